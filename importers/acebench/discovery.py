@@ -34,7 +34,7 @@ def parse_file_name(path: Path) -> tuple[str, str]:
     return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else ("", "")
 
 
-def folder_language(path: Path) -> str | None:
+def find_folder_language(path: Path) -> str | None:
     """Return the language, `en` or `zh`, from the end of a folder name; None without such a name.
 
     The nearest folder counts.
@@ -43,7 +43,7 @@ def folder_language(path: Path) -> str | None:
     return next((match[1] for match in matches if match), None)
 
 
-def model_and_folder(path: Path) -> tuple[str, Path]:
+def find_model_and_folder(path: Path) -> tuple[str, Path]:
     """Return the model's name and folder. The name is the path below `result_en` or, without it, the folder's name."""
     parents = list(path.parents)
     for position, parent in enumerate(parents):
@@ -88,8 +88,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
                 found.claimed.add(path)
             continue
         found.claimed.add(path)
-        model, folder = model_and_folder(path)
-        key = (model, folder_language(path) or "")
+        model, folder = find_model_and_folder(path)
+        key = (model, find_folder_language(path) or "")
         files_by_run[key][kind].append(path)
         if kind == "result" or key not in model_folders:
             model_folders[key] = folder

@@ -135,7 +135,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
         _add_recomputed_verdict(item, checker.check_calls(calls or [], golden, item.functions))
 
 
-def base_function_name(key: str, available: Container[str | None]) -> str:
+def golden_key_to_function_name(key: str, available: Container[str | None]) -> str:
     """Return the function name for a golden key: the key if it is in `available`, else the key without its number
     `_N`."""
     return key if key in available else re.sub(r"_\d+$", "", key)
@@ -150,7 +150,7 @@ def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], 
     docs = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
-        name = base_function_name(key, docs)
+        name = golden_key_to_function_name(key, docs)
         required = read_declared_parameters(docs.get(name, {})).required or ()
         accepted = {
             argument: AcceptedValues([value], name in docs and argument not in required)

@@ -44,8 +44,10 @@ SUMMARY_COLUMNS: dict[str, Any] = {
     "agent_multi_turn_process": "agent_multi_turn_process", "agent_multi_step": "agent_multi_step",
     "agent_multi_step_process": "agent_multi_step_process", "agent_summary": AGENT_CATEGORIES,
 }  # fmt: skip
-"""Column of `result.xlsx` -> its category, or the categories whose mean it contains. `summary_row` adds the other
-columns."""
+"""Column of `result.xlsx` -> its category, or the categories whose mean it contains.
+
+`compute_summary_row` adds the columns that are not in this mapping.
+"""
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
 SUMMARY_TABLE = "result.xlsx"
@@ -93,20 +95,22 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
     found += [process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process]
     note = "the official program swaps object_short and object_deep"
-    for name, value in summary_row(_printed_values(scores), _printed_values(process)).items():
+    for name, value in compute_summary_row(_rounded_values(scores), _rounded_values(process)).items():
         found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
     counts = [
         sum(len(part) for name, part in by_category.items() if name.startswith(kind))
         for kind in ("normal", "special", "agent")
     ]
     exact = {name: rate.exact for name, rate in scores.items()}
-    corrected = summary_row(exact, _printed_values(process), paper_weights(counts), swap_object_columns=False)
+    corrected = compute_summary_row(
+        exact, _rounded_values(process), compute_paper_weights(counts), swap_object_columns=False
+    )
     note = "weighted by the square root of the sample counts, as in the paper's appendix E"
     found += [
         Metric("sound", name, corrected[name], note=note if name == "Summary" else "")
         for name in ("object_short", "object_deep", "Summary")
     ]
-    return found + error_type_metrics(items)
+    return found + count_error_types(items)
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
@@ -117,7 +121,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     rows = []
     for each in known:
         scores, process = _category_rates(_items_by_category(each.items))
-        rows.append(summary_row(_printed_values(scores), _printed_values(process)))
+        rows.append(compute_summary_row(_rounded_values(scores), _rounded_values(process)))
     metrics = []
     for title, column in TABLE_2_COLUMNS.items():
         values = [value for row in rows if (value := row[column]) is not None]
@@ -126,7 +130,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     return metrics
 
 
-def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def count_error_types(items: Sequence[ScoredItem]) -> list[Metric]:
     """Count failures by error type and, in normal categories, also by the error classes of the paper's figure 6."""
     failing = [item for item in items if item.valid is False]
     counts = {
@@ -177,16 +181,16 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
     )
 
 
-def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
+def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
     """Compute the mean process accuracy of an agent category. It covers 0 items if no item has a process accuracy."""
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
-    shares = [share for item in items if (share := item_process_accuracy(item)) is not None]
+    shares = [share for item in items if (share := get_process_accuracy(item)) is not None]
     mean = sum(shares) / len(shares) if shares else None
     return CategoryRate(_round(mean, 3), mean, len(shares), len(items))
 
 
-def item_process_accuracy(item: ScoredItem) -> float | None:
+def get_process_accuracy(item: ScoredItem) -> float | None:
     """Return the process accuracy of an agent item; None if it is unknown.
 
     An item with a correct end state scores 1, any other item its share of milestones. A review of the end state
@@ -207,13 +211,13 @@ def _round(value: float | None, digits: int | None) -> float | None:
     return value if value is None or digits is None else round(value, digits)
 
 
-def paper_weights(counts: Sequence[int]) -> list[float]:
+def compute_paper_weights(counts: Sequence[int]) -> list[float]:
     """Compute the weights of the paper's appendix E: square roots of the sample counts, scaled to a sum of 1."""
     roots = [count**0.5 for count in counts]
     return [root / (sum(roots) or 1.0) for root in roots]
 
 
-def summary_row(
+def compute_summary_row(
     scores: CategoryValues,
     process: CategoryValues,
     weights: Sequence[float] = PROGRAM_WEIGHTS,
@@ -261,10 +265,10 @@ def _category_rates(
             scores[name], process[name] = compute_dialogue_accuracies([(str(item.group), item.valid) for item in items])
         else:
             scores[name] = compute_accuracy([item.valid for item in items], None if name.startswith("special") else 3)
-        if name.startswith("agent") and (rate := mean_process_accuracy(items)).n_items:
+        if name.startswith("agent") and (rate := compute_mean_process_accuracy(items)).n_items:
             process[name] = rate
     return scores, process
 
 
-def _printed_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
+def _rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
     return {name: rate.value for name, rate in rates.items()}

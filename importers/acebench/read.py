@@ -234,7 +234,7 @@ def _fill_reply_item(
     fill = partial(items.fill_reply_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
     if inputs.corrections is not None:
-        corrected = _correct_golden(item, result, question, golden, inputs.corrections)
+        corrected = _apply_errata(item, result, question, golden, inputs.corrections)
     fill(item, golden=corrected)
     if corrected is golden:
         return
@@ -245,7 +245,7 @@ def _fill_reply_item(
         item.verdicts[-1].by = RULES_WITH_ERRATA
 
 
-def _correct_golden(
+def _apply_errata(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
     correction = corrections.find_correction(str(result["id"]), golden, items.dialogue_messages(question))
@@ -276,7 +276,7 @@ def _check_alternative(truth: Any, item: Item) -> str | None:
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)
-    calls = ((items.base_function_name(key, available), arguments) for key, arguments in truth.items())
+    calls = ((items.golden_key_to_function_name(key, available), arguments) for key, arguments in truth.items())
     errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
     return next(filter(None, errors), None)
 

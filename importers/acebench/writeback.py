@@ -24,8 +24,8 @@ from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
     compute_dialogue_accuracies,
-    item_process_accuracy,
-    mean_process_accuracy,
+    compute_mean_process_accuracy,
+    get_process_accuracy,
 )
 from fcreview.importers.acebench.read import CategoryInputs, check_golden_fix, load_category_inputs
 from fcreview.importers.common import writeback
@@ -83,7 +83,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, part))
         if process is not None and inputs.process_entries is not None:
             yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, part))
-            n_unknown = sum(_has_override(item) and item_process_accuracy(item) is None for item in part)
+            n_unknown = sum(_has_override(item) and get_process_accuracy(item) is None for item in part)
             if n_unknown:  # an item without an entry in the process file met all milestones
                 yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
 
@@ -100,7 +100,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
 
 
 def _has_override(item: ScoredItem) -> bool:
-    return writeback.item_override(item) is not None or isinstance(
+    return writeback.get_item_override(item) is not None or isinstance(
         item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float)
     )
 
@@ -114,7 +114,7 @@ def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs,
     gained = 0
     verdicts: list[bool] = []
     for item in items:
-        override = writeback.item_override(item)
+        override = writeback.get_item_override(item)
         verdicts.append(item.id not in scored.entries if override is None else override)
         if override is True and item.id in lines:
             edits.removed.add(lines[item.id])
@@ -137,7 +137,7 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
     edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
     results = load_results(inputs.result_file)
     for item in filter(_has_override, items):
-        name, share = names[item.id], item_process_accuracy(item)
+        name, share = names[item.id], get_process_accuracy(item)
         if name in lines:
             edits.removed.add(lines[name])
         if share is not None and share != 1:
@@ -156,7 +156,7 @@ def _update_header(
 ) -> JsonObject:
     if category.startswith("agent_"):
         updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
-        share = mean_process_accuracy(items).value
+        share = compute_mean_process_accuracy(items).value
         return updated | ({"process_accuracy": share} if share is not None else {})
     if category in MULTI_TURN_CATEGORIES:
         steps = [(str(item.group), verdict) for item, verdict in zip(items, verdicts, strict=True)]

@@ -106,7 +106,7 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
         if path.name in RESULT_FILES:
             if _is_trial_record(path):
                 folders[path.parent] = None
-        elif path.name == MAIN_TRAJECTORY and path.parent.name == "agent" and identify_agent(path) is not None:
+        elif path.name == MAIN_TRAJECTORY and path.parent.name == "agent" and read_agent_and_model(path) is not None:
             steps = path.parent.parent.parent
             trial = steps.parent if steps.name == "steps" else path.parent.parent
             if _TRIAL_FOLDER.fullmatch(trial.name) or _is_trial_record(trial / CONFIG_FILE):
@@ -161,7 +161,7 @@ def _identify_trial(folder: Path, trial: TrialFiles) -> tuple[str, str, str]:
         source = peek(folder / CONFIG_FILE).read_field("source")
     agent, model = _agent_and_model(ends.read_field("agent_info"))
     if not agent and trial.documents:
-        agent, model = identify_agent(trial.documents[0]) or ("", "")
+        agent, model = read_agent_and_model(trial.documents[0]) or ("", "")
         model = model.rpartition("/")[2]
     return agent or "agent", model, source if isinstance(source, str) and source else "adhoc"
 
@@ -175,7 +175,7 @@ def _agent_and_model(info: Any) -> AgentAndModel:
 
 
 def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
+    trajectories = {path: names for path in files if (names := read_agent_and_model(path)) is not None}
     groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
         found.claimed.add(path)
@@ -236,7 +236,7 @@ def peek(path: Path) -> _FileEnds:
     return _FileEnds(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
 
 
-def identify_agent(path: Path) -> AgentAndModel | None:
+def read_agent_and_model(path: Path) -> AgentAndModel | None:
     """Return (agent name, model name) of an ATIF trajectory; None for other files. Unknown names are empty."""
     if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
         return None

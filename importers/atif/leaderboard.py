@@ -25,7 +25,7 @@ REWARDS_KEY = "rewards"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    items = [_with_derived_verdict(item) for item in items]
+    items = [_derive_verdict(item) for item in items]
     metrics = metrics_by_category(items)
     rewards = [effective_rewards(item) for item in items]
     n_known = sum(each is not None for each in rewards)
@@ -37,7 +37,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     return metrics + _usage_metrics(items)
 
 
-def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
+def _derive_verdict(item: ScoredItem) -> ScoredItem:
     """Return the item. If an annotator overrode its reward, it gets the verdict that follows from the new reward."""
     verdict = item.derive("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
@@ -46,7 +46,7 @@ def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
 def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     """Return the rewards of a trial by name, with the overrides by annotators; None for a trial without rewards.
 
-    An override of the verdict sets the deciding reward (see `read.main_reward`) to 1 or 0.
+    An override of the verdict sets the deciding reward (see `read.find_deciding_reward`) to 1 or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     override = item.derive("atif", ITEM, REWARD)
@@ -115,7 +115,7 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
     trials = []
-    for item in map(_with_derived_verdict, items):
+    for item in map(_derive_verdict, items):
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
         ending = unverified if item.valid is None else "graded"
         trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))

@@ -148,8 +148,8 @@ def _add_conversation(item: Item, found: Conversation, documents: list[JsonObjec
     for problem in dict.fromkeys(found.problems):
         add_issue(item, problem)
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
-    item.tokens_in = _first_count(final.get("total_prompt_tokens"), found.usage.get("prompt_tokens"))
-    item.tokens_out = _first_count(final.get("total_completion_tokens"), found.usage.get("completion_tokens"))
+    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), found.usage.get("prompt_tokens"))
+    item.tokens_out = _first_valid_count(final.get("total_completion_tokens"), found.usage.get("completion_tokens"))
     cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
     facts: JsonObject = {
         "cost_usd": cost if is_number(cost) else found.usage.get("cost_usd"),
@@ -160,7 +160,7 @@ def _add_conversation(item: Item, found: Conversation, documents: list[JsonObjec
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
 
 
-def _first_count(*values: Any) -> int | None:
+def _first_valid_count(*values: Any) -> int | None:
     return next((int(value) for value in values if is_number(value) and 0 <= value < 2**62), None)
 
 
@@ -178,8 +178,8 @@ def _add_trial(item: Item, record: TrialRecord) -> None:
         item.extra.metadata |= {EXCEPTION_KEY: kind, "exception message": message}
     add_test_verdicts(item, record.tests)
     usage = as_object(result.get("agent_result"))
-    item.tokens_in = _first_count(usage.get("n_input_tokens"), item.tokens_in)
-    item.tokens_out = _first_count(usage.get("n_output_tokens"), item.tokens_out)
+    item.tokens_in = _first_valid_count(usage.get("n_input_tokens"), item.tokens_in)
+    item.tokens_out = _first_valid_count(usage.get("n_output_tokens"), item.tokens_out)
     given = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
     item.extra.metadata |= {name: value for name, value in given.items() if is_number(value)}
 
@@ -279,7 +279,7 @@ def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | Non
         return None
 
 
-def main_reward(rewards: dict[str, float] | None) -> str | None:
+def find_deciding_reward(rewards: dict[str, float] | None) -> str | None:
     """Return the name of the reward that decides the verdict:
 
     `reward`, or the only reward of the trial. None in other cases.
@@ -291,7 +291,7 @@ def main_reward(rewards: dict[str, float] | None) -> str | None:
 
 def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str) -> None:
     """Add the verdict on the item and a score for each reward. The deciding reward has the criterion `reward`."""
-    decides = main_reward(rewards)
+    decides = find_deciding_reward(rewards)
     if rewards and decides is not None:
         item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
         item.verdicts.append(Verdict("official", item.official, by=by))
@@ -372,9 +372,9 @@ def add_document(found: Conversation, document: JsonObject, find_document: FindD
         if step.get("is_copied_context") is True:
             copied.append(describe_step(step))
             continue
-        _flush_copied(found, copied)
+        _add_copied_steps(found, copied)
         _add_step(found, step, number, _Subagents(document, find_document))
-    _flush_copied(found, copied)
+    _add_copied_steps(found, copied)
 
 
 def _check_version(found: Conversation, version: Any) -> None:
@@ -386,7 +386,7 @@ def _check_version(found: Conversation, version: Any) -> None:
         found.problems.append(f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown")
 
 
-def _flush_copied(found: Conversation, copied: list[str]) -> None:
+def _add_copied_steps(found: Conversation, copied: list[str]) -> None:
     if copied:
         text = "copied from an earlier trajectory:\n" + "\n".join(copied)
         found.messages.append(Message(found.n_turns - 1, max(found._step, -1), "log", text, "copied context"))
@@ -411,7 +411,7 @@ def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Su
         what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
         found.problems.append(what)
         found.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
-    for result in _results(step):
+    for result in _list_results(step):
         found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
         subagents.add(found, result, at)
 
@@ -437,7 +437,7 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
         found.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(found, entries, _results(step), subagents)
+    _add_results(found, entries, _list_results(step), subagents)
 
 
 def _add_results(
@@ -453,7 +453,7 @@ def _add_results(
         if own:
             found.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
             text = "\n".join(content_text(each.get("content")) for each in own)
-            found.messages.append(Message(turn, at, "tool", text, _name_of(call)))
+            found.messages.append(Message(turn, at, "tool", text, _call_name(call)))
             n_answered = position + 1
         for each in own:
             subagents.add(found, each, at)
@@ -468,7 +468,7 @@ def _add_results(
         subagents.add(found, each, at)
 
 
-def _results(step: JsonObject) -> list[JsonObject]:
+def _list_results(step: JsonObject) -> list[JsonObject]:
     return list_objects(as_object(step.get("observation")).get("results"))
 
 
@@ -476,12 +476,12 @@ def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
     """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
-        return Call("predicted", _name_of(entry), arguments, turn, step, index)
+        return Call("predicted", _call_name(entry), arguments, turn, step, index)
     error = "the call has no arguments" if arguments is None else "arguments are not an object"
-    return Call("predicted", _name_of(entry), None, turn, step, index, to_json_text(arguments), error)
+    return Call("predicted", _call_name(entry), None, turn, step, index, to_json_text(arguments), error)
 
 
-def _name_of(call: JsonObject) -> str:
+def _call_name(call: JsonObject) -> str:
     name = call.get("function_name")
     return name if isinstance(name, str) else to_json_text(name)
 
@@ -506,7 +506,7 @@ def describe_step(step: JsonObject) -> str:
     calls = [read_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
-    lines += [f"  result {content_text(each.get('content'))}" for each in _results(step)]
+    lines += [f"  result {content_text(each.get('content'))}" for each in _list_results(step)]
     return "\n".join(lines)
 
 
@@ -531,7 +531,7 @@ class _Subagents:
             text = f"subagent {name}:\n" + "\n".join(map(describe_step, steps))
             found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
             nested = _Subagents(subagent, self.find_document)
-            for inner in [each for part in steps for each in _results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
+            for inner in [each for part in steps for each in _list_results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
                 nested.add(found, inner, step, depth + 1)
 
     def _find(self, reference: JsonObject) -> JsonObject | None:

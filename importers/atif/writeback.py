@@ -13,7 +13,7 @@ from typing import Any
 
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.leaderboard import REWARD, REWARDS_KEY
-from fcreview.importers.atif.read import main_reward, read_rewards
+from fcreview.importers.atif.read import find_deciding_reward, read_rewards
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.common.writeback import (
     CriterionKey,
@@ -85,21 +85,21 @@ def _rewrite_file(path: Path, raw: bytes, reward: float) -> bytes | None:
     if not record:
         return None
     if path.name == "reward.json":
-        return dump_with_indentation_of(_with_reward(record, reward), raw)
+        return dump_with_indentation_of(_replace_reward(record, reward), raw)
     if "trial_name" in record:
         verified = as_object(record.get("verifier_result"))
-        rewards = _with_reward(as_object(verified.get("rewards")), reward)
+        rewards = _replace_reward(as_object(verified.get("rewards")), reward)
         return dump_with_indentation_of(record | {"verifier_result": verified | {"rewards": rewards}}, raw)
     extra = dict(as_object(record.get("extra")))
     if isinstance(extra.get(REWARDS_KEY), dict):
-        extra[REWARDS_KEY] = _with_reward(extra[REWARDS_KEY], reward)
+        extra[REWARDS_KEY] = _replace_reward(extra[REWARDS_KEY], reward)
     if REWARD in extra:
         extra[REWARD] = reward
     return dump_with_indentation_of(record | {"extra": extra}, raw) if extra else None
 
 
-def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
-    return rewards | {main_reward(read_rewards(rewards)) or REWARD: reward}
+def _replace_reward(rewards: JsonObject, reward: float) -> JsonObject:
+    return rewards | {find_deciding_reward(read_rewards(rewards)) or REWARD: reward}
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001

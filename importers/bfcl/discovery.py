@@ -195,20 +195,20 @@ def _find_counterpart(
 def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
     """Yield (rank, folder) for folders that may contain a model's files of one kind. A higher rank is more certain."""
     yield 5, folder
-    if filenames.is_outer_folder(folder):
+    if filenames.is_result_or_score_folder(folder):
         for sibling in _subfolders(folder.parent):
-            is_part = filenames.is_outer_folder(sibling) and kind in sibling.name.lower()
-            if sibling != folder and is_part and filenames.has_same_suffix(folder, sibling):
+            is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
+            if sibling != folder and is_part and filenames.is_same_name_without_kind(folder, sibling):
                 yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
     for inner in _subfolders(folder):
-        if filenames.is_outer_folder(inner) and kind in inner.name.lower():
+        if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
-    if filenames.is_outer_folder(outer) and kind not in outer.name.lower():
+    if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
     for sibling in _subfolders(outer.parent):
-        if sibling != outer and filenames.has_same_suffix(outer, sibling):
+        if sibling != outer and filenames.is_same_name_without_kind(outer, sibling):
             is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
             yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
 
@@ -241,7 +241,7 @@ def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth
     for name, is_folder in _list_folder(folder):
         path = folder / name
         if is_folder:
-            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_outer_folder(path))
+            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
             if is_part and depth < MAX_GROUP_DEPTH:
                 found += _files_of_kind(path, version, kind, peek, depth + 1)
         elif path.suffix in _SUFFIXES:

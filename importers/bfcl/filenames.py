@@ -148,7 +148,9 @@ def _ignored_reason(path: Path) -> str | None:
 def model_folder(path: Path) -> Path:
     """Return the folder with all files of one model, above V4's group folders and the folders in them."""
     folder = path.parent
-    for above in takewhile(lambda each: not is_outer_folder(each), list(folder.parents)[: MAX_MODEL_DEPTH - 1]):
+    for above in takewhile(
+        lambda each: not is_result_or_score_folder(each), list(folder.parents)[: MAX_MODEL_DEPTH - 1]
+    ):
         if above.name in GROUP_FOLDERS:
             folder = above
     while folder.name in GROUP_FOLDERS and folder.parent != folder:
@@ -184,7 +186,7 @@ def is_early_v1_file(path: Path) -> bool:
     return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
 
 
-def is_outer_folder(folder: Path) -> bool:
+def is_result_or_score_folder(folder: Path) -> bool:
     """Whether a folder has a name like `result`, `score`, `result-BFCL` or `my_scores`."""
     return _OUTER_FOLDER.fullmatch(folder.name) is not None
 
@@ -194,13 +196,13 @@ def is_program_folder(folder: Path) -> bool:
     return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
 
 
-def has_same_suffix(folder: Path, other: Path) -> bool:
+def is_same_name_without_kind(folder: Path, other: Path) -> bool:
     """Whether two folder names are equal without the words `result` and `score`.
 
     `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A name without these words may belong to any
     other name.
     """
-    if not is_outer_folder(folder) or not is_outer_folder(other):
+    if not is_result_or_score_folder(folder) or not is_result_or_score_folder(other):
         return True
     first, second = (_RESULT_OR_SCORE.sub("", each.name.lower()).strip("-_.") for each in (folder, other))
     return first == second

@@ -42,7 +42,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
     categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable(rows, writeback.is_item_verdict)
     for name, files in categories.items():
-        overridden = writeback.overridden_items(row for row in rows if row.category == name)
+        overridden = writeback.list_overridden_items(row for row in rows if row.category == name)
         if not overridden:
             continue
         if not files.scores:
@@ -52,7 +52,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
         if not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
-        n_passes = sum(writeback.item_override(row) is True for row in overridden)
+        n_passes = sum(writeback.get_item_override(row) is True for row in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
             what = f"passes of {name}, because the counts in its score file differ from its entries or results"
             yield Unrepresentable(what, n_passes)
@@ -75,17 +75,17 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[Sc
     order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
     for row in overridden:
-        if writeback.item_override(row) and row.id in failing:
+        if writeback.get_item_override(row) and row.id in failing:
             further = category.scores.further_entries.get(row.id, [])
             edits.removed.update(entry.line for entry in (failing[row.id], *further))
-        elif not writeback.item_override(row) and row.id not in failing:
+        elif not writeback.get_item_override(row) and row.id not in failing:
             edits.added.append((order.get(row.id, len(order)), make_failing_entry(plan, category, row)))
     return edits
 
 
 def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
-    changes = [(row.setting, 1 if writeback.item_override(row) else -1) for row in overridden]
+    changes = [(row.setting, 1 if writeback.get_item_override(row) else -1) for row in overridden]
     updated = writeback.update_score_header(header, sum(change for _, change in changes))
     for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):

@@ -255,14 +255,14 @@ def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) ->
     return None
 
 
-def item_override(item: ScoredItem) -> bool | None:
+def get_item_override(item: ScoredItem) -> bool | None:
     """Return the reviewed verdict on an item if it contradicts the automatic one, else None."""
     verdict = item.overrides.get(ITEM_CORRECT)
     return verdict if isinstance(verdict, bool) else None
 
 
-def overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
-    return [item for item in items if item_override(item) is not None]
+def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
+    return [item for item in items if get_item_override(item) is not None]
 
 
 def find_unrepresentable(

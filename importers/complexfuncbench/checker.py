@@ -26,7 +26,7 @@ from fcreview.model.address import call_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, CallPair, Message
 
-FREE_FUNCTIONS = frozenset({
+OPTIONAL_FUNCTIONS = frozenset({
     "Location_to_Lat_Long", "Search_Hotel_Destination", "Search_Attraction_Location", "Search_Car_Location",
     "Search_Flight_Location", "Taxi_Search_Location",
 })  # fmt: skip
@@ -372,18 +372,18 @@ def _guess_partners(
     return verdicts
 
 
-def is_free_call(call: Call) -> bool:
+def is_optional_call(call: Call) -> bool:
     """Return whether a golden call is optional: the model may omit or repeat it."""
-    if call.name in FREE_FUNCTIONS:
+    if call.name in OPTIONAL_FUNCTIONS:
         return True
     search_type = (call.arguments or {}).get("search_type")
     return call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
 
 
-def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
+def find_unmatched_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
     """List the golden calls that are not optional and have no accepted predicted call."""
     covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
-    return [call for call in path.calls if call.index not in covered and not is_free_call(call)]
+    return [call for call in path.calls if call.index not in covered and not is_optional_call(call)]
 
 
 def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
@@ -446,7 +446,7 @@ def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerd
     for call in golden_path.calls:
         answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
         accepted = any(verdicts[address].ok for address in answers)
-        required += [answers] if accepted or not is_free_call(call) else []
+        required += [answers] if accepted or not is_optional_call(call) else []
         answered += [answers] if accepted else []
     if success:
         return answered

@@ -116,9 +116,9 @@ def parse_log(text: str) -> EvaluationLog:
         if head.startswith("Test Example "):
             log = EvaluationLog(attempts=log.attempts + 1)
         elif head.startswith("Function Calls:"):
-            log.turns.append(LoggedTurn(predicted=_valid_calls(_parse_json(body), log, "Function Calls")))
+            log.turns.append(LoggedTurn(predicted=_read_calls(_parse_json(body), log, "Function Calls")))
         elif head.startswith("Golden Function Call:") and turn:
-            _valid_calls(_parse_json(body), log, "Golden Function Call")
+            _read_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
             comparison = LoggedComparison(_call_or_none(parse_literal(predicted)), _call_or_none(parse_literal(golden)))
@@ -126,7 +126,7 @@ def parse_log(text: str) -> EvaluationLog:
         elif comparison is not None and apply_outcome_line(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
-            _valid_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
+            _read_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
             turn.observations = as_list(_parse_json(body))
         else:
@@ -171,7 +171,7 @@ def _call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(as_object(value).get("name"), str) else None
 
 
-def _valid_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
+def _read_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
     if not isinstance(value, list):
         log.problems.append(f"{record_name}: not a list of calls")
         return []

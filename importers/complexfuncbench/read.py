@@ -233,7 +233,7 @@ def _add_metadata(
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
         item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} on the golden path"
-    if missing_calls := checker.uncovered_golden_calls(golden_path, verdicts):
+    if missing_calls := checker.find_unmatched_golden_calls(golden_path, verdicts):
         item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
         item.extra.metadata["format errors"] = n_format_errors

@@ -223,9 +223,9 @@ def _is_representable(key: CriterionKey) -> bool:
 def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a result record with the effective outcome, count of accepted calls and response scores."""
     new_record, calls = dict(record), read_reviewed_calls(item)
-    if writeback.item_override(item) is True:
+    if writeback.get_item_override(item) is True:
         new_record["message"] = "Success."
-    elif writeback.item_override(item) is False:
+    elif writeback.get_item_override(item) is False:
         new_record["message"] = {"error_type": get_sample_error(item, calls), "content": writeback.ANNOTATOR_REASON}
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):

@@ -193,7 +193,7 @@ def get_overridden_verdict(item: ScoredItem) -> bool | None:
     """Return the overridden verdict on an item, or None if the score file needs no change."""
     if item.category == discovery.ACTS_CATEGORY and (RESPONSE, checker.ACT_CRITERION) in item.overrides:
         return checker.get_act_verdict(item)
-    return writeback.item_override(item)
+    return writeback.get_item_override(item)
 
 
 def _edit_score_file(

@@ -270,7 +270,7 @@ class CompanionVerdicts:
         if judge_flag is None and judge_reply is not None:
             judge_flag = "True" in judge_reply
         if judge_flag is not None:
-            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
+            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_names(item)
             item.judge = bool(judge_flag) and same_names
             rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
             item.verdicts += [
@@ -280,7 +280,7 @@ class CompanionVerdicts:
             ]
 
 
-def _has_same_names(item: Item) -> bool:
+def _has_golden_names(item: Item) -> bool:
     """Return whether function and argument names are the golden ones. If not, the evaluator ignores the judge."""
     if not item.golden or not item.predicted or item.predicted[0].arguments is None:
         return False

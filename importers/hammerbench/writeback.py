@@ -199,7 +199,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     yield from writeback.find_unrepresentable(
         items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id))
     )
-    right_items = [item for item in items if item.id in name_ok_by_id and writeback.item_override(item) is True]
+    right_items = [item for item in items if item.id in name_ok_by_id and writeback.get_item_override(item) is True]
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
         yield Unrepresentable("judge passes for answers whose names differ from the golden ones", n_refused)
@@ -261,8 +261,8 @@ def _rewrite_folder(
         yield RewrittenFile(folder / BADCASE_FILE, content)
     changed: set[SnapshotPosition] = set()
     for (conversation, snapshot), item in items.items():
-        reply = _get_overridden_reply(item)
-        if reply is None or _get_recorded_reply(companions, conversation, snapshot) in (None, reply):
+        reply = _get_overridden_judge_flag(item)
+        if reply is None or _get_recorded_judge_flag(companions, conversation, snapshot) in (None, reply):
             continue
         changed.add((conversation, snapshot))
         if companions.flags:
@@ -289,7 +289,7 @@ def _override_flags(
     return ConversationFlags(name_ok, flags)
 
 
-def _get_overridden_reply(item: ScoredItem) -> bool | None:
+def _get_overridden_judge_flag(item: ScoredItem) -> bool | None:
     """Return whether the judge accepts the arguments by the overrides, or None if they do not determine this."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
@@ -299,7 +299,7 @@ def _get_overridden_reply(item: ScoredItem) -> bool | None:
     return None if not args_ok and not item.metadata.get(SAME_NAMES_KEY) else args_ok
 
 
-def _get_recorded_reply(companions: CompanionVerdicts, conversation: int, snapshot: int) -> bool | None:
+def _get_recorded_judge_flag(companions: CompanionVerdicts, conversation: int, snapshot: int) -> bool | None:
     reply = get_cell(companions.flags or companions.replies, conversation, snapshot)
     return None if reply is None else bool(reply) if companions.flags else "True" in reply
 

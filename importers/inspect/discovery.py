@@ -123,9 +123,9 @@ def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders:
     A missing dataset is not an issue, because a log contains the questions and golden answers.
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
-    from fcreview.importers.inspect.tasks import categories_of
+    from fcreview.importers.inspect.tasks import list_categories
 
-    names = categories_of(as_object(fields.get("dataset")).get("sample_ids"))
+    names = list_categories(as_object(fields.get("dataset")).get("sample_ids"))
     if not names:
         return
     search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)

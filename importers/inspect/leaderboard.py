@@ -110,13 +110,13 @@ def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     results = as_object(header.get("results"))
     recorded = results.get("scores")
     if recorded is None and "scorer" in results:  # logs before format 2 have one scorer
-        recorded = [{"name": _name(results["scorer"]), "metrics": results.get("metrics")}]
+        recorded = [{"name": _scorer_name(results["scorer"]), "metrics": results.get("metrics")}]
     columns = [each for score in list_objects(recorded) if (each := _read_recorded_column(score)) is not None]
     return columns or list(_declared_columns(header))
 
 
 def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
-    name = str(score.get("name") or _name(score.get("scorer")))
+    name = str(score.get("name") or _scorer_name(score.get("scorer")))
     if not name:
         return None
     metrics = []
@@ -127,7 +127,7 @@ def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
         spec = {"key": key, "name": str(found.get("name") or key), "params": params}
         metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
     reducer = score.get("reducer") if isinstance(score.get("reducer"), str) else None
-    return {"name": name, "scorer": _name(score.get("scorer")) or name, "reducer": reducer, "metrics": metrics}
+    return {"name": name, "scorer": _scorer_name(score.get("scorer")) or name, "reducer": reducer, "metrics": metrics}
 
 
 def _declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -179,15 +179,15 @@ def _load_spec(stored: Mapping[str, Any]) -> MetricSpec:
 def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ReducedScore]:
     """Reduce the values of a column's scorer over epochs. Raises NotRecomputable."""
     if column.is_unreduced:
-        return [ReducedScore(_part_of(each.value, column), each.metadata) for each in values]
+        return [ReducedScore(_select_column_part(each.value, column), each.metadata) for each in values]
     groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
     for each in values:
         groups[each.sample].append(each)
     reduced = [(reduce_epochs([each.value for each in part], column.reducer), part[0]) for part in groups.values()]
-    return [ReducedScore(_part_of(value, column), first.metadata) for value, first in reduced]
+    return [ReducedScore(_select_column_part(value, column), first.metadata) for value, first in reduced]
 
 
-def _part_of(value: Any, column: ScoreColumn) -> Any:
+def _select_column_part(value: Any, column: ScoreColumn) -> Any:
     if isinstance(value, dict) and (column.name != column.scorer or column.name in value):
         return value.get(column.name)
     return value
@@ -210,11 +210,11 @@ def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list
             specs.append(spec)
             continue
         names = group_names(spec.params, reduced)
-        specs += [MetricSpec(_unused(name, specs), name, spec.params, True) for name in names]
+        specs += [MetricSpec(_number_repeated_name(name, specs), name, spec.params, True) for name in names]
     return specs
 
 
-def _unused(name: str, specs: Sequence[MetricSpec]) -> str:
+def _number_repeated_name(name: str, specs: Sequence[MetricSpec]) -> str:
     """Return `name`, with a number if a metric has this key already. Inspect numbers repeated keys from 2."""
     keys = {spec.key for spec in specs}
     numbered = (f"{name}{number}" for number in itertools.count(2))
@@ -229,7 +229,7 @@ def compute_or_none(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> tuple[
         return None, False
 
 
-def _name(scorer: Any) -> str:
+def _scorer_name(scorer: Any) -> str:
     name = scorer.get("name") if isinstance(scorer, dict) else scorer
     return name if isinstance(name, str) else ""
 
@@ -276,7 +276,7 @@ def mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-def _share_of_draws(n_chosen: int, n: int, k: int) -> float | None:
+def _probability_all_chosen(n_chosen: int, n: int, k: int) -> float | None:
     """Return the probability that k of n epochs, drawn without replacement, are all among `n_chosen` epochs.
 
     None if n < k.
@@ -285,7 +285,7 @@ def _share_of_draws(n_chosen: int, n: int, k: int) -> float | None:
 
 
 def _pass_at(numbers: list[float], k: int) -> float | None:
-    all_fail = _share_of_draws(len(numbers) - _count_passes(numbers), len(numbers), k)
+    all_fail = _probability_all_chosen(len(numbers) - _count_passes(numbers), len(numbers), k)
     return None if all_fail is None else 1.0 - all_fail
 
 
@@ -311,7 +311,7 @@ _BY_NUMBERS: dict[str, Callable[[list[float], int], Any]] = {
     "mean": lambda numbers, _: mean(numbers),
     "median": lambda numbers, _: median(numbers),
     "pass_at": _pass_at,
-    "pass_k": lambda numbers, k: _share_of_draws(_count_passes(numbers), len(numbers), k),
+    "pass_k": lambda numbers, k: _probability_all_chosen(_count_passes(numbers), len(numbers), k),
     "at_least": lambda numbers, k: int(_count_passes(numbers) >= k),
 }
 _BY_VALUES: dict[str, Callable[[list[Any], int], Any]] = {
@@ -440,18 +440,18 @@ def _recomputed_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
 def _column_metrics(items: Sequence[ScoredItem], figures: LogFigures, *, is_edited: bool) -> Iterator[Metric]:
     for column in figures.columns:
         if not is_edited:
-            values = source_values(items, column.scorer, figures)
+            values = compute_source_values(items, column.scorer, figures)
         elif any(column.scorer in as_object(item.metadata.get("edited")) for item in items):
-            edited = list(edited_values(items, column.scorer))
+            edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
         else:
             continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
         for each in expand_column(column, values.complete):
-            yield from _metrics_of(each, values, table)
+            yield from _make_column_metrics(each, values, table)
 
 
-def _metrics_of(column: ScoreColumn, values: ColumnValues, table: str) -> Iterator[Metric]:
+def _make_column_metrics(column: ScoreColumn, values: ColumnValues, table: str) -> Iterator[Metric]:
     try:
         reduced, complete = (reduce_column(column, each) for each in (values.known, values.complete))
         is_known = True
@@ -483,7 +483,7 @@ def _unit(spec: MetricSpec) -> MetricUnit:
     return "share" if name.rpartition("/")[2] == "accuracy" else "score"
 
 
-def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
+def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
     """Yield the values of a score after the edits that the log contains."""
     for item in items:
         scores = as_object(item.metadata.get("scores")) | as_object(item.metadata.get("edited"))
@@ -491,7 +491,7 @@ def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochVal
             yield _epoch_value(item, scores[scorer])
 
 
-def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
+def compute_source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
     """Compute the values of a score from the verdicts.
 
     A sample is omitted from `known` if one of its epochs has no verdict.
@@ -499,7 +499,10 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
     scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
     recorded = [_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
     if scorer != figures.primary:
-        values = [_epoch_value(each, _reviewed_part(each, scorer, each.metadata["scores"][scorer])) for each in scored]
+        values = [
+            _epoch_value(each, _apply_criterion_reviews(each, scorer, each.metadata["scores"][scorer]))
+            for each in scored
+        ]
         return ColumnValues(values, values, values == recorded)
     values, unknown = [], set[str]()
     for item in items:
@@ -522,7 +525,7 @@ def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
     If the value is an object, the reviews of its keys are applied.
     """
     if isinstance(recorded, (dict, list)):
-        return _reviewed_part(item, figures.primary or "", recorded)
+        return _apply_criterion_reviews(item, figures.primary or "", recorded)
     override = item.overrides.get(ITEM_CORRECT)
     verdict = override if isinstance(override, bool) else None if figures.is_judged else item.valid
     expected = to_verdict(recorded)
@@ -530,28 +533,28 @@ def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
         return MISSING
     if verdict is not None and verdict is not expected and (expected is not None or override is not None):
         return value_for_verdict(recorded, verdict)
-    return _reviewed_part(item, figures.primary or "", recorded)
+    return _apply_criterion_reviews(item, figures.primary or "", recorded)
 
 
-def reviewed_value(item: ScoredItem, scorer: str, figures: LogFigures) -> Any:
+def get_reviewed_value(item: ScoredItem, scorer: str, figures: LogFigures) -> Any:
     """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
     recorded = as_object(item.metadata.get("scores")).get(scorer)
     if scorer != figures.primary:
-        return _reviewed_part(item, scorer, recorded)
+        return _apply_criterion_reviews(item, scorer, recorded)
     value = _main_value(item, recorded, figures)
     return recorded if value is MISSING else value
 
 
-def _reviewed_part(item: ScoredItem, scorer: str, recorded: Any) -> Any:
+def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any) -> Any:
     """Return a recorded value with the reviews of its criterion, `SCORER` or `SCORER.KEY`."""
     if not item.overrides:
         return recorded
     if isinstance(recorded, dict):
-        return {key: _override(item, f"{scorer}.{key}", value) for key, value in recorded.items()}
-    return recorded if scorer == CORRECT else _override(item, scorer, recorded)
+        return {key: _apply_override(item, f"{scorer}.{key}", value) for key, value in recorded.items()}
+    return recorded if scorer == CORRECT else _apply_override(item, scorer, recorded)
 
 
-def _override(item: ScoredItem, criterion: str, recorded: Any) -> Any:
+def _apply_override(item: ScoredItem, criterion: str, recorded: Any) -> Any:
     if isinstance(recorded, list):
         return recorded
     new = item.overrides.get(("item", criterion))

@@ -297,7 +297,7 @@ def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
     attachments = value.pop("attachments", None)
     sample.value = value
     if isinstance(attachments, dict) and attachments and _ATTACHMENT.encode() in text:
-        _resolve_all(sample, attachments)
+        _resolve_all_attachments(sample, attachments)
     return sample
 
 
@@ -319,14 +319,16 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
             sample.issues.append(ImportIssue(sample.file, sample.line, what))
     sample.value = {key: _parse(text, path, sample.issues, sample.line) for key, text in texts.items()}
     if attachments:
-        _resolve_all(sample, attachments)
+        _resolve_all_attachments(sample, attachments)
     return sample
 
 
 def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
     """Return the attachments that the fields read so far refer to."""
     references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
-    wanted = {name.decode("utf-8", "replace") for name in references} | _references_in(sample.facts.functions)
+    wanted = {name.decode("utf-8", "replace") for name in references} | _find_attachment_references(
+        sample.facts.functions
+    )
     found: dict[str, Any] = {}
     for name in stream.members():
         if name not in wanted:
@@ -347,11 +349,11 @@ def _stream_store(stream: JsonStream) -> bytes:
     return b"{" + b",".join(parts) + b"}"
 
 
-def _references_in(value: Any) -> set[str]:
+def _find_attachment_references(value: Any) -> set[str]:
     if isinstance(value, str):
         return {value.removeprefix(_ATTACHMENT)} if value.startswith(_ATTACHMENT) else set()
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return {name for part in parts for name in _references_in(part)}
+    return {name for part in parts for name in _find_attachment_references(part)}
 
 
 def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
@@ -367,7 +369,7 @@ def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
     return collect_event_facts(events)
 
 
-def _resolve_all(sample: LogSample, attachments: dict[str, Any]) -> None:
+def _resolve_all_attachments(sample: LogSample, attachments: dict[str, Any]) -> None:
     sample.value = resolve_attachments(sample.value, attachments)
     sample.facts.functions = resolve_attachments(sample.facts.functions, attachments)
 

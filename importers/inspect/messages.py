@@ -114,7 +114,7 @@ def text_with_error(message: dict[str, Any]) -> str:
     return text
 
 
-def answer_of(messages: Any) -> list[Any]:
+def list_model_answers(messages: Any) -> list[Any]:
     """Return the model's messages and calls without ids and times, for the prediction hash."""
     answers: list[Any] = []
     for message in list_objects(messages):
@@ -127,7 +127,7 @@ def answer_of(messages: Any) -> list[Any]:
     return answers
 
 
-def last_text(messages: Sequence[Message]) -> str | None:
+def find_last_reply_text(messages: Sequence[Message]) -> str | None:
     """Return the text of the last reply with text; None if there is none."""
     replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
     return next((each.content for each in replies), None)

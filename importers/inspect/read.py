@@ -12,7 +12,7 @@ from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import answer_of, build_conversation
+from fcreview.importers.inspect.messages import build_conversation, list_model_answers
 from fcreview.importers.inspect.scores import (
     LogScores,
     add_score_verdicts,
@@ -178,7 +178,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
     item.category = next((name for name in names if isinstance(name, str) and name), "")
     messages = value.get("messages")
-    item.prediction_hash = answer_hash(answer_of(messages))
+    item.prediction_hash = answer_hash(list_model_answers(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
     is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
@@ -190,7 +190,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
         conversation = build_conversation(messages or _input_messages(value.get("input")))
         conversation.apply_to(item)
         item.functions = read_function_docs(sample.facts.functions)
-        _fill_answer(item, value)
+        _show_target_and_answer(item, value)
     _fill_usage(item, value, context.run.model)
     _add_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
@@ -207,7 +207,7 @@ def _input_messages(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [{"role": "user", "content": value}] if value else []
 
 
-def _fill_answer(item: Item, value: dict[str, Any]) -> None:
+def _show_target_and_answer(item: Item, value: dict[str, Any]) -> None:
     """Show the target and the model's answer, which fcreview does not compare for unknown tasks."""
     target = value.get("target")
     targets = target if isinstance(target, list) else [target]
@@ -256,7 +256,7 @@ def _compare_figures(log: InspectLog, context: RunContext) -> Iterator[ImportIss
     stored = load_figures(context.run)
     wrong: list[str] = []
     for column in stored.columns:
-        values = list(leaderboard.edited_values(context.scored, column.scorer))
+        values = list(leaderboard.read_edited_values(context.scored, column.scorer))
         for spec, value in leaderboard.recompute(column, values):
             if value is not None and spec.recorded is not None and abs(value - spec.recorded) > TOLERANCE:
                 wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")

@@ -248,20 +248,20 @@ def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None
             item.judge = verdict
         else:
             item.official = verdict
-    is_fraction = _is_fraction(state.value)
+    is_fraction = _is_partial_credit(state.value)
     values = {f"{name}.{key}": part for key, part in as_object(state.value).items()}
     if not isinstance(state.value, dict) and (not decides or verdict is None or is_fraction):
-        values = {name: _plain(state.value if is_fraction or verdict is None else verdict)}
+        values = {name: _to_verdict_value(state.value if is_fraction or verdict is None else verdict)}
     for criterion, value in values.items():
         item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=by))
 
 
-def _is_fraction(value: Any) -> bool:
+def _is_partial_credit(value: Any) -> bool:
     """Whether a value is partial credit, which the verdict does not show."""
     return value == "P" or (isinstance(value, float) and not value.is_integer())
 
 
-def _plain(value: Any) -> Any:
+def _to_verdict_value(value: Any) -> Any:
     """Return a value that a verdict can have: 0.5 for `P`, and JSON text for a list that does not contain only
     texts."""
     if value == "P":
@@ -324,9 +324,9 @@ def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: Score
     is_item = name == log.primary and verdict is not None
     target, criterion = parse_part_score(name) or (ITEM, CORRECT if is_item else name)
     value = edit.state.value if edit.changes_value else None
-    if edit.changes_value and (is_item or (verdict is not None and not _is_fraction(value))):
+    if edit.changes_value and (is_item or (verdict is not None and not _is_partial_credit(value))):
         # On a criterion with partial credit, verdicts are numbers.
-        value = verdict if is_item or official is None or not _is_fraction(official.value) else to_number(value)
-    value = to_json_text(value) if isinstance(value, dict) else _plain(value)
+        value = verdict if is_item or official is None or not _is_partial_credit(official.value) else to_number(value)
+    value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
     event_ids = [str(event) for event in as_list(events)]
     return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)

@@ -33,8 +33,14 @@ from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
 from fcreview.importers.inspect.log import KEPT_STATE, LogSample
-from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text, read_call, text_with_error
-from fcreview.importers.tau.checker import read_actions, read_basis
+from fcreview.importers.inspect.messages import (
+    Conversation,
+    build_conversation,
+    find_last_reply_text,
+    read_call,
+    text_with_error,
+)
+from fcreview.importers.tau.checker import read_actions, read_reward_basis
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     ToolCall,
@@ -239,7 +245,7 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
         answers = metadata.get("raw_ground_truth")
         item.golden = []
         item.extra.accepted_answers = answers if isinstance(answers, list) else None
-        item.extra.final_answer = last_text(item.messages)
+        item.extra.final_answer = find_last_reply_text(item.messages)
         item.rule_note = NOT_RECOMPUTED_NOTES["agentic"]
     elif kind == MULTI_TURN:
         item.pairs = align_turns(item.golden, item.predicted, COMPARISON_RULES)
@@ -325,7 +331,7 @@ def _add_turn_details(item: Item, explanation: str) -> None:
             item.extra.state_differences = {name: StateDifference(golden, model) for name, model, golden in found}
 
 
-def categories_of(sample_ids: Any) -> list[str]:
+def list_categories(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
     names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
     return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
@@ -355,7 +361,7 @@ def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
     add_instruction(item, instruction)
     item.question = shorten_question(question) or item.question
     criteria = as_object(task.get("evaluation_criteria"))
-    basis = read_basis(criteria)
+    basis = read_reward_basis(criteria)
     pair_actions(item, read_actions(criteria))
     item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
     checks = {name: criteria[name] for name in ("communicate_info", "env_assertions") if criteria.get(name)}
@@ -387,20 +393,22 @@ def _read_trajectory(store: Any) -> list[ConversationMessage]:
     names = [name for name in as_object(store) if name.startswith(KEPT_STATE) and name.endswith(":trajectory")]
     entries = list_objects(store[names[0]]) if names else []
     return [
-        _convert(each["message"], str(each.get("role"))) for each in entries if isinstance(each.get("message"), dict)
+        _convert_message(each["message"], str(each.get("role")))
+        for each in entries
+        if isinstance(each.get("message"), dict)
     ]
 
 
 def _read_user_side(messages: Any) -> list[ConversationMessage]:
     """Return the simulated user's side with the roles exchanged, for a sample without the agent's trajectory."""
     return [
-        _convert(message, "user" if message["role"] == "assistant" else "assistant")
+        _convert_message(message, "user" if message["role"] == "assistant" else "assistant")
         for message in list_objects(messages)
         if message.get("role") in ("user", "assistant", "tool")
     ]
 
 
-def _convert(message: dict[str, Any], side: str) -> ConversationMessage:
+def _convert_message(message: dict[str, Any], side: str) -> ConversationMessage:
     text = text_with_error(message)
     if message.get("role") == "tool":
         return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)

@@ -73,7 +73,7 @@ def _edit_json(content: bytes, find_edits: FindEdits) -> bytes:
         return content
     if any(edited):
         reductions = log.get("reductions")
-        _recompute(log, [_summary(sample) for sample in log["samples"]], reductions)
+        _recompute_metrics(log, [_make_sample_summary(sample) for sample in log["samples"]], reductions)
     return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
@@ -92,7 +92,7 @@ def _edit_archive(content: bytes, find_edits: FindEdits) -> bytes:
     if is_changed:
         header = _load(archive, HEADER)
         reductions = _load(archive, REDUCTIONS) if REDUCTIONS in members else None
-        _recompute(header, samples, reductions)
+        _recompute_metrics(header, samples, reductions)
         replaced[HEADER] = header
         if reductions is not None:
             replaced[REDUCTIONS] = reductions
@@ -120,7 +120,7 @@ def _edit_members(archive: ZipFile, find_edits: FindEdits) -> tuple[list[JsonObj
         if edited := _edit_sample(sample, find_edits(sample)):
             is_changed = is_changed or any(edited)
             changed[name] = sample
-        samples.append(_summary(sample))
+        samples.append(_make_sample_summary(sample))
     return samples, changed, is_changed
 
 
@@ -129,7 +129,7 @@ def _load(archive: ZipFile, name: str) -> Any:
     return json.loads(text.decode("utf-8", "replace"))
 
 
-def _summary(sample: JsonObject) -> JsonObject:
+def _make_sample_summary(sample: JsonObject) -> JsonObject:
     return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
 
 
@@ -195,14 +195,14 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
     return summaries
 
 
-def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
+def _recompute_metrics(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
     """Recompute the metrics and the reduced scores of a log. Metrics that fcreview cannot compute are dropped."""
     results = log.get("results") or {}
     recorded = results.get("scores") or []
     named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
     for entry in recorded:
         scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
-        values = list(_values(samples, scorer))
+        values = list(_list_epoch_values(samples, scorer))
         column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
         reduced = leaderboard.reduce_column(column, values)
         entry["scored_samples"] = sum(each.value is not None for each in reduced)
@@ -215,10 +215,10 @@ def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) 
             if not is_known:
                 del entry["metrics"][key]
     for entry in reductions or ():
-        _reduce_again(entry, list(_values(samples, str(entry.get("scorer")))))
+        _update_reductions(entry, list(_list_epoch_values(samples, str(entry.get("scorer")))))
 
 
-def _values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
+def _list_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
     for sample in samples:
         score = (sample.get("scores") or {}).get(scorer)
         if isinstance(score, dict):
@@ -226,7 +226,7 @@ def _values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
             yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), metadata)
 
 
-def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
+def _update_reductions(entry: JsonObject, values: Sequence[EpochValue]) -> None:
     by_sample: defaultdict[str, list[Any]] = defaultdict(list)
     for each in values:
         by_sample[each.sample].append(each.value)
@@ -281,7 +281,7 @@ def _plan_edits(item: ScoredItem, verdicts: Sequence[ReviewedVerdict], figures: 
     for verdict in verdicts:
         by_score.setdefault(_score_name(item, verdict, figures), verdict)
     for name, verdict in by_score.items():
-        value = verdict.value if parse_part_score(name) else leaderboard.reviewed_value(item, name, figures)
+        value = verdict.value if parse_part_score(name) else leaderboard.get_reviewed_value(item, name, figures)
         yield PlannedEdit(name, value, verdict)
 
 

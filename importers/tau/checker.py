@@ -118,7 +118,7 @@ def _quote(texts: Sequence[str]) -> str:
     return ", ".join(f'"{text}"' for text in texts)
 
 
-def record_reward(
+def set_reward_verdicts(
     item: Item, reward: float | None, parts: tuple[Parts, Parts] | None, ended: str = "", reason: str | None = None
 ) -> None:
     """Set the verdicts of an item from the recorded reward and (recorded parts, recomputed parts).
@@ -131,8 +131,8 @@ def record_reward(
         item.rule, item.rule_error_type = False, ended
         item.error_type = ended if item.official is False else None
         item.first_difference = reason
-        _add_source(item, "official", reward, official, reason)
-        _add_source(item, "rule", 0.0, recomputed, reason)
+        _add_source_verdicts(item, "official", reward, official, reason)
+        _add_source_verdicts(item, "rule", 0.0, recomputed, reason)
         add_decisive_step(item)
         return
     value = recomputed.reward
@@ -146,14 +146,16 @@ def record_reward(
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
     has_actions = bool(item.golden)
-    _add_source(item, "official", reward, official, official.explain(has_actions) if official.values else None)
-    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions))
+    _add_source_verdicts(item, "official", reward, official, official.explain(has_actions) if official.values else None)
+    _add_source_verdicts(item, "rule", value, recomputed, recomputed.explain(has_actions))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
 
 
-def _add_source(item: Item, source: SourceName, reward: float | None, parts: Parts, rationale: str | None) -> None:
+def _add_source_verdicts(
+    item: Item, source: SourceName, reward: float | None, parts: Parts, rationale: str | None
+) -> None:
     value = item.official if source == "official" else item.rule
     error_type = item.error_type if source == "official" else item.rule_error_type
     by = "reward" if source == "official" else "product of the parts"
@@ -221,10 +223,12 @@ def add_verdicts(
     if basis is None:
         note = as_object(recorded.get("info")).get("note")
         text = f"ended with {reason}; nothing was checked"
-        record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
+        set_reward_verdicts(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
     expected = [text for text in as_list((criteria or {}).get("communicate_info")) if isinstance(text, str)]
-    texts = find_texts(expected, [each.content for each in messages or () if each.role == "assistant" and each.content])
+    texts = find_spoken_texts(
+        expected, [each.content for each in messages or () if each.role == "assistant" and each.content]
+    )
     official = _official_parts(recorded, basis)
     recomputed = Parts(
         dict(official.values),
@@ -234,10 +238,10 @@ def add_verdicts(
     )
     own = _recompute(item, criteria, None if messages is None else (all(matches), all(texts.values())))
     recomputed.values |= {part: value for part, value in own.items() if part in basis}
-    record_reward(item, reward, (official, recomputed))
+    set_reward_verdicts(item, reward, (official, recomputed))
     if item.golden_hash:  # The task is in the file.
         _report_contradictions(item, recorded, list(texts), [action.name for action in actions], official.reward)
-    _add_uncounted(item, recorded, basis, own)
+    _add_uncounted_checks(item, recorded, basis, own)
     _add_action_checks(item, recorded, actions, addresses, matches)
     _add_nl_assertions(item, recorded)
 
@@ -298,10 +302,10 @@ def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, re
         return None
     if criteria is None:
         return []
-    return read_basis(criteria)
+    return read_reward_basis(criteria)
 
 
-def read_basis(criteria: JsonObject) -> list[str]:
+def read_reward_basis(criteria: JsonObject) -> list[str]:
     basis = criteria.get("reward_basis")
     return [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
 
@@ -312,18 +316,20 @@ def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
     for part in basis:
         value = read_part_value(breakdown.get(part))
         parts.values[part] = value if value is not None else _recorded_part(recorded, part)
-    parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
-    failed_actions = _failed(recorded.get("action_checks"), "action_match")
+    parts.missing_texts = [str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))]
+    failed_actions = _list_failed_checks(recorded.get("action_checks"), "action_match")
     parts.missing_actions = [
         str(each["action"].get("name")) for each in failed_actions if isinstance(each.get("action"), dict)
     ]
-    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in _failed(recorded.get("nl_assertions"))]
-    env_assertions = _failed(recorded.get("env_assertions"))
+    parts.unmet_assertions = [
+        str(each.get("nl_assertion")) for each in _list_failed_checks(recorded.get("nl_assertions"))
+    ]
+    env_assertions = _list_failed_checks(recorded.get("env_assertions"))
     parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in env_assertions]
     return parts
 
 
-def _failed(checks: Any, field: str = "met") -> list[JsonObject]:
+def _list_failed_checks(checks: Any, field: str = "met") -> list[JsonObject]:
     return [each for each in list_objects(checks) if not each.get(field)]
 
 
@@ -357,13 +363,15 @@ def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
     return float(all(values)) if is_known else None
 
 
-def find_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
+def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
     """Return `{text: whether a reply contains it}`. Case is ignored, and commas are removed from the replies only."""
     plain_replies = [reply.lower().replace(",", "") for reply in replies]
     return {text: any(text.lower() in reply for reply in plain_replies) for text in texts}
 
 
-def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float | None]) -> None:
+def _add_uncounted_checks(
+    item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float | None]
+) -> None:
     """Add the recorded checks that do not count for the reward. `own` are the recomputed values of parts."""
     for part in PARTS:
         value = _recorded_part(recorded, part)

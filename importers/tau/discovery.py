@@ -74,12 +74,12 @@ def _attach_notes(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
     """Add each file of notes to the runs that it names, or to all runs of v2 if it names none of them."""
     plans = [plan for plan in plans if plan.run.generation == "v2"]
     for path, head in notes.items():
-        named = [plan for plan in plans if names_run(head, Path(plan.run.path))]
+        named = [plan for plan in plans if mentions_run(head, Path(plan.run.path))]
         for plan in named or plans:
             plan.logs.append(path)
 
 
-def names_run(head: str, run_path: Path) -> bool:
+def mentions_run(head: str, run_path: Path) -> bool:
     """Return whether the beginning of a file of notes names the run: its file, or `results.json` in its folder."""
     named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(head)]
     return any(run_path.name in parts[-2:] for parts in named)

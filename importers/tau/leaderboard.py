@@ -71,7 +71,7 @@ def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    run = [item for item in items if was_run(item)]
+    run = [item for item in items if is_counted(item)]
     successes = list(count_successes(run).values())
     metrics = _average_reward(run, len(items)) + pass_hat_metrics(successes, find_max_k(run))
     metrics += _mean_cost(run, "agent cost") + _mean_cost(run, "user cost")
@@ -83,7 +83,7 @@ def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     return [*metrics, *_ending_metrics(run), *_check_metrics(run), *_review_metrics(run), *_outcome_metrics(run)]
 
 
-def was_run(item: ScoredItem) -> bool:
+def is_counted(item: ScoredItem) -> bool:
     """Whether metrics count an item. A simulation with an infrastructure error counts if annotators gave a verdict."""
     return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
 
@@ -190,7 +190,7 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
 
 def _ending(item: ScoredItem) -> Ending:
     ended = item.metadata.get("ended")
-    if not was_run(item) or (ended is None and get_success(item) is None):
+    if not is_counted(item) or (ended is None and get_success(item) is None):
         return "not run"
     is_error = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
     return "error" if is_error and not get_success(item) else "graded"

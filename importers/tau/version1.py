@@ -31,11 +31,11 @@ from fcreview.importers.common.records import (
 from fcreview.importers.tau.checker import (
     OWN_FIELD,
     Parts,
-    find_texts,
+    find_spoken_texts,
     is_success,
     read_number,
     read_part_value,
-    record_reward,
+    set_reward_verdicts,
 )
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
@@ -256,10 +256,10 @@ def _add_verdicts(
         add_issue(item, item.rule_note)
         return
     if "error" in info:
-        record_reward(item, reward, None, "error", "ended with an exception, which counts as a failure")
+        set_reward_verdicts(item, reward, None, "error", "ended with an exception, which counts as a failure")
         return
     if not isinstance(reward_info, dict):
-        record_reward(item, reward, None, "not_ended", "did not end within the step limit; nothing was checked")
+        set_reward_verdicts(item, reward, None, "not_ended", "did not end within the step limit; nothing was checked")
         return
     recorded = as_object(reward_info.get("info"))
     outputs = _read_outputs(item, task.get("outputs"), recorded)
@@ -277,7 +277,7 @@ def _add_verdicts(
         official.values["COMMUNICATE"] = read_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
         official.missing_texts = [str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok]
-    record_reward(item, reward, (official, recomputed))
+    set_reward_verdicts(item, reward, (official, recomputed))
 
 
 def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
@@ -294,4 +294,4 @@ def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[st
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
     replies = [each for each in messages if each.role == "assistant" and not each.calls]
-    return find_texts(outputs, [each.content if each.reply is None else each.reply for each in replies])
+    return find_spoken_texts(outputs, [each.content if each.reply is None else each.reply for each in replies])

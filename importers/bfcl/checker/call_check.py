@@ -288,7 +288,7 @@ def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool
         golden, call = expected[pair.golden], predicted[pair.predicted]
         if (arguments := call.arguments) is None or not golden.has_function_doc:
             continue
-        _apply_checker(pair, golden, call, converted[pair.predicted].arguments or {}, v1)
+        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {}, v1)
         if failed:
             _add_schema_differences(pair, golden, arguments)
         if pair.diff:
@@ -317,7 +317,9 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
     return replace(call, arguments={**call.arguments, **changed}) if changed else call
 
 
-def _apply_checker(pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool) -> None:
+def _align_diff_with_checker(
+    pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool
+) -> None:
     """Make the differences of a pair agree with the checker. `values` are the arguments converted from source text."""
     if call.name not in (golden.name, golden.flat_name):
         return

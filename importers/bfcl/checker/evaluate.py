@@ -16,7 +16,7 @@ from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single
 from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
 from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
+from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder
 from fcreview.importers.bfcl.trajectory import single_turn_messages
 from fcreview.importers.common.records import Undecodable, explain_decoding_error, function_names
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
@@ -98,7 +98,7 @@ def evaluate(
         model: Model folder. The decoder is chosen by its name if `decoder` is None.
     """
     if decoder is None:
-        decoder, _ = decoder_for_model(model, version)
+        decoder, _ = find_model_decoder(model, version)
     v1 = version == "V1"
     if category == "format_sensitivity":
         category = item.category

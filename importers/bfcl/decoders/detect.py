@@ -22,9 +22,9 @@ from fcreview.importers.bfcl.decoders.registry import (
     DECODERS,
     DECODERS_BY_NAME,
     DEFAULT_DECODERS,
-    decoder_for_model,
-    early_v1_decoder,
     find_decoder,
+    find_model_decoder,
+    to_early_v1_decoder,
 )
 from fcreview.importers.bfcl.discovery import FilesByCategory
 from fcreview.importers.bfcl.joining import Results
@@ -118,7 +118,7 @@ def choose_decoder(
 def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     """Return the decoder for all replies of a run, with an issue if the choice is unusual."""
     version, model = filenames.rules_version(plan.run.generation), plan.run.model
-    guess, is_certain = decoder_for_model(model, version)
+    guess, is_certain = find_model_decoder(model, version)
     if plan.decoder:
         named = find_decoder(plan.decoder, version)
         if named is not None:
@@ -168,7 +168,7 @@ def select_category_decoder(
     official verdicts on calls with non-string arguments show this. Without such verdicts, the names of the folders
     decide.
     """
-    early = early_v1_decoder(decoder, version)
+    early = to_early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
         return decoder
     n_stringified = n_native = 0

@@ -86,9 +86,9 @@ NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 """Decoders that stringified the arguments of Java and JavaScript calls until July 2024."""
 
 
-def decoder_for_model(model: str, version: str) -> tuple[Decoder, bool]:
+def find_model_decoder(model: str, version: str) -> tuple[Decoder, bool]:
     """Return (decoder of a model folder, whether the decoder is certain)."""
-    name, is_certain = decoder_name(model, version)
+    name, is_certain = find_model_decoder_name(model, version)
     return DECODERS_BY_NAME[name], is_certain
 
 
@@ -98,7 +98,7 @@ def find_decoder(name: str, version: str) -> Decoder | None:
     return DECODERS_BY_NAME.get("HERMES1" if (name, version) == ("HERMES", "V1") else name)
 
 
-def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
+def to_early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
     """Return the decoder as it was until the middle of July 2024. Only native decoders of V1 have changed since."""
     stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
     return replace(decoder, stringifies_arguments=True) if stringified else decoder
@@ -204,7 +204,7 @@ DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROM
 
 
 @lru_cache(maxsize=1024)
-def decoder_name(model: str, version: str) -> tuple[str, bool]:
+def find_model_decoder_name(model: str, version: str) -> tuple[str, bool]:
     """Return (name of the decoder for a model folder, whether the decoder is certain).
 
     The decoder is not certain for V3 runs of `LATE_V3_MODELS`, which may have had another decoder before March 2025,

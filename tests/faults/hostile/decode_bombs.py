@@ -14,7 +14,7 @@ from typing import Any
 
 from fcreview.importers.acebench import checker as acebench
 from fcreview.importers.bfcl.decoders.base import DecoderContext
-from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import checker as hammerbench
@@ -33,7 +33,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     found: dict[str, Callable[[str], Any]] = {}
     for version in ("V1", "V4"):
         for model in MODELS:
-            decoder, _ = decoder_for_model(model, version)
+            decoder, _ = find_model_decoder(model, version)
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
                     context = DecoderContext(version, language)
@@ -41,7 +41,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
                         decode_result, decoder=decoder, context=context
                     )
     for form in FORMATS:
-        decoder, _ = decoder_for_model("maple", "V4")
+        decoder, _ = find_model_decoder("maple", "V4")
         config = f"ret_fmt={form}&tool_call_tag=True"
         found[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
@@ -59,8 +59,8 @@ def decoders() -> dict[str, Callable[[str], Any]]:
 def _native(shape: list[dict[str, str]], text: str) -> Any:
     """Decode a native call with the text as its arguments."""
     result = [{name: text if value == "{}" else value for name, value in shape[0].items()}]
-    decoder, _ = decoder_for_model("maple-FC", "V1")
-    return decode_result(result, early_v1_decoder(decoder, "V1"), DecoderContext("V1"))
+    decoder, _ = find_model_decoder("maple-FC", "V1")
+    return decode_result(result, to_early_v1_decoder(decoder, "V1"), DecoderContext("V1"))
 
 
 EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, AttributeError)

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.checker.evaluate import evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, to_early_v1_decoder
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
@@ -41,14 +41,16 @@ def test_native_javascript_objects_are_not_source_text() -> None:
 
 def test_native_javascript_objects_were_source_text_until_july_2024() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert evaluate_result(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (
+    assert evaluate_result(
+        result, "command-r-plus-FC", decoder=to_early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")
+    ) == (
         True,
         None,
     )
     assert evaluate_result(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
-        decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
+        decoder=to_early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
     ) == (False, "value_error:dict_value")
 
 

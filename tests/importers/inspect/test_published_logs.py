@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.leaderboard import compute_metrics, edited_values, load_figures, recompute
+from fcreview.importers.inspect.leaderboard import compute_metrics, load_figures, read_edited_values, recompute
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
@@ -73,7 +73,7 @@ def test_every_recorded_figure_is_recomputed(bench: Path, folder: str) -> None:
         rows = score_items(items)
         columns = load_figures(run).columns
         for column in columns:
-            values = list(edited_values(rows, column.scorer))
+            values = list(read_edited_values(rows, column.scorer))
             for spec, value in recompute(column, values) if values else ():
                 if spec.recorded is not None and expected["status"] != "cancelled":
                     assert value == pytest.approx(spec.recorded, abs=1e-9), (name, column.title, spec.key)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
+from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -21,7 +21,7 @@ def decode(
     result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
 ) -> Any:
     rules = "V1" if v1 else "V4"
-    return decode_result(result, decoder_for_model(model, rules)[0], DecoderContext(rules, language), config)
+    return decode_result(result, find_model_decoder(model, rules)[0], DecoderContext(rules, language), config)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_literal_handlers_need_python_notation() -> None:
 
 def test_underscores_replace_dots_only_in_native_names() -> None:
     for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
-        assert decoder_for_model(model, "V4")[0].name_spelling == names
+        assert find_model_decoder(model, "V4")[0].name_spelling == names
 
 
 def fmt(name: str, tag: bool = False) -> str:
@@ -235,9 +235,9 @@ def test_native_java_arguments_were_text_in_first_v1_runs(model: str) -> None:
     result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
 
     def decode_first_call(language: str, rules: str, *, first: bool = False) -> Any:
-        decoder, _ = decoder_for_model(model, "V1")
+        decoder, _ = find_model_decoder(model, "V1")
         return decode_result(
-            result, early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
+            result, to_early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
         )
 
     assert decode_first_call("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]

@@ -8,8 +8,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import duckdb
@@ -220,10 +221,45 @@ class QueryTimeoutError(Exception):
     """Raised when a query was interrupted because it exceeded its time limit."""
 
 
-def run_with_timeout(connection: Connection, work: Callable[[], T], timeout: float | None = None) -> T:
+def _start_thread(call: Callable[[], object]) -> None:
+    threading.Thread(target=call, daemon=True).start()
+
+
+class QueryThread:
+    """A thread for many short queries. Starting a thread takes as long as such a query."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._thread = threading.Thread(target=_run_calls, args=(self._calls,), daemon=True)
+        self._thread.start()
+
+    def start(self, call: Callable[[], object]) -> None:
+        self._calls.put(call)
+
+    def close(self) -> None:
+        self._calls.put(None)
+        if not has_running_query():
+            self._thread.join(INTERRUPT_TIMEOUT)
+
+    def __del__(self) -> None:
+        self._calls.put(None)
+
+
+def _run_calls(calls: SimpleQueue[Callable[[], object] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+        del call  # it may refer to the queue's owner
+
+
+def run_with_timeout(
+    connection: Connection,
+    work: Callable[[], T],
+    timeout: float | None = None,
+    start: Callable[[Callable[[], object]], object] = _start_thread,
+) -> T:
     """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
 
-    `work` runs in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
+    `start` calls it in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
 
     Raises: QueryTimeoutError if `work` takes more than `timeout` seconds.
     """
@@ -235,20 +271,25 @@ def run_with_timeout(connection: Connection, work: Callable[[], T], timeout: flo
         except BaseException as error:
             done.set_exception(error)
 
-    threading.Thread(target=run, daemon=True).start()
+    start(run)
     try:
-        wait([done], timeout)  # Thread.join would treat the thread as ended after a signal
+        _wait(done, timeout)
     finally:
         late = not done.done()
         end = time.monotonic() + INTERRUPT_TIMEOUT
         while not done.done() and time.monotonic() < end:
             connection.interrupt()
-            wait([done], INTERRUPT_INTERVAL)
+            _wait(done, INTERRUPT_INTERVAL)
         if not done.done():
             _abandoned.append(done)
     if late and (not done.done() or done.exception() is not None):
         raise QueryTimeoutError
     return done.result()
+
+
+def _wait(done: Future[Any], timeout: float | None) -> None:
+    with contextlib.suppress(TimeoutError):
+        done.exception(timeout)
 
 
 def close_connection(connection: Connection, save_cache: Callable[[], object] = lambda: None) -> None:

@@ -69,6 +69,7 @@ class StoreBuilder:
             with workspace.files.open_file(workspace.store) as store, self._path.open("xb") as copy:
                 shutil.copyfileobj(store, copy, _COPY_BYTES)
         self._connection = duckdb.connect()
+        self._thread = database.QueryThread()
         self._execute("SET enable_progress_bar = false")  # the bar would appear between lines of JSON
         self._execute(f"SET memory_limit = '{LOADING_MEMORY_LIMIT}'")
         self._execute("SET threads = 1")  # several threads are no faster, and worker processes need the cores
@@ -93,6 +94,7 @@ class StoreBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._thread.close()
         database.close_connection(self._connection)
 
     def _column_types(self, table: str) -> dict[str, str]:
@@ -239,7 +241,9 @@ class StoreBuilder:
 
     def _execute(self, text: str, values: Sequence[Any] | None = None) -> Connection:
         """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
-        return database.run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
+        return database.run_with_timeout(
+            self._connection, lambda: self._connection.execute(text, values), start=self._thread.start
+        )
 
 
 def read_schema() -> str:

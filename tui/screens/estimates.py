@@ -313,20 +313,21 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if not self._is_running and commands is not None and self._form.values:
             self._is_running = True
             self._show_message("drawing ...")
-            self._submit(commands, self._form.arguments)
+            self._submit(commands, self._form.arguments, self.focused)
+            self.set_focus(self._list)  # keys that are pressed now wait, and are not typed into the form
 
     @work(group="draw")
-    async def _submit(self, commands: CommandService, arguments: Sequence[str]) -> None:
+    async def _submit(self, commands: CommandService, arguments: Sequence[str], field: Widget | None) -> None:
         result = await commands.run(self._command, arguments)
         drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._is_running = False
-        self.call_after_refresh(self.release_keys)
         if not result.is_successful:
-            self._message = error_line(result)
+            self._message, self._held_keys = error_line(result), ()
+            self.set_focus(field)
             self._draw_run()
             return
+        self.call_after_refresh(self.release_keys)
         self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
-        self._list.focus()
         self._is_loaded = False
         self._load()
 

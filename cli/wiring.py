@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
     from fcreview.store.store import Store
-    from fcreview.tui.command_forms import CommandResult, CommandService, FormField
-    from fcreview.tui.exports import ReportServices
+    from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
     from fcreview.tui.session import GoldenSupport
 
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and resolved path of a run
@@ -91,7 +90,7 @@ def _load_registry() -> ModuleType:
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:
     """Create the functions that the command palette uses for reports and exports. They use the screens' store."""
-    from fcreview.tui.exports import ReportServices
+    from fcreview.tui.commands import ReportServices
 
     def build_report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
         from fcreview.cli.report_data import build_report_text
@@ -125,7 +124,7 @@ def _pager_width() -> int:
 
 def build_command_service(session: WorkspaceSession) -> CommandService:
     """Create the functions that the command palette uses to run commands on the session's workspace."""
-    from fcreview.tui.command_forms import CommandService
+    from fcreview.tui.commands import CommandService
 
     async def run(command: str, arguments: Sequence[str]) -> CommandResult:
         return await _run_process(build_command_line(session, command, arguments))
@@ -135,7 +134,7 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
 
 def describe_command(command: str) -> list[FormField]:
     """Return the fields of a command's form: arguments first, then options."""
-    from fcreview.tui.command_forms import NO, FormField
+    from fcreview.tui.commands import NO, FormField
 
     fields = []
     for parameter in _find_parameters(command):
@@ -182,7 +181,7 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 async def _run_process(arguments: Sequence[str]) -> CommandResult:
     """Run the interpreter. `-P` prevents imports of modules in the working folder, which may be somebody else's."""
-    from fcreview.tui.command_forms import CommandResult
+    from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", *arguments),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
-    from fcreview.tui.exports import ReportServices
+    from fcreview.tui.commands import ReportServices
     from fcreview.tui.queue.annotators import AnnotatorSwitch
     from fcreview.tui.queue.state import QueueState
 

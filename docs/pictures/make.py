@@ -29,7 +29,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.commands import ReportServices
 from fcreview.tui.session import Session
 
 HERE = Path(__file__).resolve().parent

@@ -13,7 +13,7 @@ from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.tui.exports import ExportRequest, write_export
+from fcreview.tui.commands import ExportRequest, write_export
 
 Cli = Callable[..., Any]
 

@@ -24,7 +24,7 @@ from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.store import Store
 from fcreview.store.workspace import AnnotatorState, Workspace, WorkspaceError, find_workspace
-from fcreview.tui.text.clipboard import write_copy
+from fcreview.tui.review.clipboard import write_copy
 from tests.store.factory import read, write_run
 from tests.store.reviews.journals import fill_journal, make_key
 

@@ -8,9 +8,8 @@ import pytest
 from textual.content import Content
 from textual.style import Style
 
-from fcreview.tui.screens.command_palette import PaletteCommand
+from fcreview.tui.screens.command_palette import FuzzyMatch, PaletteCommand
 from fcreview.tui.text import theme
-from fcreview.tui.text.fuzzy import FuzzyMatch
 from fcreview.tui.text.theme import (
     ANSI_PALETTE,
     COLOURLESS_STYLES,

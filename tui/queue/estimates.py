@@ -17,7 +17,7 @@ from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.queue_file import queue_names, read_queue
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
-from fcreview.tui.command_forms import FormField
+from fcreview.tui.commands import FormField
 from fcreview.tui.queue.columns import short_run_names
 from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, format_range, label_runs
 from fcreview.tui.queue.overview import QueueProgress, queue_progress_line

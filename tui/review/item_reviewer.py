@@ -18,10 +18,11 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.overrides import Override, OverrideReasons
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,
+    Override,
+    OverrideReasons,
     PendingQuestion,
     ReviewOutcome,
     ReviewRecorder,

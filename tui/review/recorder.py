@@ -1,4 +1,4 @@
-"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes), and undo them.
+"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes, override reasons), and undo them.
 
 The meaning of pass and fail depends on the automatic verdict on the target. If a judge decided whether a call is
 equivalent to the golden call, pass and fail mean equivalent and not equivalent. If a judge decided whether an argument
@@ -450,3 +450,85 @@ def bulk_entry_lines(review: BulkReview) -> list[Line]:
     fault: StyledText = (review.fault, "people") if review.fault else none
     tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
     return [(("verdict  ", "dim"), verdict), (("fault    ", "dim"), fault), (("tags     ", "dim"), tags)]
+
+
+REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
+"""Actions that select the first three override reasons on an item without scores."""
+SOURCE_NAMES = {"official": "checker", "rule": "checker", "judge": "judge"}
+REASON_LABELS = {"too strict": "{} too strict", "misread": "{} misread answer"}
+"""Labels of the default reasons, for the source of the contradicted verdict. Journals store the default reasons."""
+MIN_NAME_CELLS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """The annotator's verdict that contradicts an automatic verdict."""
+
+    subject: ReviewSubject
+    criterion: str
+    verdict: Any
+    contradicted: dict[str, Any]
+    """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
+
+    def annotation(self, reason: str) -> Annotation:
+        overrules = {**self.contradicted, "reason": reason}
+        return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
+
+    @property
+    def source(self) -> str:
+        source = str(self.contradicted.get("source"))
+        return SOURCE_NAMES.get(source, sanitize(source))
+
+    def question(self, cells: int) -> str:
+        """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
+        value, verdict = self.contradicted.get("value"), verdict_words(self.verdict, self.criterion)
+        said = f"gave {verdict_words(value, self.criterion)} to"
+        if isinstance(value, bool) and isinstance(self.verdict, bool):
+            said = "passed" if value else "failed"
+        start = f"Why {verdict} although the {self.source} {said} "
+        part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
+        name = f"{part} of {item}" if part else item
+        return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
+
+    def reason_label(self, reason: str) -> str:
+        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.source)
+
+
+class OverrideReasons:
+    """Last override, and the reasons that the annotator can choose for an override."""
+
+    def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
+        self.override: Override | None = None
+        self.is_answered = False
+        """Whether `override` has a reason, so that the screen does not ask for one."""
+        self._reasons, self._key = reasons, key
+
+    def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
+        """If the event has a verdict, set the last override, or clear it if the verdict overrides nothing. Ignore
+        decisive steps."""
+        if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
+            subject = replace(subject, target=event.target)  # a score may have another target than the cursor
+            over = event.overrules
+            self.override = Override(subject, event.criterion, event.verdict, over) if over else None
+            self.is_answered = event.fault == "golden"  # a wrong golden answer is the reason
+        elif event is not None and event.overrules:
+            self.is_answered = True
+
+    def reason_at(self, number: int) -> str:
+        """Return the override reason with this number, from 1. Empty if there is no such reason."""
+        return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
+
+    @property
+    def unavailable_message(self) -> str:
+        if self.override is None:
+            return "the last verdict overrides no automatic verdict"
+        return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
+
+    def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
+        """Return (key, label) pairs that answer the question why. On a `scored` item, digits set scores, so the only
+        key is the one that opens the list of reasons."""
+        if self.override is None or self.is_answered:
+            return []
+        labels = map(self.override.reason_label, self._reasons)
+        reasons = [] if scored else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
+        return [(key, label) for key, label in reasons if key] or [(self._key("item.why"), "reasons")]

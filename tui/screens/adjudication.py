@@ -31,16 +31,15 @@ from fcreview.tui.review.answer_cards import (
     question_line,
     resolution_line,
 )
+from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
 from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.session import Session
-from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
-from fcreview.tui.widgets.base import GuardedScreen
+from fcreview.tui.widgets.base import GuardedScreen, is_small
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
-from fcreview.tui.widgets.panel import is_small
 
 REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"})
 """Actions that record a review."""

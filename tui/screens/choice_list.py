@@ -15,10 +15,9 @@ from fcreview.tui.actions import MODAL_HELP_ACTIONS, PICKER_ACTIONS
 from fcreview.tui.key_bindings import make_bindings, unavailable_key_message
 from fcreview.tui.text.lines import ChoiceTable, Line, fit_line, justify_line, progress_message, rule_line
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedModalScreen, ProgressTimer, work
+from fcreview.tui.widgets.base import GuardedModalScreen, Panel, ProgressTimer, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel, is_small
 
 T = TypeVar("T")
 

@@ -38,10 +38,9 @@ from fcreview.tui.screens.choice_list import BORDER_CELLS, PanelPickerScreen
 from fcreview.tui.screens.dialogs import ConfirmScreen, FaultScreen, TagsScreen, tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import ChoiceTable, Line, fit_line
-from fcreview.tui.widgets.base import GuardedModalScreen, work
+from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel, is_small
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):

@@ -16,8 +16,7 @@ from textual.widgets import Static
 
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
-from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments, name_runs
-from fcreview.tui.exports import run_for_download
+from fcreview.tui.commands import CommandForm, CommandResult, FormField, build_arguments, name_runs, run_for_download
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.annotators import default_annotators, read_annotators
 from fcreview.tui.queue.header import label_runs

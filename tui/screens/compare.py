@@ -22,7 +22,7 @@ from fcreview.stats.run_comparison import (
 )
 from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
-from fcreview.tui.command_forms import FORMS
+from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.comparison import (
     comparison_facts,
@@ -38,10 +38,9 @@ from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedScreen, work
+from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel, is_small
 
 SIDES = ("", "a", "b")
 

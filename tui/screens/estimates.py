@@ -18,7 +18,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.command_forms import FORMS, CommandService, name_runs
+from fcreview.tui.commands import FORMS, CommandService, name_runs
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.annotators import default_annotators, find_unfinished, read_annotators
 from fcreview.tui.queue.estimates import (
@@ -42,10 +42,9 @@ from fcreview.tui.screens.command_form import FormFields, error_line, last_outpu
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedScreen, work
+from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel, is_small
 
 MAX_RUN_LINES = 8
 """Largest height of the list of runs, in rows."""

@@ -20,18 +20,23 @@ from fcreview.model.verdict import SCALES
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
-from fcreview.tui.review.copy_texts import calls_text, diff_text, format_open_command, json_text, markdown_text
+from fcreview.tui.review.clipboard import (
+    calls_text,
+    copy_text,
+    diff_text,
+    format_open_command,
+    json_text,
+    markdown_text,
+)
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import prediction_choices, read_predictions
-from fcreview.tui.review.overrides import Override
-from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
+from fcreview.tui.review.recorder import Override, ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, tag_choices
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.session import Session
-from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock

@@ -37,10 +37,9 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
-from fcreview.tui.widgets.base import GuardedScreen, work
+from fcreview.tui.widgets.base import GuardedScreen, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
-from fcreview.tui.widgets.panel import is_small
 
 MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""

@@ -20,7 +20,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
-from fcreview.tui.command_forms import FORMS
+from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
 from fcreview.tui.queue.annotators import find_unfinished
 from fcreview.tui.queue.loader import QueueLoader
@@ -49,10 +49,9 @@ from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedScreen, ProgressTimer, work
+from fcreview.tui.widgets.base import MIN_BORDERED_SIZE, GuardedScreen, Panel, ProgressTimer, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import MIN_SIZE, Panel, is_small
 
 OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens."""
@@ -297,7 +296,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         runs = self._list("runs")
         height = self.size.height
-        limit = max(MAX_RUN_LINES, height // 3) if height >= MIN_SIZE.height else max(height // 4, 3)
+        limit = max(MAX_RUN_LINES, height // 3) if height >= MIN_BORDERED_SIZE.height else max(height // 4, 3)
         runs.styles.height = max(min(len(table.lines), limit), 1)
         runs.set_lines(table.lines)
         runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")

@@ -17,7 +17,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.exports import ExportRequest, deliver_download, download_name, path_exists, write_export
+from fcreview.tui.commands import ExportRequest, deliver_download, download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.annotators import KnownAnnotator, read_annotators
 from fcreview.tui.queue.loader import queue_file_shares
@@ -27,8 +27,7 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.queue import find_queue, focused_item_pane, open_estimates, open_overview, return_to_queue
 
 if TYPE_CHECKING:
-    from fcreview.tui.command_forms import CommandForm
-    from fcreview.tui.exports import ReportServices
+    from fcreview.tui.commands import CommandForm, ReportServices
     from fcreview.tui.queue.state import QueueState
     from fcreview.tui.session import Session
 

@@ -29,11 +29,10 @@ from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import ProgressTimer, work
+from fcreview.tui.widgets.base import Panel, ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
-from fcreview.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate

@@ -22,9 +22,8 @@ from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import is_small, work
 from fcreview.tui.widgets.document_view import Divider
-from fcreview.tui.widgets.panel import is_small
 
 if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane

@@ -44,9 +44,8 @@ from fcreview.tui.queue.statistics import (
 )
 from fcreview.tui.screens.choice_list import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import Panel, is_small, work
 from fcreview.tui.widgets.document_view import LineBar, LineBlock
-from fcreview.tui.widgets.panel import Panel, is_small
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup

@@ -15,7 +15,7 @@ from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
-from fcreview.tui.exports import ExportRequest, write_export
+from fcreview.tui.commands import ExportRequest, write_export
 from tests.commands import environment, run_in_this_process
 
 Cli = Callable[..., Any]

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
-from fcreview.tui.command_forms import FormField, build_arguments, name_runs
+from fcreview.tui.commands import FormField, build_arguments, name_runs
 from fcreview.tui.queue.annotators import KnownAnnotator, default_annotators
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,

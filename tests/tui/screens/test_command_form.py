@@ -13,8 +13,7 @@ from fcreview.cli.program import COMMANDS
 from fcreview.cli.wiring import build_command_line, build_command_service, describe_command
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.command_forms import FORMS, FormField, build_arguments
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.commands import FORMS, FormField, ReportServices, build_arguments
 from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
 from fcreview.tui.screens.pager import PagerScreen
 

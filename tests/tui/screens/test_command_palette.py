@@ -18,7 +18,7 @@ from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.commands import ReportServices
 from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen

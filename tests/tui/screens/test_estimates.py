@@ -15,8 +15,7 @@ from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
-from fcreview.tui.command_forms import CommandResult, CommandService
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.commands import CommandResult, CommandService, ReportServices
 from fcreview.tui.queue.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen

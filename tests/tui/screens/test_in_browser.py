@@ -12,11 +12,19 @@ import pytest
 
 from fcreview.cli.wiring import describe_command
 from fcreview.tui.actions import ACTIONS
-from fcreview.tui.command_forms import FORMS, CommandForm, CommandResult, CommandService
-from fcreview.tui.exports import ReportServices, deliver_download, download_name, run_for_download
+from fcreview.tui.commands import (
+    FORMS,
+    CommandForm,
+    CommandResult,
+    CommandService,
+    ReportServices,
+    deliver_download,
+    download_name,
+    run_for_download,
+)
+from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.command_form import CommandFormScreen, open_command_form
 from fcreview.tui.screens.command_palette import CommandList
-from fcreview.tui.text.clipboard import copy_text
 
 NEVER_SENT = {"ctrl+w", "ctrl+t", "ctrl+n", "ctrl+q", "ctrl+c", "ctrl+v"}
 """Keys that the browser or its page uses."""

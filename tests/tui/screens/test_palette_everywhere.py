@@ -13,8 +13,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.tui.actions import KEY_SCOPES
-from fcreview.tui.command_forms import CommandService
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.commands import CommandService, ReportServices
 from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
 from fcreview.tui.screens.compare import CompareScreen
 from fcreview.tui.screens.help import HelpScreen

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from fcreview.tui.text.fuzzy import match_words
+from fcreview.tui.screens.command_palette import match_words
 
 NAMES = ["golden wrong", "unsure", "filter", "first difference", "clusters", "the same item in other runs", "runs"]
 

@@ -242,9 +242,9 @@ class PasswordLogin:
     def _allow_attempt(self, name: str, address: str) -> bool:
         """Count an attempt before the password is checked, so that parallel attempts count as well. The address of a
         proxy on this machine has no limit, because requests of many people come from it."""
-        allowed = [self._by_pair.acquire(f"{name} {address}"), self._by_name.acquire(name)]
+        allowed = [self._by_pair.count_attempt(f"{name} {address}"), self._by_name.count_attempt(name)]
         if address and not is_loopback(address):
-            allowed.append(self._by_address.acquire(address))
+            allowed.append(self._by_address.count_attempt(address))
         return all(allowed)
 
     async def _log_out(self, request: web.Request) -> web.Response:

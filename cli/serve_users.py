@@ -178,7 +178,7 @@ class AttemptLimiter:
     max_keys: int = 10_000  # Maximum number of keys. The oldest keys are forgotten.
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
-    def acquire(self, key: str) -> bool:
+    def count_attempt(self, key: str) -> bool:
         """Count an attempt. Returns False if the limit was already reached."""
         now = self.clock()
         recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]

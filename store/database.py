@@ -69,7 +69,7 @@ def connect_in_memory() -> Connection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def select_runs(connection: Connection, items: Iterable[int], alias: str = "") -> str:
+def restrict_to_runs_sql(connection: Connection, items: Iterable[int], alias: str = "") -> str:
     """Return ` AND run IN (...)` for a query on these items of a lake, which has a file for each run. Empty for a
     database, where the index of the items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
@@ -180,12 +180,12 @@ def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
     return omit is not None and bool(omit(error))
 
 
-def _check_damage(connection: Connection, work: Callable[[], T]) -> T:
+def _call_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return work()
     except duckdb.Error as error:
         if _omit_damaged_file(connection, error):
-            return _check_damage(connection, work)
+            return _call_without_damaged_files(connection, work)
         if is_damage(error):
             raise StoreError(describe_damage(error)) from error
         raise
@@ -197,12 +197,12 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     Raises: StoreError if DuckDB runs out of memory again, or if the store is damaged.
     """
     try:
-        return _check_damage(connection, work)
+        return _call_without_damaged_files(connection, work)
     except duckdb.OutOfMemoryException:
         with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
-            return _check_damage(connection, work)
+            return _call_without_damaged_files(connection, work)
         except duckdb.OutOfMemoryException:
             raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
         finally:
@@ -349,7 +349,7 @@ def _fetch_rows(connection: Connection, statement: duckdb.Statement) -> tuple[li
     try:
         result = connection.execute(statement)
         columns = result.description or []
-        _check_types(columns)
+        _check_column_types(columns)
         rows = result.fetchmany(MAX_SQL_ROWS + 1)
         if len(rows) > MAX_SQL_ROWS:
             raise SqlError(f"more than {MAX_SQL_ROWS:,} rows: add a LIMIT")
@@ -358,7 +358,7 @@ def _fetch_rows(connection: Connection, statement: duckdb.Statement) -> tuple[li
         connection.execute("ROLLBACK")
 
 
-def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:
+def _check_column_types(columns: Sequence[tuple[Any, ...]]) -> None:
     """Raise SqlError for a timestamp with time zone. For such a value, DuckDB needs a package that is not installed."""
     for name, kind, *_ in columns:
         if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):

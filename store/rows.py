@@ -81,7 +81,7 @@ class View:
         return None if self.queue in BUILTIN_QUEUES else self.queue
 
 
-def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
+def column_metadata(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
     """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
 
     With `shows_verdict`, the value is None for a blind annotator who has not reviewed the item. With `is_json`, the
@@ -94,44 +94,46 @@ def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) 
 class QueueRow:
     """One row of a queue with small columns. A new field is read from the store and printed by `items --json`."""
 
-    item: int = field(metadata=row_column("i.item"))
+    item: int = field(metadata=column_metadata("i.item"))
     """Item number (see `encode_repetition`). It can change with the next import, so it must not be saved."""
-    run: int = field(metadata=row_column("i.run"))
-    seq: int = field(metadata=row_column("i.seq"))  # position of the item in its run, from 0
-    id: str = field(metadata=row_column("i.id"))
-    category: str = field(metadata=row_column("i.category"))
-    group: str | None = field(default=None, metadata=row_column('i."group"'))  # name of the conversation
+    run: int = field(metadata=column_metadata("i.run"))
+    seq: int = field(metadata=column_metadata("i.seq"))  # position of the item in its run, from 0
+    id: str = field(metadata=column_metadata("i.id"))
+    category: str = field(metadata=column_metadata("i.category"))
+    group: str | None = field(default=None, metadata=column_metadata('i."group"'))  # name of the conversation
     model: str = ""
     run_name: str = ""
     """Model of the run, and the property that distinguishes it from other runs of the model: `synth-good zh`."""
-    official: bool | None = field(default=None, metadata=row_column("i.official", shows_verdict=True))
-    rule: bool | None = field(default=None, metadata=row_column("i.rule", shows_verdict=True))
-    judge: bool | None = field(default=None, metadata=row_column("i.judge", shows_verdict=True))
-    you: Any = field(default=None, metadata=row_column("h.you", is_json=True))
+    official: bool | None = field(default=None, metadata=column_metadata("i.official", shows_verdict=True))
+    rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
+    judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
+    you: Any = field(default=None, metadata=column_metadata("h.you", is_json=True))
     """This annotator's verdict on the item: true, false, "unsure" or None."""
-    your_bulk: bool = field(default=False, metadata=row_column("coalesce(h.your_bulk, false)"))
-    human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
+    your_bulk: bool = field(default=False, metadata=column_metadata("coalesce(h.your_bulk, false)"))
+    human: Any = field(default=None, metadata=column_metadata("h.human", shows_verdict=True, is_json=True))
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
-    parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
+    parts: int = field(default=0, metadata=column_metadata("coalesce(h.n_parts, 0)"))
     """Number of reviewed parts and additional criteria. Before their own review, a blind annotator sees
     `your_parts`."""
-    your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
-    effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
-    error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
-    rule_error_type: str | None = field(default=None, metadata=row_column("i.rule_error_type", shows_verdict=True))
-    n_golden: int = field(default=0, metadata=row_column("i.n_golden"))
-    n_predicted: int = field(default=0, metadata=row_column("i.n_predicted"))
-    n_issues: int = field(default=0, metadata=row_column("i.n_issues"))
+    your_parts: int = field(default=0, metadata=column_metadata("coalesce(h.your_parts, 0)"))
+    effective: bool | None = field(default=None, metadata=column_metadata(EFFECTIVE_VERDICT, shows_verdict=True))
+    error_type: str | None = field(default=None, metadata=column_metadata("i.error_type", shows_verdict=True))
+    rule_error_type: str | None = field(default=None, metadata=column_metadata("i.rule_error_type", shows_verdict=True))
+    n_golden: int = field(default=0, metadata=column_metadata("i.n_golden"))
+    n_predicted: int = field(default=0, metadata=column_metadata("i.n_predicted"))
+    n_issues: int = field(default=0, metadata=column_metadata("i.n_issues"))
     """Import issues; 0 for a blind annotator before the review, because an issue in a score file reveals a failure."""
-    stale: bool = field(default=False, metadata=row_column("coalesce(h.your_stale, false)"))
+    stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
-    first_difference: str | None = field(default=None, metadata=row_column("i.first_difference", shows_verdict=True))
-    diff_function: str | None = field(default=None, metadata=row_column("i.diff_function", shows_verdict=True))
-    diff_argument: str | None = field(default=None, metadata=row_column("i.diff_argument", shows_verdict=True))
+    first_difference: str | None = field(
+        default=None, metadata=column_metadata("i.first_difference", shows_verdict=True)
+    )
+    diff_function: str | None = field(default=None, metadata=column_metadata("i.diff_function", shows_verdict=True))
+    diff_argument: str | None = field(default=None, metadata=column_metadata("i.diff_argument", shows_verdict=True))
     """Argument path of the first difference; None if the call as a whole differs."""
-    diff_golden: str | None = field(default=None, metadata=row_column("i.diff_golden", shows_verdict=True))
-    diff_predicted: str | None = field(default=None, metadata=row_column("i.diff_predicted", shows_verdict=True))
-    question: str = field(default="", metadata=row_column("i.question"))
+    diff_golden: str | None = field(default=None, metadata=column_metadata("i.diff_golden", shows_verdict=True))
+    diff_predicted: str | None = field(default=None, metadata=column_metadata("i.diff_predicted", shows_verdict=True))
+    question: str = field(default="", metadata=column_metadata("i.question"))
 
     @property
     def is_overruled(self) -> bool:

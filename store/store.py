@@ -254,12 +254,12 @@ class Store:
         """
         self._raise_if_blind("the queue of suspects")
 
-        def check(done: int, total: int) -> None:
+        def report_progress(done: int, total: int) -> None:
             self._raise_if_interrupted()
             if report is not None:
                 report(done, total)
 
-        self._query(lambda: self._suspects.load_suspects(view, check))
+        self._query(lambda: self._suspects.load_suspects(view, report_progress))
 
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
         """Return why the golden answer of an item is suspect. None outside the queue `suspects`."""

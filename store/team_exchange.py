@@ -82,7 +82,7 @@ class Exchange:
                     f"the server knows you as {member.annotator!a} of {member.project!a}, not as"
                     f" {self.link.annotator!a} of {self.link.project!a}. Run fcreview team join again"
                 )
-            self.outbox.reconcile(server)
+            self.outbox.compare_with_server(server)
         except BaseException:
             server.close()
             raise
@@ -92,7 +92,7 @@ class Exchange:
     def push(self) -> int:
         """Send all unsent lines, and return the number that the server accepted."""
         sent, server = 0, self._require_server()
-        while self.outbox.scan():
+        while self.outbox.update_unsent():
             sent += self.outbox.send_batch(server)
             self._save_state()
         return sent
@@ -155,7 +155,7 @@ class Inbox:
         for (name, is_informed), bodies in groups.items():
             if name == self.annotator:
                 n_new += self._store_own(bodies)
-            elif not self._is_usable(name):
+            elif not self._is_usable_annotator(name):
                 warning = f"team: {len(bodies)} lines of annotator {sanitize(name)!a} were ignored: invalid name"
                 self.warnings[warning] = None
                 continue
@@ -198,7 +198,7 @@ class Inbox:
                 new[event.hash] = body
         return len(self._journal.append_lines(new)) if new else 0
 
-    def _is_usable(self, name: str) -> bool:
+    def _is_usable_annotator(self, name: str) -> bool:
         """Whether the name from the server is a valid file name that differs from existing names in more than case."""
         try:
             if check_annotator(name) != name:
@@ -244,21 +244,21 @@ class _LineFile:
                     data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
                 self._digests.update(map(_digest, new))
-                self._state = _identify(descriptor)
+                self._state = _file_identity(descriptor)
         finally:
             os.close(descriptor)  # releases the lock
         return len(new)
 
     def _refresh(self, descriptor: int) -> None:
-        if _identify(descriptor) == self._state:
+        if _file_identity(descriptor) == self._state:
             return
         check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
-        self._state = _identify(descriptor)
+        self._state = _file_identity(descriptor)
         with os.fdopen(os.dup(descriptor), "rb") as file:
             self._digests = {_digest(line) for line in file.read(self._state[1]).split(b"\n") if line}
 
 
-def _identify(descriptor: int) -> tuple[int, int]:
+def _file_identity(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_ino, status.st_size
 
@@ -278,7 +278,7 @@ class Outbox:
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
         """`sent_bytes`: last known length of the journal when all of its lines were sent."""
         self.annotator = annotator
-        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `reconcile`
+        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `compare_with_server`
         self.sent_bytes = sent_bytes
         self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
@@ -291,7 +291,7 @@ class Outbox:
         """Number of lines that were found but not sent yet, without refused lines."""
         return len(self._pending)
 
-    def scan(self) -> int:
+    def update_unsent(self) -> int:
         """Find lines that were appended to the journal, and return the number of unsent lines."""
         for line in self._read_new_lines():
             try:
@@ -302,20 +302,20 @@ class Outbox:
                 continue
         return self.n_unsent
 
-    def reconcile(self, server: TeamServer) -> None:
+    def compare_with_server(self, server: TeamServer) -> None:
         """Compare the whole journal with the server, which may have been restored from an older backup."""
         self._offset = 0
         self._known.clear()
         self._pending.clear()
         self.refused.clear()
-        self.scan()
+        self.update_unsent()
         hashes = list(self._pending)
         missing: set[str] = set()
         for start in range(0, len(hashes), HASHES_PER_REQUEST):
             missing |= server.find_missing(hashes[start : start + HASHES_PER_REQUEST])
         self._known = set(hashes) - missing
         self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid(line)}
-        self._note_progress()
+        self._update_sent_bytes()
 
     def send_batch(self, server: TeamServer) -> int:
         """Send the next lines, and return the number of lines that the server has accepted and saved."""
@@ -332,10 +332,10 @@ class Outbox:
                 self.refused[name] = problems[place]
             self._known.add(name)
             del self._pending[name]
-        self._note_progress()
+        self._update_sent_bytes()
         return len(batch) - len(problems)
 
-    def _note_progress(self) -> None:
+    def _update_sent_bytes(self) -> None:
         if not self._pending:
             self.sent_bytes = self._offset
 
@@ -419,7 +419,9 @@ class TeamSync:
                 break
             problem = self._exchange_lines(exchange)
             pause = min(pause * 2, MAX_WAIT_SECONDS) if problem else POLL_SECONDS
-            self.status = replace(self.status, unsent=exchange.outbox.scan(), problem=problem, refusal=exchange.refusal)
+            self.status = replace(
+                self.status, unsent=exchange.outbox.update_unsent(), problem=problem, refusal=exchange.refusal
+            )
             if not is_last:
                 self._wait(exchange, pause, is_connected=not problem)
         exchange.close()
@@ -440,7 +442,7 @@ class TeamSync:
     def _wait(self, exchange: Exchange, pause: float, *, is_connected: bool) -> None:
         deadline = time.monotonic() + pause
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
-            unsent = exchange.outbox.scan()
+            unsent = exchange.outbox.update_unsent()
             if unsent and is_connected:
                 return
             if unsent != self.status.unsent:

@@ -198,7 +198,7 @@ class TeamServer:
         login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
         return None if login is None else (login, password)
 
-    def accept(self, password: str) -> None:
+    def replace_password(self, password: str) -> None:
         """Replace the one-time password by a password that the member chose."""
         self._fetch("SELECT fcreview.accept(%s)", _make_verifier(self._connection, password))
 
@@ -221,7 +221,7 @@ class TeamServer:
     def fetch_members(self) -> list[Member]:
         return [Member(*row) for row in self._fetch("SELECT * FROM fcreview.members()")]
 
-    def fetch_holders(self) -> list[tuple[str, str, int]]:
+    def fetch_blocking_transactions(self) -> list[tuple[str, str, int]]:
         """Return (process, login, seconds) of transactions that hold back the delivery of newer lines."""
         rows = self._fetch("SELECT * FROM fcreview.holders()")
         return [(str(what), str(login), seconds) for what, login, seconds in rows]

@@ -156,7 +156,7 @@ class Workspace:
         return str(self.to_absolute_path(stored_dataset))
 
 
-def write_error(folder: Path, error: OSError) -> WorkspaceError:
+def make_write_error(folder: Path, error: OSError) -> WorkspaceError:
     if isinstance(error, UnsafeFileError):
         return WorkspaceError(f"{error.filename}: {error.strerror}")
     reason = error.strerror or error
@@ -254,5 +254,5 @@ def _create(root: Path) -> Workspace:
     try:
         workspace.files.make_folder(workspace.reviews)
     except OSError as error:
-        raise write_error(root.parent, error) from error
+        raise make_write_error(root.parent, error) from error
     return workspace

@@ -158,17 +158,17 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
 
 def _issue_kind(issue: dict[str, Any]) -> str:
     """Return the kind of an issue: the first sentence of its message without ids and numbers."""
-    return _generalize(issue).partition(". ")[0]
+    return _mask_ids_and_numbers(issue).partition(". ")[0]
 
 
 def _describe_kind(members: list[dict[str, Any]]) -> str:
     if len({issue["what"] for issue in members}) == 1:
         return str(members[0]["what"])
-    general = {_generalize(issue) for issue in members}
+    general = {_mask_ids_and_numbers(issue) for issue in members}
     return general.pop() if len(general) == 1 else _issue_kind(members[0])
 
 
-def _generalize(issue: dict[str, Any]) -> str:
+def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
     """Return an issue's message with `…` for the item's id, and for numbers."""
     what = str(issue["what"])
     for name in (issue["item"], str(issue["item"] or "").partition("#")[0]):

@@ -54,7 +54,7 @@ def _teams_file() -> Path:
 
 
 def find_link(workspace: Workspace) -> TeamLink | None:
-    entry = _read_entries().get(_key_of(workspace))
+    entry = _read_entries().get(_workspace_key(workspace))
     if entry is None:
         return None
     from fcreview.store.team_exchange import TeamLink
@@ -68,12 +68,12 @@ def find_link(workspace: Workspace) -> TeamLink | None:
 
 def save_link(workspace: Workspace, link: TeamLink) -> None:
     entry = {"url": str(link.address), "project": link.project, "annotator": link.annotator}
-    _write_entries(_read_entries() | {_key_of(workspace): entry})
+    _write_entries(_read_entries() | {_workspace_key(workspace): entry})
 
 
 def _remove_link(workspace: Workspace) -> bool:
     entries = _read_entries()
-    if entries.pop(_key_of(workspace), None) is None:
+    if entries.pop(_workspace_key(workspace), None) is None:
         return False
     _write_entries(entries)
     return True
@@ -88,7 +88,7 @@ def warn_of_ignored_files(workspace: Workspace) -> None:
             )
 
 
-def _key_of(workspace: Workspace) -> str:
+def _workspace_key(workspace: Workspace) -> str:
     return os.path.realpath(workspace.root)
 
 
@@ -257,7 +257,7 @@ def invite(
 
     name = check_annotator(name)
     check_choice(ROLES, role, "role")
-    with open_team_exchange(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         invitation = exchange.connect().invite(name, role)
         emit(f"{cell_text(name)}: {role}")
         if invitation is not None:
@@ -276,7 +276,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
     from fcreview.store.team_server import TeamError, TeamServer, parse_server_url
     from fcreview.store.workspace import check_annotator
 
-    here = _locate(path, workspace)
+    here = _locate_workspace(path, workspace)
     warn_of_ignored_files(here)
     address = parse_server_url(url)
     try:
@@ -289,7 +289,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
         member = server.fetch_membership()
         link = TeamLink(address, member.project, check_annotator(member.annotator))
         if not member.has_joined:
-            server.accept(_ask_new_password())
+            server.replace_password(_ask_new_password())
             print_message(
                 "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
@@ -318,7 +318,7 @@ def leave(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> Non
 
     Example: fcreview team leave runs/gpt4o
     """
-    here = _locate(path, workspace)
+    here = _locate_workspace(path, workspace)
     if not _remove_link(here):
         raise CommandError(f"{here.root} belongs to no team")
     emit("left the team. All reviews stay in the workspace")
@@ -329,7 +329,7 @@ def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
     Example: fcreview team push runs/gpt4o
     """
-    with open_team_exchange(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         exchange.connect()
         _print_counts(exchange, sent=exchange.push())
 
@@ -339,10 +339,10 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
     Example: fcreview team pull runs/gpt4o
     """
-    with open_team_exchange(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         exchange.connect()
         received = exchange.pull()
-        _fetch_queues(exchange, _locate(path, workspace))
+        _fetch_queues(exchange, _locate_workspace(path, workspace))
         _print_counts(exchange, received=received)
 
 
@@ -357,7 +357,7 @@ def sync(
     """
     from fcreview.store.team_server import UnreachableError
 
-    here, wait = _locate(path, workspace), WATCH_SECONDS
+    here, wait = _locate_workspace(path, workspace), WATCH_SECONDS
     with open_team_exchange(here) as exchange:
         while True:
             try:
@@ -388,10 +388,10 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
     """
     from fcreview.store.team_exchange import compare_runs
 
-    here = _locate(path, workspace)
+    here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
         server = exchange.connect()
-        unsent = exchange.outbox.scan()
+        unsent = exchange.outbox.update_unsent()
         lost = exchange.inbox.count_lost(exchange.pull_all())
         members = server.fetch_members()
         problems = [
@@ -399,7 +399,8 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
             for name, n in lost.items()
         ]
         problems += [
-            f"{what} of {login} has delayed new reviews for {n} s" for what, login, n in server.fetch_holders()
+            f"{what} of {login} has delayed new reviews for {n} s"
+            for what, login, n in server.fetch_blocking_transactions()
         ]
         runs = _report_own_runs(server, here)
         problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
@@ -448,7 +449,7 @@ def _print_counts(exchange: Exchange, sent: int | None = None, received: int | N
         print_message(f"fcreview: {problem}")
 
 
-def _locate(path: Path, workspace: Path | None) -> Workspace:
+def _locate_workspace(path: Path, workspace: Path | None) -> Workspace:
     return locate_workspace(WorkspaceOptions([path], workspace=workspace), create=False)
 
 

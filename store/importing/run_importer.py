@@ -37,7 +37,7 @@ from fcreview.store.importing.sources import SourceFile, is_unchanged, iter_file
 from fcreview.store.importing.staging import StagedRun, read_staged_item
 from fcreview.store.importing.workers import ImportProgressCallback, ReadJob, ReadOutcome, RunReader, read_runs
 from fcreview.store.rows import ImportChanges, ImportSummary
-from fcreview.store.workspace import Workspace, write_error
+from fcreview.store.workspace import Workspace, make_write_error
 
 _ITEM_HASHES = (
     "SELECT run, hash(category, id) AS item, any_value(hash(prediction_hash, golden_hash)) AS content"
@@ -135,7 +135,7 @@ class ImportPlanner:
         missing = lost or find_missing_folder(plan, remembered)
         row["missing_dataset"] = str(missing) if missing else None
         if stored and lost:
-            row |= _stored_fields(stored)
+            row |= _summary_fields(stored)
             row["status"] = "kept" if self._has_same_results(job, stored) else "outdated"
             result.skipped_plans.append(plan)
         elif (
@@ -143,7 +143,7 @@ class ImportPlanner:
             and stored.import_fingerprint == plan.import_fingerprint
             and self._is_unchanged(job.sources, stored.sources)
         ):
-            row |= _stored_fields(stored)
+            row |= _summary_fields(stored)
             if _copy_hashes(job, stored):
                 result.new_mtime_jobs.append(job)
         else:
@@ -160,7 +160,7 @@ class ImportPlanner:
         return self._is_unchanged(now, before)
 
 
-def _stored_fields(stored: StoredRun) -> dict[str, Any]:
+def _summary_fields(stored: StoredRun) -> dict[str, Any]:
     return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
 
 
@@ -213,7 +213,7 @@ def import_runs(
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:
                 return unchanged
-        raise write_error(workspace.root, _to_os_error(error)) from error
+        raise make_write_error(workspace.root, _to_os_error(error)) from error
     summary.seconds = time.perf_counter() - started
     return summary
 

@@ -78,7 +78,7 @@ class LakeWriter:
         newest = max((source["mtime_ns"] for source in sources), default=0)
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         row |= {"run": lake_number, "imported_at": time}  # The same files give the same lake, whenever imported.
-        self.write_run(row, sources, _run_queries(number, lake_number))
+        self.write_run(row, sources, _build_queries_of_run(number, lake_number))
         self._files.remove(f"_issues/{layout.digest(key)}.json")
         return lake_number
 
@@ -92,7 +92,7 @@ class LakeWriter:
             if f"{table}.parquet" in run.files:
                 self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
         self._files.write(f"{run.folder}/{layout.RUN_FILE}", run.to_json())
-        self._index.runs[number] = run.build
+        self._index.runs[number] = run.content_hash
 
     def _choose_number(self, key: str) -> int:
         """Return the number for a run: the usual one, or the next that no other run has."""
@@ -156,7 +156,7 @@ class LakeWriter:
         self._files.write(f"{self._index.folder}/{layout.INDEX_FILE}", self._index.to_json())
 
 
-def _run_queries(number: int, lake_number: int) -> dict[str, str]:
+def _build_queries_of_run(number: int, lake_number: int) -> dict[str, str]:
     item = f"{lake_number}::BIGINT * 4294967296 + "
     return {
         "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item, run, question_hash,"
@@ -181,11 +181,11 @@ class LakePart:
     number: int = 1
     count: int = 1
 
-    def has(self, key: str) -> bool:
+    def contains_run(self, key: str) -> bool:
         """Whether the run with this key belongs to the part. The part of a run does not depend on the other runs."""
         return layout.number_of_key(layout.digest(key)) % self.count == self.number - 1
 
-    def name_for(self, paths: Sequence[Path]) -> str:
+    def index_name(self, paths: Sequence[Path]) -> str:
         """Return the name of the part's index in an import of these paths."""
         return f"{layout.digest(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
 
@@ -215,14 +215,14 @@ def import_part(
         scratch = Path(name)
         own, twice = _select_plans(plans, part, find_workspace(scratch, scratch))
         WorkspaceFiles(scratch).make_folder(scratch / "parquet")
-        with LakeWriter(lake.files, part.name_for(lake.paths), scratch / "parquet") as writer:
+        with LakeWriter(lake.files, part.index_name(lake.paths), scratch / "parquet") as writer:
             for number, batch in enumerate(_split_into_batches(own)):
                 folder = scratch / f"batch-{number}"
                 workspace = find_workspace(folder, folder)
                 _import_batch(lake, batch, workspace, writer, summary)
                 workspace.files.remove(workspace.store)
             found = [asdict(issue) for issue in [*issues, *twice]]
-            writer.write_issues(found, part.name_for(lake.paths).partition("-")[0])
+            writer.write_issues(found, part.index_name(lake.paths).partition("-")[0])
             summary.issues[:0] = found
             writer.finish()
     return summary
@@ -237,7 +237,7 @@ def _select_plans(
         if by_key.setdefault(build_run_key(workspace, plan.run), plan) is not plan:
             what = f"run {plan.run.model} was found twice. The first one is imported"
             twice.append(ImportIssue(plan.run.path, None, what))
-    return [by_key[key] for key in sorted(by_key) if part.has(key)], twice
+    return [by_key[key] for key in sorted(by_key) if part.contains_run(key)], twice
 
 
 def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:

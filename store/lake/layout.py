@@ -85,7 +85,7 @@ class LakeRun:
         return _run_folder(self.row["benchmark"], self.number)
 
     @property
-    def build(self) -> str:
+    def content_hash(self) -> str:
         """Hash of the content. An index copies exactly this content."""
         return digest(self.to_json())
 
@@ -126,7 +126,7 @@ class LakeIndex:
     """The members of `_index.json`."""
 
     name: str
-    runs: dict[int, str]  # run number -> `LakeRun.build` of the run when the index was written
+    runs: dict[int, str]  # run number -> `LakeRun.content_hash` of the run when the index was written
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     computed: str = ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
 

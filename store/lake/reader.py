@@ -59,7 +59,7 @@ class LakeConnection:
     """A DuckDB connection to a lake. Queries that need only small columns of the items read the indexes."""
 
     memory_limit = MEMORY_LIMIT
-    has_file_for_each_run = True  # see `fcreview.store.database.select_runs`
+    has_file_for_each_run = True  # see `fcreview.store.database.restrict_to_runs_sql`
 
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
@@ -89,7 +89,7 @@ class LakeConnection:
         else:
             found = self._omit(str(error))
         if found:
-            self.set_files()
+            self.update_views()
         return found
 
     def _omit(self, text: str) -> bool:
@@ -123,7 +123,7 @@ class LakeConnection:
         self.connection.execute("SET allowed_paths = getvariable('allowed')")  # a fifth of the time of a literal list
         self.connection.execute("SET enable_external_access = false")
 
-    def set_files(self) -> None:
+    def update_views(self) -> None:
         """Create the views over the files of all complete runs. Files with unexpected content are omitted."""
         while True:
             try:
@@ -241,7 +241,7 @@ def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]
     """Return each index with the current runs that it is used for. Each run has at most one index."""
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
-    builds = {number: run.build for number, run in contents.runs.items()}
+    builds = {number: run.content_hash for number, run in contents.runs.items()}
     for index in contents.indexes:
         own = [run for run, build in index.runs.items() if builds.get(run) == build and run not in seen]
         seen.update(own)
@@ -278,17 +278,17 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     try:
         if files.file_system is not None:
             connection.register_filesystem(files.file_system)
-        _set_up(connection, contents)
+        _create_tables(connection, contents)
         lake = LakeConnection(connection, files, contents)
-        lake.set_files()
+        lake.update_views()
     except duckdb.Error as error:
         connection.close()
         raise StoreError(f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})") from error
     return lake
 
 
-def _set_up(connection: Connection, contents: LakeContents) -> None:
-    """Create the tables of `schema.sql`. The large ones become views in `LakeConnection.set_files`."""
+def _create_tables(connection: Connection, contents: LakeContents) -> None:
+    """Create the tables of `schema.sql`. The large ones become views in `LakeConnection.update_views`."""
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute("SET parquet_metadata_cache = true")
@@ -300,7 +300,7 @@ def _set_up(connection: Connection, contents: LakeContents) -> None:
         table = "item_rows" if name == "items" else name
         connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
     runs = [contents.runs[number] for number in sorted(contents.runs)]
-    build = layout.digest("".join(run.build for run in runs))
+    build = layout.digest("".join(run.content_hash for run in runs))
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
     _insert(connection, "runs", (run.row for run in runs))
     _insert(connection, "sources", (source for run in runs for source in run.sources))

@@ -18,7 +18,7 @@ from fcreview.matching.clusters import (
     computed_grouping,
 )
 from fcreview.model.verdict import DECISIVE_STEP
-from fcreview.store.database import select_runs
+from fcreview.store.database import restrict_to_runs_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
@@ -150,7 +150,7 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
 def _fetch_step_reasons(connection: Connection, items: Sequence[int]) -> dict[int, str | None]:
     if not items:
         return {}
-    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=select_runs(connection, items))
+    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=restrict_to_runs_sql(connection, items))
     return dict(connection.execute(query).fetchall())
 
 
@@ -179,5 +179,5 @@ _LABEL_CRITERIA = (
 
 def fetch_label_criteria(connection: Connection, item: int) -> list[str]:
     """Return the criteria on which responses of the item's run and category have lists of labels."""
-    query = _LABEL_CRITERIA.format(runs=select_runs(connection, [item]))
+    query = _LABEL_CRITERIA.format(runs=restrict_to_runs_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -32,7 +32,7 @@ from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.queries.scored_items import only_judge
+from fcreview.store.queries.scored_items import find_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_population
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
@@ -195,7 +195,7 @@ def _combine_automatic_verdicts(
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
         verdicts[source, judge, target, criterion, tier] = parse_json(text)
-    item_judge = only_judge(by for source, _, _, _, by in listed if source == "judge") or "judge"
+    item_judge = find_only_judge(by for source, _, _, _, by in listed if source == "judge") or "judge"
     # An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
     for source, value in zip(SCORING_ORDER, columns, strict=True):
         is_listed = any(

@@ -15,7 +15,7 @@ from fcreview.model.decision import decide
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.safe_files import open_file
-from fcreview.store.database import StoreError, select_runs
+from fcreview.store.database import StoreError, restrict_to_runs_sql
 from fcreview.store.queries.item_order import hide_row_verdicts
 from fcreview.store.rows import ITEM_COLUMNS, ItemDetail, ItemMatch, QueueRow, Sibling, decode_item, decode_repetition
 from fcreview.store.workspace import Workspace
@@ -48,7 +48,7 @@ def find_same_question(connection: Connection, item: int) -> list[int]:
 
 def fetch_predictions(connection: Connection, item: int) -> list[Prediction]:
     items = find_same_question(connection, item)
-    calls = dict(connection.execute(_PREDICTED_CALLS + select_runs(connection, items), [items]).fetchall())
+    calls = dict(connection.execute(_PREDICTED_CALLS + restrict_to_runs_sql(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]
 
 
@@ -93,7 +93,7 @@ def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
     range_and_list = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
     where, value = ("item = ?", numbers[0]) if len(numbers) == 1 else (range_and_list, list(numbers))
-    rows = connection.execute(_SELECT_ITEMS + where + select_runs(connection, numbers), [value]).fetchall()
+    rows = connection.execute(_SELECT_ITEMS + where + restrict_to_runs_sql(connection, numbers), [value]).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_issues(connection, [row[0] for row in rows if row[-2]])
@@ -189,7 +189,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, number: int) -
     StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + select_runs(connection, [number]),
+        + restrict_to_runs_sql(connection, [number]),
         [number],
     ).fetchone()
     if row is None:
@@ -203,7 +203,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, number: int) -
 
 def read_score_record(connection: Connection, workspace: Workspace, number: int) -> str | None:
     """Return the score file's entry for a failing item, like `read_raw_record`. None if the importer found no entry."""
-    where = "item = ?" + select_runs(connection, [number])
+    where = "item = ?" + restrict_to_runs_sql(connection, [number])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record

@@ -23,7 +23,7 @@ from fcreview.model.verdict import (
     same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
-from fcreview.store.database import select_runs
+from fcreview.store.database import restrict_to_runs_sql
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
@@ -109,9 +109,9 @@ def find_overrides(
     # For a single item, for example after a key press, the index is several times as fast as a join with a list of
     # items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
-    where += select_runs(connection, items)
+    where += restrict_to_runs_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
-        judge = only_judge(each["by"] for each in listed or () if each["source"] == "judge")
+        judge = find_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
             source: {"by": judge if source == "judge" else None, "value": verdict}
             for source, verdict in zip(SCORING_ORDER, columns, strict=True)
@@ -125,7 +125,7 @@ def find_overrides(
     ]
 
 
-def only_judge(names: Iterable[str | None]) -> str | None:
+def find_only_judge(names: Iterable[str | None]) -> str | None:
     """Return the only judge of an item, for verdicts that are derived from verdicts on parts. None if
     there are several judges."""
     judges = set(names)
@@ -136,7 +136,7 @@ def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[i
     """Return the judge verdicts on items and their parts, by item: {target, criterion, value, by}."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
-    query = _JUDGE_VERDICTS.format(items=numbers, runs=select_runs(connection, items))
+    query = _JUDGE_VERDICTS.format(items=numbers, runs=restrict_to_runs_sql(connection, items))
     for item, target, criterion, value, by in connection.execute(query).fetchall():
         verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
         found.setdefault(item, []).append(verdict)

@@ -238,13 +238,13 @@ class _JournalFile:
                 self.hashes.add(events[-1][1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
-        self._note_order([event for _, event in events])
+        self._detect_fork([event for _, event in events])
         consumed = data[: len(data) - len(self.fragment)]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return self._select_own_events(events)
 
-    def _note_order(self, events: Sequence[Event]) -> None:
+    def _detect_fork(self, events: Sequence[Event]) -> None:
         for event in events:
             if self.is_partial:
                 self.forked = self.forked or (bool(self.last_bytes) and event.time < self.latest.get(event.key, ""))
@@ -263,7 +263,7 @@ class _JournalFile:
             return None
         events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self._note_order(events)
+        self._detect_fork(events)
         self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
         self.digest = start_digest(data)
         return events

@@ -10,7 +10,7 @@ from fcreview.model.decision import ROLL_UP_CRITERIA, find_last_event, find_retr
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext, TargetCriterion
-from fcreview.store.database import select_runs
+from fcreview.store.database import restrict_to_runs_sql
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class ItemIndex:
         if not items:
             return
         numbers = ", ".join(map(str, items))  # literal numbers let DuckDB skip the other rows, a bound list does not
-        runs = select_runs(self._connection, items)
+        runs = restrict_to_runs_sql(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
         for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):

@@ -317,8 +317,8 @@ def test_one_time_password_can_only_join(make_team: MakeTeam) -> None:
         for request in (lambda: server.pull(""), lambda: server.push([b"x"]), server.fetch_members):
             with pytest.raises(TeamError, match="one-time password"):
                 request()
-        server.accept("another-password")
+        server.replace_password("another-password")
         with pytest.raises(TeamError, match="joined already"):
-            server.accept("a-third-password")
+            server.replace_password("a-third-password")
     with pytest.raises(TeamError, match="authentication failed"):
         TeamServer.connect(team.tcp_address("dora"), again[1])

@@ -225,7 +225,7 @@ def test_unsent_lines_are_counted_without_the_server(
     team.sync(here, "alice")
     fill_journal(here, "alice", 2)
     offline = Exchange(here, TeamLink(team.address("alice"), team.project, "alice"))
-    assert offline.outbox.scan() == 2
+    assert offline.outbox.update_unsent() == 2
 
 
 def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:

@@ -78,10 +78,10 @@ def test_hash_of_full_cost_round_trips() -> None:
 def test_attempts_are_limited_temporarily() -> None:
     now = [0.0]
     limiter = AttemptLimiter(2, seconds=10, clock=lambda: now[0], max_keys=2)
-    assert [limiter.acquire("a") for _ in range(3)] == [True, True, False]
-    assert limiter.acquire("b")
+    assert [limiter.count_attempt("a") for _ in range(3)] == [True, True, False]
+    assert limiter.count_attempt("b")
     now[0] = 11
-    assert limiter.acquire("a")
+    assert limiter.count_attempt("a")
     for key in "cde":
-        limiter.acquire(key)
+        limiter.count_attempt(key)
     assert len(limiter._attempts) == 2

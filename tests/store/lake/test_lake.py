@@ -259,10 +259,10 @@ def test_index_with_other_columns_is_not_used(small: Workspace, columns: str) ->
 @pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
 def test_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
-    build = parse_run(victim.with_name("_run.json").read_bytes()).build
+    build = parse_run(victim.with_name("_run.json").read_bytes()).content_hash
     rewrite(victim, columns)
     index = next(small.parent_folder.glob("_index/*/_index.json"))
-    new_build = parse_run(victim.with_name("_run.json").read_bytes()).build
+    new_build = parse_run(victim.with_name("_run.json").read_bytes()).content_hash
     index.write_text(index.read_text().replace(build, new_build))
     with Store.open(small) as store:
         item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[0].item

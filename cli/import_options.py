@@ -22,7 +22,7 @@ from fcreview.model.item import ImportIssue
 if TYPE_CHECKING:
     from fcreview.errata import Errata
     from fcreview.run_plan import DiscoveredRuns, RunPlan
-    from fcreview.store.importing.dataset_paths import DatasetFolders
+    from fcreview.store.importing.source_files import DatasetFolders
     from fcreview.store.workspace import Workspace
 
 Folders = tuple[Path, ...]
@@ -35,7 +35,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
 
     `named_folders`: the folders of --data. `remembered`: the folders of earlier commands.
     """
-    from fcreview.store.importing.dataset_paths import select_dataset_folders
+    from fcreview.store.importing.source_files import select_dataset_folders
 
     search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common)
 
@@ -93,7 +93,7 @@ def set_decoders(
 
     `configured` maps model folder names to the decoders in the configuration; `*` matches any text.
     """
-    from fcreview.store.importing.builder import build_run_key
+    from fcreview.store.importing.source_files import build_run_key
 
     file = workspace.root / "decoders.json"
     before = workspace.files.read_json_object(file)

@@ -31,7 +31,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns, RunPlan
-    from fcreview.store.importing.dataset_paths import DatasetFolders
+    from fcreview.store.importing.source_files import DatasetFolders
     from fcreview.store.queue_file import QueueFile
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.reviews.reviewer import Reviewer
@@ -438,7 +438,7 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
     """Load the dataset folders of earlier commands, or None if there is no workspace."""
-    from fcreview.store.importing.dataset_paths import DatasetFolders
+    from fcreview.store.importing.source_files import DatasetFolders
     from fcreview.store.workspace import WorkspaceError
 
     try:
@@ -452,8 +452,8 @@ def import_discovered_runs(
 ) -> tuple[Workspace, ImportSummary]:
     """Import new and changed runs. Raises CommandError if there is neither a run nor a workspace."""
     from fcreview.importers.registry import read_items
-    from fcreview.store.importing.dataset_paths import DatasetOptions
     from fcreview.store.importing.run_importer import import_runs
+    from fcreview.store.importing.source_files import DatasetOptions
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import WorkspaceError
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fcreview.model.decision import Disagreement, find_disagreements
+from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.database import retry_with_more_memory
 from fcreview.store.garbage_collection import pause_garbage_collection
-from fcreview.store.queries import agreement, golden_audit, item_order, scored_items
+from fcreview.store.queries import golden_audit, item_order, scored_items
+from fcreview.store.reviews.review_tables import ReviewedItem
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-    from fcreview.model.decision import Disagreement
     from fcreview.model.metric import MetricSource, ScoredItem
-    from fcreview.stats.agreement_ratings import Rating, RepeatedRating
     from fcreview.stats.calibration import VerdictPair
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
     from fcreview.store.queries.estimation import CalibrationCell, RunSampleStatus, StrataCache
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDisagreement:
+    """An open disagreement and the item that it is about."""
+
+    item: int
+    disagreement: Disagreement
 
 
 class UnblindedAnalysis:
@@ -95,19 +105,63 @@ class UnblindedAnalysis:
         )
 
     def fetch_ratings(self, view: View) -> list[Rating]:
-        """Return the current verdicts of all annotators, to compute inter-annotator agreement."""
-        return self._query(lambda: agreement.fetch_ratings(self._connection, self._reviews, view))
+        """Return one rating for each current verdict of an annotator, also for "unsure". Bulk reviews are omitted."""
+        return self._query(
+            lambda: [
+                Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
+                for each in self._iter_reviewed_items(view)
+                for o in each.opinions
+                if o.verdict is not None and not o.stale and not o.is_adjudication
+            ]
+        )
 
     def fetch_duplicate_reviews(self, view: View) -> list[RepeatedRating]:
-        """Return the first and second verdicts of annotators on hidden duplicates, to compute self-agreement."""
-        return self._query(lambda: agreement.fetch_duplicate_reviews(self._connection, self._reviews, view))
+        """Return the first and second verdict of each annotator on each hidden duplicate, to compute self-agreement.
+        Stale verdicts are omitted."""
+        return self._query(lambda: list(self._iter_duplicate_reviews(view)))
 
-    def fetch_disagreements(self, view: View) -> list[agreement.ItemDisagreement]:
-        return self._query(lambda: agreement.fetch_disagreements(self._connection, self._reviews, view))
+    def _iter_duplicate_reviews(self, view: View) -> Iterator[RepeatedRating]:
+        events = self._reviews.events
+        for each in self._iter_reviewed_items(view):
+            for annotator in events.annotators_with_repetition(each.key):
+                first, second = events.first_and_second_opinions(each.key, annotator, *each.hashes)
+                first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
+                for o in second:
+                    if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts:
+                        before = first_verdicts[question]
+                        yield RepeatedRating(each.item, each.key, *question, annotator, before, o.verdict)
+
+    def fetch_disagreements(self, view: View) -> list[ItemDisagreement]:
+        """Return the open disagreements in item order."""
+        return self._query(
+            lambda: sorted(
+                (
+                    ItemDisagreement(each.item, disagreement)
+                    for each in self._iter_reviewed_items(view, with_bulk=True)
+                    if len(each.opinions) > 1
+                    for disagreement in self._find_disagreements(each)
+                ),
+                key=lambda each: each.item,
+            )
+        )
 
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:
         """Return the open disagreements on one item. Raises: KeyError if the item does not exist."""
-        return self._query(lambda: agreement.fetch_item_disagreements(self._reviews, item))
+
+        def find() -> list[Disagreement]:
+            key, *hashes = self._reviews.key_and_hashes(item)
+            opinions = self._reviews.events.opinions_on(key, *hashes)
+            return self._find_disagreements(ReviewedItem(item, key, (hashes[0], hashes[1]), opinions))
+
+        return self._query(find)
+
+    def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
+        selected = set(item_order.fetch_items(self._connection, view, only_reviewed=True))
+        return self._reviews.iter_reviewed_items(selected, with_bulk=with_bulk)
+
+    def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
+        context = self._reviews.roll_up_context(reviewed.item)
+        return find_disagreements(reviewed.key, reviewed.opinions, context)
 
     def find_unreviewed(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""

@@ -68,7 +68,7 @@ FILE_CALLS = {
     ".rmtree",
 }
 UNCHECKED_FILES = {
-    "store/importing/sources.py": "reads benchmark files",
+    "store/importing/source_files.py": "reads benchmark files",
     "store/queries/item_detail.py": "reads benchmark files",
     "store/importing/staging.py": "writes to the folder of the running import",
     "store/importing/builder.py": "writes to the folder of the running import",

@@ -112,8 +112,7 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _report_lake(location: str) -> Iterator[Fact]:
-    from fcreview.store.lake.files import open_lake_files
-    from fcreview.store.lake.layout import find_changed_files, read_lake
+    from fcreview.store.lake.layout import find_changed_files, open_lake_files, read_lake
 
     files = open_lake_files(location)
     contents = read_lake(files)
@@ -143,7 +142,8 @@ def _report_journals(workspace: Workspace) -> Iterator[Fact]:
 
 def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
     """Report the state of the store, and the stored runs whose files were not found at the path."""
-    from fcreview.store.importing.builder import build_run_key, read_store_index
+    from fcreview.store.importing.builder import read_store_index
+    from fcreview.store.importing.source_files import build_run_key
     from fcreview.store.workspace import WorkspaceError
 
     try:
@@ -182,7 +182,7 @@ def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
-    from fcreview.store.importing.dataset_paths import find_missing_folder, select_dataset_folders
+    from fcreview.store.importing.source_files import find_missing_folder, select_dataset_folders
 
     remembered = load_remembered_datasets(options)
     for plan in discovered.plans:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, SeedOption, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_run_heading, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.errors import UsageError
@@ -29,7 +29,7 @@ def estimate(
     options: WorkspaceOptions,
     run: RunOption = None,
     half_width: HalfWidth = HALF_WIDTH,
-    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate accuracy from reviewed samples.

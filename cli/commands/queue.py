@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, argument, option, split_names, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    RunOption,
+    SeedOption,
+    WhereOption,
+    argument,
+    option,
+    split_names,
+    workspace_command,
+)
 from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -140,7 +149,7 @@ def create(
     ] = "",
     overlap: Annotated[int, option("--overlap N", "Number of items that every annotator reviews.", min=0)] = 0,
     repeats: Annotated[int, option("--repeats N", "Number of hidden duplicates for each annotator.", min=0)] = 0,
-    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
+    seed: SeedOption = 0,
     team: Annotated[
         bool, option("--team", "Publish the queue to your team and assign each annotator's items.")
     ] = False,
@@ -202,7 +211,7 @@ def extend(
     annotators: Annotated[
         str, option("--annotators A,B,C", "Annotators, separated by commas.", show_default="annotators of the queue")
     ] = "",
-    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Extend a queue to narrow a metric's interval.

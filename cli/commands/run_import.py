@@ -210,9 +210,9 @@ def _import_to_lake(
     options: WorkspaceOptions, config: Config, location: str, part: LakePart, n_workers: int | None = None
 ) -> tuple[ImportSummary, Scores]:
     from fcreview.importers.registry import read_items
-    from fcreview.store.importing.dataset_paths import DatasetOptions
-    from fcreview.store.lake.files import open_lake_files
+    from fcreview.store.importing.source_files import DatasetOptions
     from fcreview.store.lake.importer import LakeImport, import_part
+    from fcreview.store.lake.layout import open_lake_files
 
     _check_folder(location)
     discovered = discover_runs(options, config)

@@ -22,7 +22,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.store import database
-from fcreview.store.importing.sources import SourceFile
+from fcreview.store.importing.source_files import SourceFile, StoredRun
 from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
 from fcreview.store.rows import ITEM_COLUMNS
 from fcreview.store.workspace import Workspace
@@ -274,29 +274,11 @@ def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid:
 
 
 @dataclass(slots=True)
-class StoredRun:
-    """A run in the store, with the data for detecting changes of its files and import options."""
-
-    run_number: int
-    import_fingerprint: int
-    n_items: int
-    n_issues: int
-    dataset: str | None
-    sources: list[SourceFile] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class StoreIndex:
     runs: dict[str, StoredRun] = field(default_factory=dict)  # runs by run key (see `build_run_key`)
     usable: bool = False  # whether the workspace has a store that runs can be added to
     is_verified: bool = True  # false if the store, or some of its runs, were written by another user
     rebuild_reason: str | None = None  # why an existing store is not usable
-
-
-def build_run_key(workspace: Workspace, run: Run) -> str:
-    """Return the identity of a run: a JSON list of benchmark, version, language, model and path."""
-    stored_path = workspace.to_stored_path(run.path)
-    return orjson.dumps([run.benchmark, run.generation, run.language, run.model, stored_path]).decode()
 
 
 def read_store_index(workspace: Workspace) -> StoreIndex:

@@ -18,22 +18,20 @@ import duckdb
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.database import attach_store, quote_literal
-from fcreview.store.importing.builder import (
-    LoadError,
-    StoreBuilder,
-    StoredRun,
-    StoreIndex,
-    build_run_key,
-    read_store_index,
-)
-from fcreview.store.importing.dataset_paths import (
+from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex, read_store_index
+from fcreview.store.importing.source_files import (
     DatasetFolders,
     DatasetOptions,
+    SourceFile,
+    StoredRun,
+    build_run_key,
     find_lost_dataset,
     find_missing_folder,
+    is_unchanged,
+    iter_files,
     select_dataset_folders,
+    stat_sources,
 )
-from fcreview.store.importing.sources import SourceFile, is_unchanged, iter_files, stat_sources
 from fcreview.store.importing.staging import StagedRun, read_staged_item
 from fcreview.store.importing.workers import ImportProgressCallback, ReadJob, ReadOutcome, RunReader, read_runs
 from fcreview.store.rows import ImportChanges, ImportSummary

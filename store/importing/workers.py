@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.sources import SourceFile, hash_source
+from fcreview.store.importing.source_files import SourceFile, hash_source
 from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 

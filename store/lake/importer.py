@@ -15,13 +15,11 @@ from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
-from fcreview.store.importing.builder import build_run_key
-from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.importing.sources import hash_file, iter_files
+from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_files
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
 from fcreview.store.lake import layout
-from fcreview.store.lake.files import LAKE_FILE, LakeFiles
+from fcreview.store.lake.layout import LAKE_FILE, LakeFiles
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 

@@ -21,8 +21,7 @@ from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake import layout
-from fcreview.store.lake.files import LakeFiles, open_lake_files
-from fcreview.store.lake.layout import LakeContents, LakeIndex, LakeRun
+from fcreview.store.lake.layout import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
 from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 

@@ -30,8 +30,7 @@ from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_n
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
-from fcreview.store.queries.agreement import fetch_reviewed_items
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_condition, fetch_items
 from fcreview.store.queries.scored_items import find_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_population
@@ -161,10 +160,8 @@ def fetch_calibration_cases(
     """Return one case for each automatic verdict with a resolved human verdict, in item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_sample_outcomes(queues, reviews.events, {}).keys()
-    is_random = {
-        each.item: to_content_key(*each.key, *each.hashes) in reached
-        for each in fetch_reviewed_items(connection, reviews, view)
-    }
+    reviewed = reviews.iter_reviewed_items(set(fetch_items(connection, view, only_reviewed=True)))
+    is_random = {each.item: to_content_key(*each.key, *each.hashes) in reached for each in reviewed}
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:

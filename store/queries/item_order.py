@@ -174,9 +174,11 @@ def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool
     return " AND ".join(parts), params, condition.depends_on_reviews
 
 
-def fetch_items(connection: Connection, view: View) -> list[int]:
+def fetch_items(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
     """Return the item numbers of a view in item order. Raises FilterError as `build_condition` does."""
     where, params, _ = build_condition(view, blind=False)
+    if only_reviewed:
+        where = f"h.item IS NOT NULL AND ({where})"
     rows = connection.execute(f"SELECT i.item {FROM_ITEMS} WHERE {where} ORDER BY i.item", params)
     return [item for (item,) in rows.fetchall()]
 

@@ -18,7 +18,8 @@ The rows of events and their views exist only after `ReviewTables.create_sql_vie
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -30,17 +31,25 @@ from fcreview.model.decision import (
     is_stale,
     set_individual_verdicts,
 )
-from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
+from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
-from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
+from fcreview.store.reviews.review_index import EventIndex, ItemIndex
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedItem:
+    item: int
+    key: ItemKey
+    hashes: tuple[str, str]  # (hash of the prediction, hash of the golden answer) of the item
+    opinions: list[Opinion]
 
 
 class ReviewTables:
@@ -160,9 +169,20 @@ class ReviewTables:
         self._read_cached_events()
         return self._events
 
-    def reviewed_keys(self) -> Iterator[tuple[ItemKey, Sequence[ItemReference]]]:
-        """Yield the key of every reviewed item, with the items that have it."""
-        return ((key, self.items.items_with(key)) for key in self.events.by_key)
+    def iter_reviewed_items(self, selected: Container[int], *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
+        """Yield the selected items that have reviews, in the order of their first reviews.
+
+        If several runs of a model have the same answer to an item, only one of them is included. Without bulk reviews,
+        an item can have no opinions.
+        """
+        for key in self.events.by_key:
+            item_by_hashes = {
+                (prediction_hash, golden_hash): item
+                for item, prediction_hash, golden_hash in reversed(self.items.items_with(key))
+                if item in selected
+            }
+            for hashes, item in item_by_hashes.items():
+                yield ReviewedItem(item, key, hashes, self.events.opinions_on(key, *hashes, with_bulk=with_bulk))
 
     def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
         """Whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""

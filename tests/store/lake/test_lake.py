@@ -18,10 +18,9 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.matching.clusters import GROUPINGS
 from fcreview.store.database import SqlError, StoreError
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
-from fcreview.store.importing.dataset_paths import DatasetOptions
-from fcreview.store.lake.files import open_lake_files
+from fcreview.store.importing.source_files import DatasetOptions
 from fcreview.store.lake.importer import LakeImport, LakePart, import_part
-from fcreview.store.lake.layout import parse_run, read_lake
+from fcreview.store.lake.layout import open_lake_files, parse_run, read_lake
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.loader import _visible_warnings as visible_warnings

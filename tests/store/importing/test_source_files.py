@@ -8,9 +8,7 @@ import pytest
 
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.builder import StoredRun
-from fcreview.store.importing.dataset_paths import DatasetFolders, find_lost_dataset
-from fcreview.store.importing.sources import SourceFile
+from fcreview.store.importing.source_files import DatasetFolders, SourceFile, StoredRun, find_lost_dataset
 from fcreview.store.workspace import Workspace, find_workspace
 
 

@@ -149,8 +149,8 @@ def config_file() -> Path:
 
 
 def find_user_folder(variable: str, default: str) -> Path:
-    """Return the folder `fcreview` inside the folder that an environment variable contains or, if it is not set, inside
-    the folder `default`."""
+    """Return the folder `fcreview` in the folder that an environment variable is set to, by default in the folder
+    `default`."""
     return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
 
 
@@ -214,7 +214,8 @@ def _check_setting(name: str, value: Any) -> Any:
 
 
 def _read_text(file: Path) -> str:
-    """Read the file, with limits, because a pipe would block and a device may never end. /dev/null is an empty file."""
+    """Read a regular file of limited size, because a pipe would block and a device may never end. `/dev/null` counts as
+    an empty file."""
     if file.is_fifo():
         raise CommandError(f"{file}: not a regular file")
     with file.open("rb") as stream:

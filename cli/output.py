@@ -177,7 +177,7 @@ def is_in_browser() -> bool:
 
 
 def has_terminal() -> bool:
-    """Whether stdin and stdout are a terminal that can show a full-screen app, or lead to a browser."""
+    """Whether stdin and stdout are a terminal that can show a full-screen app, or are connected to a browser."""
     return is_in_browser() or (
         sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     )

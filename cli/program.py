@@ -19,8 +19,8 @@ COMMAND_GROUPS = {
     "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
     "Setup": ("demo", "doctor", "completion"),
 }
-"""Commands by heading of `fcreview --help`. A new command needs an entry here. A command is the function of its name in
-the module of its name in `cli/commands`, or the dictionary `COMMANDS` in the module if it has subcommands."""
+"""Commands by heading of `fcreview --help`. A new command needs an entry here. The command `x` is the function `x` in
+`cli/commands/x.py` or, if it has subcommands, the dictionary `COMMANDS` in this file."""
 MODULES = {"import": "run_import", "schema": "run_import"}  # commands in a module of another name
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks

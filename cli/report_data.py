@@ -48,7 +48,7 @@ class ReportPart:
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark has them."""
+    """Yield the metrics of each run, then, if the benchmark has any, the combined metrics of the runs of each model."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -213,7 +213,7 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
 def estimate_intervals(
     session: WorkspaceSession, part: ReportPart, queues: Sequence[sections.QueueSample]
 ) -> summary.Intervals:
-    """Estimate the accuracy of all items with its intervals. The result is empty without a random sample."""
+    """Return metric key -> estimated value with its confidence interval. Empty without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -386,7 +386,7 @@ def _format_remarks(line: summary.MetricRow, interval: summary.Interval | None) 
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text for a page, until `is_stopped` returns true."""
+    """Build the report of all runs as text. Stop early when `is_stopped` returns true. `page_width` is in cells."""
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

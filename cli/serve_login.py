@@ -87,7 +87,8 @@ class AllowedOrigins:
         return len(hosts) == 1 and hosts[0].lower() in {origin.partition("://")[2] for origin in self.origins}
 
     def has_origin(self, request: web.Request, *, is_required: bool) -> bool:
-        """Whether the request comes from a page of this server. Browsers send no Origin with the address line."""
+        """Whether the header Origin, which browsers add to requests of a page, names this server. Without
+        `is_required`, the header may be missing."""
         origins = request.headers.getall(hdrs.ORIGIN, [])
         if not origins:
             return not is_required
@@ -135,7 +136,8 @@ class Login(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeaderLogin:
-    """Login by a proxy that sends the annotator in a header. Only the proxy can connect, or it also sends a secret."""
+    """Login by a proxy that sends the annotator in a header. Either only the proxy can connect, or the proxy also sends
+    a secret."""
 
     header: str
     secret: str | None = None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.

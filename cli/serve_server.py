@@ -156,7 +156,7 @@ class SessionProcess(AppService):
             await super().on_meta(data)
 
     async def stop(self) -> None:
-        """End the process: it saves the reviews and the position. Kill it if it does not end."""
+        """Ask the process to save the position and to end. Kill it if it does not end."""
         self._is_stopping = True
         async with self._starting:
             task, self._task, process = self._task, None, self._process

@@ -98,7 +98,8 @@ class FileWatcher:
             process.wait()
 
     def _run_import(self, options_json: str) -> dict[str, Any]:
-        """Run the import process, which ends with this process because its standard input closes. Return its answer."""
+        """Run the import process, and return the object that it prints. It also ends when this process ends, because
+        its standard input is then closed."""
         with subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],
             stdin=subprocess.PIPE,
@@ -153,7 +154,8 @@ def main() -> None:
 
 
 def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
-    """Import new and changed files with these fields of `WorkspaceOptions`, and return the answer of the process."""
+    """Import new and changed files, and return the object that the import process prints. `option_fields` are the
+    fields of a `WorkspaceOptions`."""
     from fcreview.store.importing.run_importer import ItemSnapshot
 
     paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))

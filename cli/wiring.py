@@ -180,7 +180,8 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 
 async def _run_process(arguments: Sequence[str]) -> CommandResult:
-    """Run the interpreter. `-P` prevents imports of modules in the working folder, which may be somebody else's."""
+    """Run Python with these arguments. With `-P`, it imports no modules from the working folder, where somebody else
+    may have put them."""
     from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(

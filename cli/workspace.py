@@ -246,7 +246,8 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review, of the annotator's items if the queue is a file. See `build_view`."""
+        """Build a view for review, as `build_view` does. If the queue is a file, the view has only the annotator's
+        items."""
         default = "dataset" if blind else "failures"
         return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 

@@ -70,8 +70,8 @@ class UnblindedAnalysis:
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
         """Yield (run number, verdict source -> items of the run), for metrics that only count items.
 
-        Items with the same verdicts from all sources are combined into one item with a count, except items with
-        verdicts on parts in `part_verdict_runs`. Other threads can use the store between two runs.
+        Items with the same verdicts from all sources are combined into one item with a count. In `part_verdict_runs`,
+        items with verdicts on parts are not combined. Other threads can use the store between two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
@@ -84,7 +84,7 @@ class UnblindedAnalysis:
         return self._query(lambda: scored_items.fetch_items_before_reviews(self._connection, run))
 
     def fetch_calibration_cases(self, view: View) -> list[VerdictPair]:
-        """Return each automatic verdict that has a resolved human verdict on the same target and criterion."""
+        """Return (automatic verdict, resolved human verdict) pairs on the same target and criterion."""
         from fcreview.store.queries.estimation import fetch_calibration_cases  # imports NumPy, which is slow to load
 
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))

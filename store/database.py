@@ -90,8 +90,8 @@ def attach_store(workspace: Workspace, attach_more: Callable[[Connection], objec
     """Open the workspace's store read-only, as the default database `store` of the connection.
 
     The connection can access no other file, because a view in somebody else's store could read any file. `attach_more`
-    is called before and may attach other files. The connection is in memory, because `duckdb.connect(path)` returns the
-    file that this process already has open, even if an import has replaced it.
+    is called before access is restricted, and may attach other files. The connection is in memory, because
+    `duckdb.connect(path)` returns the file that this process already has open, even if an import has replaced it.
 
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """

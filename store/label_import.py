@@ -61,8 +61,9 @@ def parse_review(
 ) -> ImportedReview:
     """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
-    Only `id` and one field of the annotation are required. `check_scale`, for records that a person wrote, requires a
-    value or a word of the criterion's scale, such as `pass`. Raises ValueError for an invalid record.
+    Only `id` and one field of the annotation are required. With `check_scale`, for records that a person wrote, the
+    value must be on the scale of the criterion, as a value or a word such as `pass`. Raises ValueError for an invalid
+    record.
     """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
@@ -219,7 +220,8 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return (ids of the annotator's events on the item, opinion on the same target and criterion)."""
+        """Return the ids of all events of this annotator on the item, and the annotator's opinion on the same target
+        and criterion."""
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
             history = self._store.reviews.events.history_of(key)
@@ -302,7 +304,7 @@ class _StoredItem:
 
 
 def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
-    """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) lacks the target."""
+    """Raise ValueError if the item does not have the target. `pairs`: number of call pairs by turn, from 0."""
     part = parse_address(target)
     if part is None:
         return

@@ -55,12 +55,12 @@ VERDICT_KEY = "value"  # key of the verdict in the objects of the fields `automa
 
 @dataclass(frozen=True, slots=True)
 class LabelField:
-    """Type of one field of an export, and the SQL expression that reads it."""
+    """Field of an exported label: its type, and the SQL expression that reads it."""
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run. `CONTENT_FIELDS` read `FROM_WHOLE_ITEMS`.
-    The expression for `functions` returns hashes of function docs. None for `opinions`, which Python code adds."""
+    """SQL expression. In `LABEL_FIELDS`, it reads the label `o` and its run `r`; in `CONTENT_FIELDS`, it reads
+    `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for `opinions`, which Python adds."""
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:
@@ -74,15 +74,16 @@ OPINION_FIELDS: dict[str, DuckDBType] = {
     for field in fields(Opinion)
     if field.name not in ("target", "criterion")
 }
-"""Keys and types of an object in the label field `opinions`, a `fcreview.model.review.Opinion`."""
+"""Keys and types of an `Opinion` as an object in the label field `opinions`."""
 AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
     "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
 }  # fmt: skip
-"""Keys and types of an object in the label field `automatic`, a `fcreview.model.item.Verdict`."""
+"""Keys and types of an automatic `Verdict` as an object in the label field `automatic`."""
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
-"""Arguments of golden calls are written as `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+"""Keys and types of an exported call. Golden `arguments` have the form
+`{"city": {"any_of": ["Oslo"], "optional": false}}`."""
 MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
 
 
@@ -167,7 +168,7 @@ _DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name n
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
     """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text. `where` is a condition on
-    `item`, applied before lists are unnested, which is the slowest part."""
+    `item`. It is applied first, because unnesting lists is slow."""
     columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
     # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.
     return f"""
@@ -210,7 +211,7 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
     "reviewed": "n_annotators > 0",
     "adjudicated": "decided_by = 'adjudication'",
 }
-"""SQL condition of each subset of the labels. `reviewed` selects labels with a current review."""
+"""Subset -> SQL condition that selects its labels. `reviewed`: labels with a current review."""
 
 Flavour = Literal["trl", "openai"]
 FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
@@ -223,7 +224,8 @@ class TrainingOptions:
     max_pairs: int = 4  # maximum number of preference pairs per question
     exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
     flavour: Flavour = "trl"
-    """`trl`: arguments are objects, tools JSON text. `openai`: arguments are JSON text, tools a list."""
+    """Format of training rows. In `trl`, arguments are objects and tools are JSON text. In `openai`, arguments are JSON
+    text and tools are a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,9 +363,9 @@ DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line tha
 def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
     """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
 
-    The rows are first written to a temporary file, so memory does not grow with their number. The connection of the
-    database has no access to files, so another one converts this file. Raises OSError if a file cannot be written,
-    StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
+    The rows are first written to a temporary file, so memory does not grow with their number. This file is converted by
+    a separate connection, because the connection of the database has no access to files. Raises OSError if a file
+    cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0

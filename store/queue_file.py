@@ -1,8 +1,8 @@
 """Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of items, and the share of
 the items that each annotator reviews.
 
-`docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it has the same
-meaning in every copy of the workspace. A queue file is never changed after it was written.
+`docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it is valid in every
+copy of the workspace. A queue file is never changed after it was written.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def parse_queue(content: bytes, source: str) -> QueueFile:
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
-    """Yield every queue file, or the error for a file that cannot be read."""
+    """Yield each queue file. For a file that cannot be read, yield the error."""
     for name in queue_names(workspace):
         try:
             yield read_queue(workspace, name)

@@ -138,11 +138,11 @@ class ExtensionRequest:
 
 
 def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
-    """Draw the items that narrow the confidence interval of a metric fastest, as a new queue file that is not written.
+    """Draw the items that narrow the confidence interval of a metric most, as a new queue file that is not written.
 
-    The new queue has the name of the extended queue with the next free number. The `probability` of an item is that of
-    being drawn from the items of the stratum that no earlier queue has drawn. `content_keys` are those of all items of
-    the run, in dataset order. Raises AnnotatorError for an invalid name.
+    The new queue has the name of the extended queue with the next free number. The `probability` of an item is its
+    chance to be drawn among the items of the stratum that no earlier queue contains. `content_keys`: the keys of all
+    items of the run, in dataset order. Raises AnnotatorError for an invalid name.
     """
     queue, info = request.queue, request.row.info
     names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]

@@ -306,7 +306,8 @@ class Store:
         return self._analysis
 
     def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-        """For each item and annotation, return the contradicted automatic verdict {source, by, value}, or None."""
+        """For each (item, annotation), return the automatic verdict {source, by, value} that it contradicts, or
+        None."""
         from fcreview.store.queries.scored_items import find_overrides
 
         return self._query(lambda: find_overrides(self.connection, annotations))

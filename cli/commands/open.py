@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 PLAIN_ITEMS = 40  # number of items printed without a terminal
 MAX_PULLED_ITEMS = 20_000  # largest selection that is copied to a local store
 Start = Literal["queue", "resume", "overview", "adjudicate"]
-"""What the app shows first. `resume` is the last position of the annotator. `overview` is the same but, without a last
-position, the overview of several runs."""
+"""What the app shows first. `resume`: the item that the annotator saw last. `overview`: the same or, if there is no
+such item, the overview of several runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) -> RunConventions:
-    """Compute the conventions of a run from its effective verdicts."""
+    """Compute the figures of a run by each convention, from its effective verdicts."""
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
 
@@ -108,7 +108,7 @@ def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) 
 
 
 def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
-    """Format the conventions of a run as a table, then the range of each figure that differs."""
+    """Format the figures of a run by convention as a table, then the range of each figure that depends on it."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     yield f"run {fields['run']}   {'  '.join(words)}   {format_count(fields['n_items'], 'item')}"
     if not rows:

@@ -116,9 +116,9 @@ def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
 def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
-    Shows for each rule who accepted it, when, and whether the errata of the workspace already apply it.
-    With --json: {rule, benchmark, function, argument, who, date, says, applied}. `accept` rules have given and wanted
-    too.
+    Shows for each rule who accepted it, when, and whether the errata of the workspace already apply it. With --json:
+    {rule, benchmark, function, argument, who, date, says, applied}. Rules of the form `accept ... for ...` also have
+    given and wanted.
 
     Example: fcreview rules list result/
     """

@@ -169,7 +169,7 @@ def _describe_kind(members: list[dict[str, Any]]) -> str:
 
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
-    """Return an issue's message with `…` for the item's id, and for numbers."""
+    """Return an issue's message with the item's id and all numbers replaced by `…`."""
     what = str(issue["what"])
     for name in (issue["item"], str(issue["item"] or "").partition("#")[0]):
         what = what.replace(name, "…") if name else what

@@ -109,7 +109,7 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
 
 
 def _build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name
-    without a date."""
+    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or this name if it has no
+    date."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.folder_label(row), **fields}

@@ -159,7 +159,7 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """Render the item's page, with `heading` as a line of verdicts. The reader can unfold long texts."""
+    """Render the HTML page of an item. `heading` is a line with the verdicts. The reader can unfold long texts."""
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))

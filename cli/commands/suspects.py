@@ -57,8 +57,8 @@ def suspects(
 
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str | None = None) -> list[Suspect]:
-    """Rank the questions that the filter selects in the run (by number or model; None for all runs), most suspect
-    first. The evidence comes from all runs."""
+    """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs. `run`: number
+    or model of the only run whose questions are ranked."""
     from fcreview.golden_audit.score import rank_suspects
     from fcreview.store.filters.tokens import add_terms
     from fcreview.store.garbage_collection import pause_garbage_collection

@@ -184,7 +184,7 @@ def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
 
 
 def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
-    """Return (key with `:`, or flag; help text) for each key and flag of the filter language."""
+    """Return (name, help text) of each key and flag of the filter language. The name of a key ends with `:`."""
     keys = [(f"{name}:", key.help) for name, key in FILTER_KEYS.items() if not (blind and key.shows_verdict)]
     return keys + [(name, flag.help) for name, flag in FILTER_FLAGS.items() if not (blind and flag.shows_verdict)]
 

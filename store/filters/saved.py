@@ -33,7 +33,7 @@ def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
 
 
 def save_filter(state: AnnotatorState, name: str, text: str) -> None:
-    """Save a filter, with the names of saved filters expanded. Raises FilterError or SavedFilterError."""
+    """Save a filter. Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError."""
     name = name.removeprefix(SAVED_FILTER_PREFIX)
     if not _NAME.fullmatch(name):
         raise SavedFilterError("invalid name: use letters, digits and _ . -, at most 40 characters")
@@ -73,8 +73,8 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
 
 
 def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: bool = False) -> str:
-    """Replace each `@name` in a filter with the saved filter, except a quoted `"@name"`. Raises FilterError, with a
-    position in `text`, for an unknown name and for an invalid filter."""
+    """Replace each `@name` in a filter with the saved filter, except a quoted `"@name"`. Raises FilterError for an
+    unknown name and for an invalid filter."""
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
     names = [token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter(token)]

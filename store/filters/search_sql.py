@@ -57,16 +57,17 @@ _N_DIFFERENCES = (
     " ELSE len([d FOR d IN coalesce(p.diff, []) IF d.state IN ('!', '-', '+')]) END"
     " FOR p IN coalesce(i.pairs, [])])"
 )
-"""Number of arguments that differ. A call without a counterpart counts as two."""
+"""SQL for the number of arguments that differ. A call without a counterpart counts as two arguments."""
 _HAS_MIDDLE_SCORE = _any_verdict_sql(
     f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {VERDICT_VALUE} = '1'"
 )
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
-"""SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although all calls are paired and
-only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
+"""SQL condition of the queue `uncertain`. The automatic verdict is fail although all calls are paired and only one
+argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
-"""Official error type or, without one and unless the official verdict is pass, the recomputed error type."""
+"""SQL for the official error type. If there is none, it returns the recomputed error type, unless the official verdict
+is pass."""
 COMPUTED_COLUMNS = {
     "has_judge_verdict": ("BOOLEAN", HAS_JUDGE_VERDICT),
     "judge_passed_part": ("BOOLEAN", _JUDGE_PASSED_PART),
@@ -76,13 +77,13 @@ COMPUTED_COLUMNS = {
     "failure_type": ("VARCHAR", ERROR_TYPE_SQL),
 }
 """Columns that a lake's index has instead of SQL expressions: name -> (type, SQL over `item_rows i`). An expression
-that contains another expression comes before it."""
+comes before the expressions that it contains."""
 AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
 )
-"""SQL condition: the official and the recomputed verdict differ, or the judge verdict differs from the official verdict
-or, if there is none, from the recomputed verdict."""
+"""SQL condition that automatic verdicts differ. The judge verdict is compared with the official verdict or, if there is
+none, with the recomputed verdict."""
 
 MAX_SEARCH_LENGTH = 10_000  # Limit in characters. DuckDB rejects expressions of a million characters.
 

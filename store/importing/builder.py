@@ -61,7 +61,7 @@ class StoreBuilder:
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
         """Create the new file in `folder`, empty or as a copy of the present store.
 
-        Nobody else may write to the folder, which also has DuckDB's temporary files, because DuckDB follows links.
+        DuckDB also writes temporary files to the folder. It follows links, so no other user may be able to write there.
         """
         self._workspace = workspace
         self._path = folder / workspace.store.name

@@ -111,7 +111,7 @@ class ImportPlanner:
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of up-to-date runs. A new run gets the folders that most runs have."""
+        """Remember the dataset folders of up-to-date runs. For a new run, these are the folders that most runs have."""
         most_common = () if self._options.forget else self._dataset_folders.most_common
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
@@ -163,7 +163,7 @@ def _summary_fields(stored: StoredRun) -> dict[str, Any]:
 
 
 def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
-    """Copy the stored hashes to the files of an unchanged job. Return whether a file has a new modification time."""
+    """If files of an unchanged run have new modification times, copy the stored hashes to `job` and return True."""
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
@@ -319,7 +319,8 @@ class _Import:
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load the runs together; if that fails, each run alone; if that fails, without its invalid values."""
+        """Load the runs together. If that fails, load each run alone, and a run that fails again without its invalid
+        values."""
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)

@@ -127,13 +127,13 @@ class DatasetFolders:
         self._changed = False
 
     def folders_of(self, run: Run) -> tuple[Path, ...]:
-        """Return the folders of a run at their present paths. A folder that does not exist keeps its original path."""
+        """Return the folders of a run. A folder that was moved together with the workspace has its new path."""
         folders = self._folders.get(build_run_key(self._workspace, run), ())
         return tuple(folder.locate(self._workspace) for folder in folders)
 
     @property
     def most_common(self) -> tuple[Path, ...]:
-        """The remembered folders that most runs share; empty if no run has remembered folders."""
+        """The folders that are remembered for most runs; empty if none are remembered."""
         ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
         return tuple(folder.locate(self._workspace) for folder in folders)
 

@@ -36,8 +36,8 @@ class SharedRowCache:
     def __init__(self) -> None:
         self.written_hashes: set[str | int] = set()  # hashes of function docs (text) and questions (numbers)
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
-        """For each list of function docs, by its `id`: a reference to the list, and the hashes of the docs as JSON. The
-        reference is weak for a `SharedList`, because a large dataset has thousands of such lists."""
+        """`id` of a list of function docs -> (reference to the list, hashes of the docs as JSON). References to a
+        `SharedList` are weak, because a large dataset has thousands of them."""
 
     def clear(self) -> None:
         """Forget all rows, so that they are written again. Used when a staging file is discarded."""
@@ -108,7 +108,7 @@ def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter)
 
 
 def _serialize_shared(item: Item) -> bytes:
-    """Serialise the fields that can be equal in several runs, without braces and without a shared question."""
+    """Serialise the fields that can be equal in several runs, as JSON without braces. A shared question is omitted."""
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
     if type(item.golden) is SharedList:

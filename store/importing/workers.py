@@ -153,7 +153,8 @@ def read_runs(
 def read_run(
     workspace: Workspace, folder: Path, read: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
 ) -> ReadOutcome:
-    """Read one run. An exception of the reader becomes `error`, so that one importer's bug does not stop the others."""
+    """Read one run. An exception of the importer becomes `error` in the result, so that the other runs are still
+    read."""
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(folder, SharedRowCache())
@@ -174,8 +175,8 @@ def read_run(
 
 @contextlib.contextmanager
 def _infrequent_gc() -> Iterator[None]:
-    """Examine only the objects of this run for garbage. Items have few reference cycles, and the cached datasets and
-    replies are many objects: examining them again would take 20 % of the reading time."""
+    """Let the garbage collector examine only new objects. Examining the cached datasets and replies again and again
+    would take 20 % of the reading time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, 1_000_000, 1_000_000)
     try:

@@ -58,7 +58,7 @@ class LakeWriter:
         self.connection.close()
 
     def add_runs(self, workspace: Workspace) -> dict[int, int]:
-        """Write all runs of a store. Returns the number of each run in the lake, by its number in the store."""
+        """Write all runs of a store. Returns run number in the store -> run number in the lake."""
         execute = self.connection.execute
         execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
         try:
@@ -81,7 +81,8 @@ class LakeWriter:
         return lake_number
 
     def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
-        """Write a run from its rows in the tables `runs` and `sources`, and a query for each Parquet file."""
+        """Write a run. `row` and `sources` are its rows in the tables `runs` and `sources`. `queries`: Parquet file ->
+        SQL that selects its rows."""
         number = int(row["run"])
         run = layout.LakeRun(row, [source | {"run": number} for source in sources])
         self._taken[number] = run.folder
@@ -93,7 +94,8 @@ class LakeWriter:
         self._index.runs[number] = run.content_hash
 
     def _choose_number(self, key: str) -> int:
-        """Return the number for a run: the usual one, or the next that no other run has."""
+        """Return a number for the run in the lake: `number_of_key` or, if another run has this number, the next free
+        number."""
         number = layout.number_of_key(key)
         while (folder := self._taken.get(number)) is not None:
             name = f"{folder}/{layout.RUN_FILE}"
@@ -277,7 +279,7 @@ def _import_batch(
 def _record_failure(
     row: dict[str, Any], issues: Sequence[dict[str, Any]], writer: LakeWriter, workspace: Workspace
 ) -> None:
-    """Write the issues of a run that was not imported. The next successful import of the run removes them."""
+    """Write the issues of a run that failed. The next successful import of the run removes them."""
     path = workspace.to_stored_path(row["path"])
     key = orjson.dumps([row["benchmark"], row["generation"], row["language"], row["model"], path]).decode()
     own = [issue for issue in issues if issue.get("run") is None and issue["file"] == row["path"]]

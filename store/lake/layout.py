@@ -235,7 +235,8 @@ COMPUTED_COLUMNS_VERSION = digest(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeInde
 
 
 def number_of_key(key: str) -> int:
-    """Return the usual number of the run with this key. It is the same in every part and on every machine."""
+    """Return the number that a run with this key has in a lake, unless another run has it. It is the same on every
+    machine."""
     return max(1, int(digest(key, 8), 16) % (1 << _RUN_BITS))
 
 

@@ -81,7 +81,7 @@ class LakeConnection:
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
-        """Omit the run or index whose file an error names. Returns False if the error names none."""
+        """Omit the run or index whose file the error message contains. Returns False if it contains no such file."""
         if isinstance(error, EmptyValueError):
             self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
             found = True
@@ -92,7 +92,7 @@ class LakeConnection:
         return found
 
     def _omit(self, text: str) -> bool:
-        """Omit the run or index of the first file that a text names. Returns False if the text names none."""
+        """Omit the run or index of the first file that the text contains. Returns False if it contains no such file."""
         parts = self._contents.parts
         paths = {self._files.path_of(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files}
         named = [path for path in paths if path in text]
@@ -237,7 +237,7 @@ def _find_wrong_column(found: Mapping[str, str], expected: Mapping[str, str]) ->
 
 
 def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
-    """Return each index with the current runs that it is used for. Each run has at most one index."""
+    """Return (index, numbers of the unchanged runs that are read from it). Each run is read from at most one index."""
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
     builds = {number: run.content_hash for number, run in contents.runs.items()}
@@ -262,7 +262,8 @@ def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] 
 
 
 def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
-    """Open the lake of a workspace, or some of its runs, without limits of access. Raises the errors of `open_lake`."""
+    """Open the lake of a workspace, or only some of its runs. The connection can access any file. Raises the errors of
+    `open_lake`."""
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:

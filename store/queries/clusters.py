@@ -46,8 +46,8 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""Grouping -> the properties that all items of one of its clusters share, as groupings. In a cluster by value, all
-items also have the same golden and predicted value."""
+"""Grouping -> groupings in which all items of one of its clusters have the same value. For example, all items of a
+cluster by category also have the same error type and function."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
@@ -81,7 +81,7 @@ def fetch_clusters(
 ) -> list[list[Cluster]]:
     """Return the clusters of each grouping, largest first, of the view's items whose effective verdict is fail.
 
-    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` cannot be combined with others, and is limited to the
+    `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
     `MAX_VALUE_PAIRS` most frequent pairs of values. `Cluster.where` selects exactly the items of the cluster.
     """
     computed = [computed_grouping(by) for by in groupings]
@@ -121,7 +121,7 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
         failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
         params = params * 2
     names = {name: sql for each in reversed(own) for name, sql in each.items()}
-    # Positions, because an alias can also be a column of the table.
+    # Columns are given by position, because an alias can also be a column of the table.
     positions = {name: str(place) for place, name in enumerate(names, 1)}
     sets = ", ".join(f"({', '.join(positions[name] for name in each)})" for each in own)
     columns = ", ".join(f"{sql} AS {name}" for name, sql in names.items())
@@ -160,7 +160,8 @@ def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder
 
 
 def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]) -> str:
-    """Return the term that selects the cluster's value in the grouping `by`; empty if the values differ."""
+    """Return the filter term for the cluster's value in the grouping `by`. Empty if the items of the cluster have
+    different values."""
     if by == BY_VALUE == grouping:
         # Only the most frequent values are known, so these terms always match the exact value.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
@@ -178,6 +179,6 @@ _LABEL_CRITERIA = (
 
 
 def fetch_label_criteria(connection: Connection, item: int) -> list[str]:
-    """Return the criteria on which responses of the item's run and category have lists of labels."""
+    """Return the criteria whose verdicts on responses are lists of labels, in the item's run and category."""
     query = _LABEL_CRITERIA.format(runs=restrict_to_runs_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -136,7 +136,7 @@ def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, 
 
 
 def _find_source_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
-    """Return the numbers of the sampled runs, found by key because an import can change the numbers."""
+    """Return the numbers of the sampled runs. The runs are found by key, because an import can change their numbers."""
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
     return tuple(run for run, *key in rows if tuple(key) in sampled)
@@ -157,7 +157,7 @@ _SCORE_FILE_SUFFIX = ".json"  # Suffix of a score file. Other values of `Verdict
 def fetch_calibration_cases(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
-    """Return one case for each automatic verdict with a resolved human verdict, in item order."""
+    """Pair each automatic verdict with the resolved human verdict on the same target and criterion, in item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_sample_outcomes(queues, reviews.events, {}).keys()
     reviewed = reviews.iter_reviewed_items(set(fetch_items(connection, view, only_reviewed=True)))
@@ -186,7 +186,7 @@ def fetch_calibration_cases(
 def _combine_automatic_verdicts(
     columns: list[Any], listed: list[list[str]]
 ) -> dict[tuple[str, str | None, str, str, str | None], Any]:
-    """Return (source, judge, target, criterion, tier) -> automatic verdict on one item or a part of it."""
+    """Return (source, judge, target, criterion, tier) -> automatic verdict, for one item and its parts."""
     verdicts: dict[tuple[str, str | None, str, str, str | None], Any] = {}
     for source, target, criterion, text, by in listed:
         judge = (by or "judge") if source == "judge" else None
@@ -282,7 +282,7 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# Human verdicts on whole items on criteria other than `correct` that metrics depend on; null if unresolved.
+# Human verdicts on whole items for criteria other than `correct` that metrics depend on; null if unresolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item

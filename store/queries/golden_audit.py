@@ -49,8 +49,8 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
-"""Answers are grouped by prediction. Answers that pass without a difference are one group, and answers without a
-verdict are another, whatever the prediction, because they are not compared with the golden answer."""
+"""SQL that groups the answers to each question. Passing answers without a difference are one group, answers without a
+verdict are another, and all others are grouped by prediction."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(
@@ -266,7 +266,7 @@ MAX_SUMMARY_REASONS = 3
 
 
 class SuspectTable:
-    """The temporary table `suspect_places` with the suspects queue: one item of each suspect question.
+    """The temporary table `suspect_places` with the queue `suspects`: one item of each suspect question.
 
     The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. Not thread-safe.
     """

@@ -36,7 +36,7 @@ _PREDICTED_CALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The predicted calls of an item as text. Equal predictions have equal texts."""
+    """Predicted calls of an item. Equal predictions have equal texts."""
 
     item: int
     calls: str  # Such as `f(a=1); g()`, with sorted arguments. A call that could not be decoded is raw text.
@@ -87,7 +87,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return imported items by number, without invalid ones. Equal function docs are the same object."""
+    """Return item number -> item. Invalid items are omitted. Equal function docs are the same object."""
     if not numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
@@ -202,7 +202,8 @@ def read_raw_record(connection: Connection, workspace: Workspace, number: int) -
 
 
 def read_score_record(connection: Connection, workspace: Workspace, number: int) -> str | None:
-    """Return the score file's entry for a failing item, like `read_raw_record`. None if the importer found no entry."""
+    """Return the item's record in the score file, as `read_raw_record` does. None if the importer found no record, as
+    for passing items."""
     where = "item = ?" + restrict_to_runs_sql(connection, [number])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
@@ -303,7 +304,8 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
 
 
 def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
-    """Return the row of a hidden duplicate with the second review only. Other rows are returned unchanged."""
+    """Change the row of a hidden duplicate so that it shows only the second review. Other rows are returned
+    unchanged."""
     if decode_repetition(item_number) == 1:
         return row
     key, prediction_hash, golden_hash = reviews.key_and_hashes(decode_item(item_number))
@@ -321,7 +323,8 @@ def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewT
 
 
 def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
-    """Remove this annotator's first review from a hidden duplicate. Other items are returned unchanged."""
+    """Remove this annotator's first review from the detail of a hidden duplicate. Other details are returned
+    unchanged."""
     presentation = decode_repetition(detail.row.item)
     if presentation == 1:
         return detail

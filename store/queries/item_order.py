@@ -80,7 +80,8 @@ class ViewOrders:
         self._n_created = 0
 
     def order_of(self, view: View, n_rows: int | None = None) -> ViewOrder:
-        """Return the order of a view with at least its first `n_rows` items, or all, from the cache if possible."""
+        """Return the order of a view, from the cache if possible. It has at least the first `n_rows` items, or all
+        items for None."""
         order, count = self._orders.get(view), None
         if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
             count = order.count
@@ -257,7 +258,8 @@ _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false
 _CELLS = "least(strlen({0}), 2 * length({0}))"
 """SQL template for an upper limit of the width of a text, in cells. A wide character has two cells and three bytes."""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
-"""SQL template for whether a column has the same value in all of several rows. `count(DISTINCT)` takes longer."""
+"""SQL template for whether a column has the same value in all rows, of which there are several. `count(DISTINCT)` is
+slower."""
 _MEASURED_COLUMNS = {
     "item": f"max({_CELLS.format('i.id')})",
     "category": f"max({_CELLS.format('i.category')})",

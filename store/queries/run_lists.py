@@ -28,7 +28,7 @@ def folder_label(row: RunRow) -> str:
 
 
 def label_files(rows: Iterable[RunRow]) -> dict[int, str]:
-    """Return run number -> name of the run's file, shortened by common first words; empty for a folder."""
+    """Return run number -> name of the run's file without the first words that all names share. Empty for a folder."""
     names = {row.run: PurePath(row.info.path).name for row in rows}
     names = {
         run: name.split(".json")[0].removesuffix(".eval") if _IS_FILE.search(name) else ""

@@ -68,7 +68,8 @@ def fetch_outcomes(
 def fetch_verdicts_of_runs(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items of `fetch_outcomes` with questions and verdicts only, for comparing hundreds of runs."""
+    """Return the items that `fetch_outcomes` returns, with questions and verdicts only. This is fast enough for
+    hundreds of runs."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
@@ -101,13 +102,13 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 def find_overrides(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """For each (item, annotation), return the contradicted automatic verdict {source, by, value}, or None."""
+    """For each (item, annotation), return the automatic verdict {source, by, value} that the annotation contradicts, or
+    None."""
     items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # For a single item, for example after a key press, the index is several times as fast as a join with a list of
-    # items.
+    # For a single item, as after a key press, the index is several times as fast as a join with a list of items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     where += restrict_to_runs_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
@@ -246,8 +247,8 @@ def fetch_aggregated_items(
     """Return the scored items of several runs without errata. Items with the same verdicts from all sources are
     combined into one, with their number in `n_items`.
 
-    Reviewed items are not combined and, with `keep_part_verdicts`, neither are items with automatic verdicts on parts
-    or on other criteria.
+    Reviewed items are not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
+    criteria are not combined either.
     """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED

@@ -44,7 +44,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""Field of `RunRow` -> SQL expression for a category. `n` is `RunRow.n_items`."""
+"""Field of `RunRow` -> SQL that counts the items of a category. `n` is the field `n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
@@ -118,8 +118,8 @@ def count_verdicts(connection: Connection, view: View) -> dict[tuple[bool | None
 
 
 def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
-    """Return the header accuracies of categories without results, and set the verdict counts of these categories to 0.
-    Score files list only the failing items, so the counts would be wrong."""
+    """Return the accuracies in the score file headers of categories without results, and set the verdict counts of
+    these categories to 0. Score files list only the failing items, so the counts would be wrong."""
     found = []
     for category in categories:
         accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])

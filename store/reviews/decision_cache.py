@@ -75,7 +75,7 @@ MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster tha
 
 
 def describe_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
-    """Return the inputs, besides the journals, that the cached rows depend on. None if the database has no build id."""
+    """Return everything except the journals that the cached rows depend on. None if the database has no build id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None

@@ -114,8 +114,8 @@ class Journal:
         return [event for event, _ in sealed]
 
     def append_lines(self, lines: Mapping[str, bytes]) -> set[str]:
-        """Append valid lines of another copy of this journal, given by hash, unless this journal has them. Return the
-        hashes of the written lines, which are then on disk. Raises JournalError like `extend`."""
+        """Append the lines that this journal lacks. `lines`: hash -> valid line of another copy of this journal.
+        Returns the hashes of the written lines, which are then on disk. Raises JournalError like `extend`."""
         missing = dict(lines)
 
         def make_lines(_: str) -> list[bytes]:
@@ -208,7 +208,7 @@ class Journal:
 
 
 def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
-    """Return the hash of the last complete event, and the bytes after the last newline."""
+    """Return the hash of the last complete event, and the bytes after the last newline of the file."""
     window = _TAIL_BYTES
     while True:
         start = max(0, size - window)

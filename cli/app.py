@@ -40,7 +40,7 @@ def check_environment(arguments: Sequence[str]) -> None:
 
 
 OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
-"""Texts in the errors that Python's threads and imports and the operating system raise when memory is exhausted."""
+"""Texts of errors that Python and the operating system raise when memory is exhausted."""
 MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
 """Number of new objects between two garbage collections. Imports create many objects but no garbage."""

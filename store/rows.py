@@ -122,7 +122,8 @@ class QueueRow:
     n_golden: int = field(default=0, metadata=column_metadata("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column_metadata("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column_metadata("i.n_issues"))
-    """Import issues; 0 for a blind annotator before the review, because an issue in a score file reveals a failure."""
+    """Number of import issues. It is 0 for a blind annotator before the review, because an issue in a score file
+    reveals a failure."""
     stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
     first_difference: str | None = field(
@@ -194,7 +195,7 @@ class RunRow:
     n_issues: int  # number of import issues of the run
     disputed: int = 0  # Number of items on which annotators disagree. These items count with their automatic verdicts.
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """{category, n (number of items), counts `*_pass` and `*_known`}."""
+    """One object for each category: {category, n (number of items), counts `*_pass` and `*_known`}."""
     in_part: int = 0  # number of items with verdicts by annotators on parts only
     yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0

@@ -179,7 +179,8 @@ class Store:
         return self._query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file, or None without one. Raises StoreError as `read_raw_record`."""
+        """Read the item's record in the score file. None if there is no record. Raises StoreError as `read_raw_record`
+        does."""
         self._raise_if_record_is_hidden(item)
         return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
 
@@ -194,7 +195,8 @@ class Store:
         return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_same_question(self, item: int) -> list[int]:
-        """Return this item and the same one in other runs of the benchmark, version and language."""
+        """Return this item and the items with the same question in other runs of its benchmark, version and
+        language."""
         return self._query(lambda: item_detail.find_same_question(self.connection, decode_item(item)))
 
     def fetch_predictions(self, item: int) -> list[item_detail.Prediction]:
@@ -222,19 +224,19 @@ class Store:
         return self.fetch_clusters_by(view, [by], limit)[0]
 
     def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
-        """Return the clusters of several groupings, as `fetch_clusters` does, in less time."""
+        """Return the clusters of several groupings. This is faster than several calls of `fetch_clusters`."""
         if self.blind:
             return [[] for _ in groupings]
         check = self._raise_if_interrupted
         return self._query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of one item, or of the given runs (by default all) and of the search for runs. Empty
-        in blind mode, because issues can concern verdicts."""
+        """Return the import issues of one item. Without an item, return those of the given runs (by default all) and of
+        the search for runs. Empty in blind mode, because issues can reveal verdicts."""
         return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item, runs))
 
     def count_missing_recomputed(self, runs: Sequence[int]) -> list[tuple[str, int]]:
-        """Return (reason, number of items) of the items of these runs without a recomputed verdict."""
+        """Count the items of these runs that have no recomputed verdict: (reason, number of items)."""
         self._raise_if_blind("recomputed verdicts")
         return self._query(lambda: summaries.count_missing_recomputed(self.connection, runs))
 

@@ -137,7 +137,7 @@ class Exchange:
 
 
 class Inbox:
-    """Appends lines from the server to files of the workspace. A line that a file already has is not repeated."""
+    """Appends lines from the server to files of the workspace. A line that a file already has is not appended again."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         self.annotator = annotator

@@ -112,7 +112,7 @@ class Workspace:
     store_log = _PathInWorkspace("store.duckdb.wal")
     reviews = _PathInWorkspace("reviews")
     team_reviews = _PathInWorkspace("reviews", "team")  # partial journals of other annotators, from the team's server
-    # Lines from the server that were written after other reviews of the item were revealed to their annotator.
+    # Lines from the server whose annotators had already received other reviews of the item.
     informed_team_reviews = _PathInWorkspace("reviews", "team", "after-reveal")
     # Decisions computed from the journals, and the authentication code. Both may be deleted at any time.
     decision_cache = _PathInWorkspace("decisions.cache.duckdb")

@@ -73,8 +73,8 @@ def estimate_run_metrics(
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Group the runs of each model, for benchmarks that publish combined metrics of several runs. A run without another
-    run of the model is omitted."""
+    """Group the runs of each model, for benchmarks that publish combined metrics of several runs. Models with a single
+    run are omitted."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}

@@ -126,7 +126,8 @@ class JournalReader:
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in unchanged journal prefixes (by name) without verification, else None."""
+        """Return the events in these journal prefixes (by journal name) without verifying them. None if a journal has
+        changed."""
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
             file = self._make_file(path)
@@ -141,7 +142,7 @@ class JournalReader:
         return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return journal name -> prefix that has been read. None if any journal has or had a warning."""
+        """Return journal name -> prefix that has been read. None if a journal has caused a warning."""
         if self.warnings or self.torn_lines:
             return None
         return {file.name: file.to_prefix() for file in self._files.values() if file.offset}

@@ -106,7 +106,7 @@ class ItemIndex:
         self._references[key] = [ItemReference(*row) for row in rows]
 
     def load_keys(self, keys: Sequence[ItemKey]) -> None:
-        """Look up the items with many keys in one query."""
+        """Look up the items with these keys in one query."""
         self._references.update({key: [] for key in keys})
         if not keys:
             return
@@ -238,11 +238,12 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues from which annotators gave their current individual verdicts on an item."""
+        """Return the names of the queues in which annotators gave their current verdicts on an item. Bulk reviews are
+        omitted."""
         return {event.queue for event in self.current_verdicts(key, prediction_hash, golden_hash) if event.queue}
 
     def current_verdicts(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the individual reviews with a verdict on an item or its parts that are neither stale nor retracted."""
+        """Return the reviews with a verdict on an item or its parts. Stale, retracted and bulk reviews are omitted."""
         return [
             event
             for event in self.events_on(key, prediction_hash, golden_hash)
@@ -256,7 +257,8 @@ class EventIndex:
     def opinions_of_annotator(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
     ) -> list[Opinion]:
-        """Return one annotator's individual opinions on an item, or with `presentation` 2 on its hidden duplicate."""
+        """Return one annotator's opinions on an item or, with `presentation` 2, on its hidden duplicate. Bulk reviews
+        are omitted."""
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation)
 
@@ -270,7 +272,8 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return (opinions before the hidden duplicate was shown, opinions on it), unless stale."""
+        """Return (opinions before the hidden duplicate was shown, opinions on the duplicate). Stale opinions are
+        omitted."""
         # Journal order decides what came before the duplicate, because clocks can go back.
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))

@@ -42,7 +42,8 @@ EVENT_COLUMNS: dict[str, str] = {
     for field in fields(Event)
     if field.name not in _JOURNAL_ONLY_FIELDS
 }
-"""Fields of an `Event`. The table has events as JSON, because inserting single columns takes longer."""
+"""Fields of an `Event` and their SQL types. The table `review_events` contains events as JSON text, because inserting
+single columns takes longer."""
 
 _DECISION_FIELDS = {field.metadata.get("column", field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
@@ -161,22 +162,22 @@ _RESOLUTIONS = ", ".join(f"'{resolution}'" for resolution in RESOLUTIONS)
 
 
 def is_resolved_sql(decided_by: str) -> str:
-    """Return the condition that a human verdict is resolved: by agreement, by majority or by an adjudicator."""
+    """Return the SQL condition that a human verdict is resolved: by agreement, by majority or by an adjudicator."""
     return f"{decided_by} IN ({_RESOLUTIONS})"
 
 
 def automatic_sql(table: str) -> str:
-    """Return an expression for the automatic verdict, from the columns `official`, `rule` and `judge` of a table."""
+    """Return SQL for the automatic verdict, from the columns `official`, `rule` and `judge` of a table."""
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING_ORDER)})"
 
 
 def effective_sql(human: str, decided_by: str, table: str) -> str:
-    """Return an expression for the effective verdict: `human` if it is resolved, else the automatic verdict."""
+    """Return SQL for the effective verdict: `human` if it is resolved, else the automatic verdict."""
     return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_sql(table)} END"
 
 
 def decided_by_sql(decided_by: str, table: str) -> str:
-    """Return an expression for how the effective verdict was decided: `decided_by`, else the automatic source."""
+    """Return SQL for how the effective verdict was decided: `decided_by`, else the source of the automatic verdict."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 

@@ -36,8 +36,8 @@ class Action:
     """Text on the help screen, set where the label alone would be unclear. If empty, the help screen shows the
     label."""
     priority: bool = False
-    """Whether the key works whatever widget has the focus. The app handles it before keys that were pressed earlier and
-    still wait."""
+    """Whether the app handles the key before the focused widget, and before keys that were pressed earlier and still
+    wait."""
 
 
 hidden = partial(Action, has_hint=False)
@@ -94,7 +94,6 @@ APP_ACTIONS = [
         "A",
         "app.annotator",
         "review as another annotator",
-        help="review as another annotator: switch to another name",
     ),
     hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
     hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
@@ -124,7 +123,11 @@ QUEUE_ACTIONS = [
     Action("queue.filter", "f", "filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
     Action(
-        "queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group failures, suspects by reason"
+        "queue.clusters",
+        "c",
+        "choose('clusters')",
+        "clusters",
+        help="clusters: group failures by cause, or suspects by reason",
     ),
     Action("queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
     Action("queue.order", "o", "choose('order')", "sort"),
@@ -194,8 +197,16 @@ COMPARISON_ACTIONS = [
 ]
 
 FLIP_ACTIONS = [
-    Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
-    Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
+    Action(
+        "flip.next", "right_curly_bracket", "step(1)", "next flip", help="show the next item that only one run passes"
+    ),
+    Action(
+        "flip.previous",
+        "left_curly_bracket",
+        "step(-1)",
+        "previous flip",
+        help="show the previous item that only one run passes",
+    ),
     *scroll_actions("flip"),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
@@ -374,7 +385,9 @@ GOLDEN_EDITOR_ACTIONS = [
 ]
 
 GOLDEN_TEXT_ACTIONS = [
-    Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel")
+    Action(
+        "golden.keys", "tab,escape", "screen.keys", "leave the text to save, edit in $EDITOR, give a reason or cancel"
+    )
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""
 
@@ -390,7 +403,7 @@ COPY_ACTIONS = [
 
 NOTE_ACTIONS = [
     Action("note.save", "enter", "screen.save", "save"),
-    Action("note.line", "down", "new_line", "new line (on the last line)"),
+    Action("note.line", "down", "new_line", "new line (from the last line)"),
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
@@ -449,4 +462,4 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
 """Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
-"""First parts of the ids of actions that many screens share. The help screen shows these actions last."""
+"""Groups of actions that many screens share. The help screen shows these groups last."""

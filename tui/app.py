@@ -320,9 +320,9 @@ class FcreviewApp(App[int]):
         open_annotators(self, self.session)
 
     def _switch_annotator(self, switch: AnnotatorSwitch) -> None:
-        """End the app as `action_quit` does, and request that the caller starts it as another annotator.
+        """End the app, and request that the caller starts it as another annotator.
 
-        Without a position in `switch`, the next app starts at the current position.
+        If `switch` has no position, the next app starts at the current position.
         """
         call_after_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
 
@@ -339,7 +339,7 @@ class FcreviewApp(App[int]):
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event. A key waits if the screen cannot handle it yet."""
+        """Handle an event. Keep a key for later if the screen cannot handle it yet."""
         if not (isinstance(event, events.Key) and self._delay_key(event)):
             await super().on_event(event)
 
@@ -348,7 +348,7 @@ class FcreviewApp(App[int]):
         return isinstance(screen, GuardedScreen) and screen.hold_key(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key that starts no action. While a screen opens, ring the bell, else call `no_key` of the screen."""
+        """Handle a key that starts no action: call `no_key` of the screen, or ring the bell while a screen opens."""
         self.last_key_time = event.time
         is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
         if not is_opening and explain is None:

@@ -43,7 +43,7 @@ class FormField:
     is_switch: bool = False
     is_path: bool = False
     choices: Mapping[str, str] = field(default_factory=dict)
-    """Value of the option by the text that the user enters. Other texts are passed on unchanged."""
+    """Maps a text that the user may enter to the option's value. Any other text is passed on unchanged."""
 
     @property
     def full_help(self) -> str:
@@ -69,7 +69,7 @@ class CommandService:
     """Returns the options and arguments of a command such as `queue create`, except options that select the
     workspace."""
     run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
-    """Runs a command with these options and arguments."""
+    """Runs a command, given by its name, with options and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class ReportServices:
     """Returns the functions that write benchmark files. The argument is a function that receives each warning about an
     omitted value."""
     commands: CommandService | None = None
-    """Commands of the command line. None disables the forms of the palette."""
+    """Functions that run commands. None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
     """Computes figures of runs, such as pass^k, by the conventions of each tool. The arguments are the store and the
     numbers of the runs. An empty sequence selects all runs."""

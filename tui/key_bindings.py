@@ -32,7 +32,7 @@ _RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTI
 def _active_bindings(screen: Screen[Any]) -> list[Binding]:
     """Return the enabled bindings of a screen, starting with the bindings of the focused widget.
 
-    Actions in the screen's `idle_keys` are omitted, because their keys would only explain why there is nothing to do.
+    Actions in the screen's `idle_keys` are omitted, because pressing their keys only shows why nothing can be done.
     """
     idle: frozenset[str] = getattr(screen, "idle_keys", frozenset())
     enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
@@ -68,7 +68,7 @@ class AvailableAction:
         return self.id.partition(".")[0] in SHARED_GROUPS
 
     def run(self) -> None:
-        """Run the action after the keys that were pressed earlier, as its key would."""
+        """Run the action after all keys that were pressed earlier, like a press of its key."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
@@ -98,7 +98,7 @@ def welcome_message(app: App[Any]) -> str:
 
 
 def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
-    """Return all keys of these actions in Textual's notation, including configured keys."""
+    """Return all keys of these actions in Textual's notation. Configured keys replace the default keys."""
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
 
@@ -108,9 +108,8 @@ _PLACES = ((QUEUE_ACTIONS, "in the queue"), (OVERVIEW_ACTIONS, "on the overview"
 def unavailable_key_message(app: App[Any], key: str, open_key: str = "") -> str:
     """Return the message for a key (in Textual's notation) that has no action on the current screen.
 
-    If the key has an action in the queue, on the overview or on an item, the message says so.
-
-    `open_key`: key that opens the item under the cursor, if there is one.
+    The message says whether the key works in the queue, on the overview or on an item. `open_key`: key that opens the
+    item under the cursor, if there is one.
     """
     name, help_key = format_key(key), active_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""

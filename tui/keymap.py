@@ -23,7 +23,7 @@ TEXTUAL_NAMES = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Maps the Unicode name of a character to Textual's name, where the two differ."""
+"""Maps the Unicode name of a character to its name in Textual, where the names differ."""
 NAMED_KEYS = {
     *("enter", "escape", "space", "tab", "backspace", "delete", "insert", "up", "down", "left", "right"),
     *("home", "end", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))),
@@ -102,10 +102,9 @@ def format_key(key: str) -> str:
 
 @lru_cache(maxsize=4)
 def first_key_names(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
-    """Return the displayed name of the first key of each action, by action id, for messages that name a key.
+    """Return the displayed name of the first key of each action, by action id. Actions without a key are omitted.
 
-    `changed_keys` has the (action id, keys) pairs of the mapping that `resolve_keymap` returned. Actions without a key
-    are omitted.
+    `changed_keys`: (action id, keys) pairs of the mapping that `resolve_keymap` returned.
     """
     keys_by_action = {action.id: action.keys for action in ACTIONS.values()} | dict(changed_keys)
     first = {name: split_keys(keys)[0] for name, keys in keys_by_action.items()}
@@ -119,7 +118,7 @@ def _is_key(key: str) -> bool:
 
 
 def _resolve_action_id(name: str) -> str:
-    """Return the full id of an action that is named with or without its group."""
+    """Return the full id of an action. `name` may lack the group."""
     matches = [action for action in ACTIONS if name in (action, action.partition(".")[2])]
     if not matches:
         raise KeymapError(f"[keys] {name}: unknown action. {_suggest_actions(name)}")
@@ -129,7 +128,7 @@ def _resolve_action_id(name: str) -> str:
 
 
 def _suggest_actions(name: str) -> str:
-    """Return a hint for an unknown id: similar ids, or the actions of its group, or one id of each group."""
+    """Return a hint for an unknown id: similar ids, else the actions of its group, else one id of each group."""
     if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
         return f"Did you mean {' or '.join(similar)}?"
     groups: dict[str, list[str]] = {}

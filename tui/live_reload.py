@@ -46,17 +46,16 @@ TEAM_INTERVAL = 0.5
 TEAM_PAUSE_FACTOR = 10
 """Minimum pause after received reviews were shown, as a multiple of the time that was needed to show them."""
 MESSAGE_DURATION = 8.0
-"""Seconds for which the summary of an import is shown."""
+"""Number of seconds to show the summary of an import."""
 PAUSE_FACTOR = 3
 """Minimum pause after a check, as a multiple of the time that the check and its import took."""
 FAILURE_PAUSE = 6
 """Pause after a failed check or import, as a multiple of the check interval."""
 MAX_FOLLOWERS = 5
-"""Maximum number of later items that are tried as the new position of the cursor if its item was removed."""
+"""Maximum number of later items to try as the new position of the cursor if its item was removed."""
 
 ShowReload = Callable[[str], None]
-"""Function that shows data of the new store. It is called after the old store was replaced, with the message to
-show."""
+"""Shows data of the new store. It is called after the old store was replaced, with the message to show."""
 
 
 class ReloadError(FcreviewError):
@@ -106,14 +105,14 @@ class RunWatcher(Protocol):
 
 
 def find_same_item(row: QueueRow, store: Store) -> int | None:
-    """Return the number of the same item in `store`. None if `store` does not contain the item."""
+    """Return the number in `store` of the item that `row` shows. None if `store` does not contain the item."""
     candidates = store.fetch_rows(store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
     return None if item is None else encode_repetition(item, decode_repetition(row.item))
 
 
 def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """Return the numbers of the same items in the new store `now`. Removed items are omitted.
+    """Return the numbers that the items have in the new store `now`. Removed items are omitted.
 
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
@@ -123,9 +122,9 @@ def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[in
 
 
 def renumber_filter(where: str, before: Store, now: Store) -> str:
-    """Replace the item numbers in a filter by the numbers of the same items in the new store `now`.
+    """Replace the item numbers in a filter by the numbers that the items have in the new store `now`.
 
-    The number of a removed item becomes 0, which no item has.
+    The number of a removed item becomes 0, which selects no item.
     """
     values = [
         value
@@ -196,8 +195,8 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """Find the item in the new order. If the item was removed, use the position of the first later item that still
-    exists."""
+    """Find the item's position in the new store. If the item was removed, use the position of the first later item that
+    still exists."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
@@ -371,22 +370,20 @@ class LiveReload:
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the runs to show: the opened runs after the import or, if the screen shows another
-        selection, the current runs."""
+        """Return the numbers of the runs to show: the opened runs after the import. If the list shows only some of
+        them, return the current numbers."""
         scope = self._queue.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the view of the list and the views of the open items.
-
-        The views select the runs by their new numbers, but items still by their old numbers.
-        """
+        """Return the view of the list and the views of the open items. Numbers of runs are new, but numbers of items
+        are still old."""
         views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
-        """Return the state of the screen. If it differs after the new data is read, the reload must start again.
+        """Return the state of the screen. If the state differs after the new data is read, the reload must start again.
 
         Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
         a screen without an item covers the queue.
@@ -429,8 +426,5 @@ class LiveReload:
 
 
 def is_pane_settled(pane: ItemPane) -> bool:
-    """Whether the pane shows its item and is not loading another item.
-
-    A pane beside the list need not have the focus.
-    """
+    """Whether the pane shows an item and is not loading another item. The pane need not have the focus."""
     return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))

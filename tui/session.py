@@ -84,8 +84,7 @@ class ActionQueue:
         self._idle.set()
         self._failed = False
         self.added_count = 0
-        """Number of actions added so far. A caller that sees a higher number than before knows that an action was
-        added."""
+        """Number of actions added so far. A caller can compare two values to learn whether an action was added."""
 
     @property
     def is_idle(self) -> bool:
@@ -160,11 +159,11 @@ class Session:
         self.progress: tuple[int, int] | None = None
         """Number of the annotator's items in the queue, as (reviewed, all). None before the first count."""
         self.n_bulk_changes = 0
-        """Number of bulk reviews and undos so far. Lists compare it to notice that their rows may have changed."""
+        """Number of bulk reviews and undos so far. A list whose last known number is lower reads its rows again."""
         self.fixed_annotator_reason = ""
         """Why the user cannot review as another annotator. Empty if they can."""
         self.switch: AnnotatorSwitch | None = None
-        """The request that started this session, if the user changed the annotator in the app."""
+        """Request that started this session, if the user changed the annotator in the app. Else None."""
         self.request_switch: Callable[[AnnotatorSwitch], object] = lambda _: None
         """Ends the session and starts a new one as another annotator. The app sets it."""
         self.in_browser = False
@@ -204,9 +203,9 @@ class Session:
         """Whether the app is quitting. The session then refuses queries but still writes reviews."""
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
-        """Running query, guarded by `_lock`. A review is never set here, so that reviews are not interrupted."""
+        """Running query, guarded by `_lock`. It is never a review, so reviews are not interrupted."""
         self._background: dict[Future[Any], Callable[[Store], Any]] = {}
-        """Queries of `query_in_background` that no other query has interrupted."""
+        """Queries of `query_in_background` that are waiting or running, unless another query has interrupted them."""
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. References keep asyncio from discarding them."""
 
@@ -242,7 +241,7 @@ class Session:
         save_position(self._annotator_state, state, position, self.start_options)
 
     def position_for(self, annotator: str, position: QueuePosition) -> QueuePosition:
-        """Return the same place in the queue for another annotator."""
+        """Return the position in the queue at which another annotator continues."""
         from fcreview.tui.queue.annotators import position_for
 
         return position_for(self._workspace, annotator, position, blind=self.blind)
@@ -262,7 +261,7 @@ class Session:
         return len(set(self._reviewed.values()))
 
     def open_in_background(self) -> None:
-        """Start to open the store while the first frame is drawn. If that fails, the first `query` raises the error."""
+        """Start to open the store while the first frame is drawn. An error is raised by the first `query`."""
         self._thread.submit(self._open_store)
 
     async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
@@ -291,7 +290,8 @@ class Session:
             raise
 
     async def query_in_background(self, read: Callable[[Store], T]) -> T:
-        """Call `read` as `query` does. Every other query interrupts it; it then starts again. `read` must not write.
+        """Call `read` as `query` does, but with lower priority: any other query interrupts it, and it starts again.
+        `read` must not write.
 
         Raises the exceptions of `query`.
         """

@@ -29,9 +29,9 @@ _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", 
 ATTRIBUTES = frozenset(_OFF_CODES)
 _BLANKS = re.compile("\x00+")
 LONG_JUMP = 7
-"""Length in bytes of a jump to any row and column."""
+"""Length, in bytes, of a typical cursor movement to another row and column. Shorter movements are preferred."""
 _MAX_ROWS_DOWN = 4
-"""Maximum number of rows to move down with one byte a row."""
+"""Maximum number of rows that the cursor moves down with one byte for each row."""
 
 Cell = tuple[str, GraphicState]
 """(character, graphic state) of a cell. The character is empty in the second cell of a wide character.
@@ -64,7 +64,7 @@ def _is_blank(cell: Cell | None) -> bool:
 
 
 def _is_drawn_by(state: GraphicState, cell: Cell | None) -> bool:
-    """Whether the character of a cell, written with `state`, draws the cell."""
+    """Whether writing the cell's character in the state `state` draws the cell correctly."""
     if cell is None or cell[1] == state:
         return cell is not None
     return _is_blank(cell) and cell[1][1] == state[1] and not state[2] & VISIBLE_ON_BLANKS
@@ -72,7 +72,7 @@ def _is_drawn_by(state: GraphicState, cell: Cell | None) -> bool:
 
 @dataclass
 class _Run:
-    """Neighbouring cells of a row that one graphic state draws."""
+    """Adjacent cells of a row that can be written in one graphic state."""
 
     number: int
     first: int
@@ -81,7 +81,7 @@ class _Run:
     has_text: bool = False
 
     def add(self, at: int, cell: Cell) -> bool:
-        """Add a cell. Return whether it belongs to the run."""
+        """Add a cell if it extends the run. Return whether it was added."""
         if at != self.end:
             return False
         if not _is_drawn_by(self.state, cell):
@@ -124,7 +124,7 @@ class CellWriter:
         self._state: GraphicState | None = None
         self._row = 0
         self._column: int | None = None
-        """Column of the cursor from 0. None if unknown."""
+        """Column of the cursor, from 0. None if unknown."""
 
     def finish(self, cursor: str) -> str:
         """Return the output, followed by `cursor`. Return an empty text if nothing was written."""
@@ -167,7 +167,8 @@ class CellWriter:
         return state[1] != background, len(transition(self._state, state)), state[0], sorted(state[2])
 
     def _join(self, state: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
-        """Return (row, first, end) of runs, joined if the cells between them take no more bytes than a jump."""
+        """Return (row, first, end) of each run. Runs are joined if writing the cells between them takes no more bytes
+        than moving the cursor."""
         joined: list[tuple[int, int, int]] = []
         for run in sorted(runs, key=lambda run: (run.number, run.first)):
             first = run.first
@@ -192,7 +193,8 @@ class CellWriter:
         self._state = state
 
     def _nearest(self, runs: Sequence[tuple[int, int, int]]) -> int:
-        """Return the index of the run in this row or the next with the shortest jump, or else of the first run."""
+        """Return the index of the run in this row or the next row that the cursor reaches with the fewest bytes. If
+        none is near, return 0."""
         near = itertools.takewhile(lambda index: runs[index][0] <= self._row + 1, range(len(runs)))
         index = min(near, key=lambda index: len(self._jump(*runs[index][:2])), default=0)
         return index if len(self._jump(*runs[index][:2])) < LONG_JUMP else 0
@@ -257,11 +259,11 @@ _NARROW = re.compile(f"{_NARROW_CHARACTER}*")
 """Text that every terminal draws with one cell for each character."""
 _WIDE_CHARACTER = "[\u3001-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]"
 _CERTAIN = re.compile(f"{_NARROW_CHARACTER}|{_WIDE_CHARACTER}|")
-"""Content of a cell whose width all terminals agree about."""
+"""Content of a cell that all terminals draw with the same width."""
 MAX_CELLS = 1 << 16
 """Largest number of columns and rows of a terminal."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
-"""Number of SGR parameters of a colour, by its second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
+"""Number of SGR parameters of a colour, by the second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
 
 
 @lru_cache(4096)
@@ -390,7 +392,8 @@ class ScreenDiff:
         return cells, False
 
     def _store(self, span: Span) -> bool:
-        """Store a span in the model. Return whether its row looks the same in all terminals and in any order."""
+        """Store a span in the model. Return whether the cells of its row may be written in any order, because all
+        terminals draw them alike."""
         number, column, cells, is_narrow = span
         row = self._rows.setdefault(number, [])
         start, end = column - 1, column - 1 + len(cells)
@@ -417,8 +420,8 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple
     """Return the ranges of changed cells that contain a wide character in the old or new row, and the indexes of all
     other changed cells.
 
-    Both cells of a wide character change together. Terminals differ in what they do to one cell when the other is
-    overwritten, so that these ranges are written from left to right.
+    Both cells of a wide character change together. Such a range is written from left to right, because terminals differ
+    in what they do to one cell when the other is overwritten.
     """
     if before == after:
         return [], []
@@ -470,7 +473,7 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
 
 def has_background_erase() -> bool:
-    """Whether the terminal erases cells (ECH) with the selected background, by its terminfo entry."""
+    """Whether the terminal erases cells (ECH) with the selected background, according to its terminfo entry."""
     try:
         import curses
     except ImportError:

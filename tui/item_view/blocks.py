@@ -1,6 +1,6 @@
-"""Define the blocks of the document that shows an item, the display options and the indexed item.
+"""Define the display options, the indexed item, and the blocks of the document that shows an item.
 
-A document is a list of blocks. Each block renders its lines for a given width, and only when it scrolls into view.
+Each block renders its lines for a given width, and only when it scrolls into view.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class DisplayOptions:
     """Options for the display of an item."""
 
     folds: Mapping[str, bool] = field(default_factory=dict)
-    """Maps the key of a block to the state that the reader chose: true for folded, false for unfolded."""
+    """Maps the key of a block to the reader's choice: true for folded, false for unfolded."""
     full_dialogue: bool = False
     """Whether the dialogue also contains system messages, logs and raw replies."""
     hide_verdicts: bool = False
@@ -126,9 +126,9 @@ class DisplayOptions:
     docs_call: str = ""
     """Address of the call for which the reader chose function docs. They are shown below the call."""
     unfold_all: bool = False
-    """Whether every block is unfolded, as it is for a search."""
+    """Whether every block is unfolded, as during a search."""
     group_keys: str = ""
-    """Names of the keys that move to other items of the conversation, as shown to the reader."""
+    """Displayed names of the keys that move to other items of the conversation."""
     open_key: str = "enter"
     confirm_key: str = ""
     frames: bool = False
@@ -142,7 +142,7 @@ class DisplayOptions:
     key."""
 
     def is_folded(self, key: str, default: bool) -> bool:
-        """Whether a block is folded: as the reader chose, else `default`. Printed output unfolds the blocks of the top
+        """Whether a block is folded: the reader's choice, else `default`. Printed output unfolds the blocks of the top
         level, such as turns."""
         if self.unfold_all:
             return False
@@ -153,8 +153,8 @@ class DisplayOptions:
         return self.print_hint or f"{self.open_key} to open"
 
     def row_limit(self, limit: int) -> int:
-        """Return the maximum number of rows of a text: `limit`, but unlimited in printed output with all blocks
-        unfolded."""
+        """Return the maximum number of rows of a text: `limit`, except in printed output with all blocks unfolded,
+        which has no limit."""
         return UNLIMITED_ROWS if self.print_hint and self.unfold_all else limit
 
 
@@ -249,8 +249,8 @@ class IndexedItem:
         return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the turns before the last contain golden calls as messages, or no calls and no other actions of the
-        model."""
+        """Whether the model acts only in the last turn: the earlier turns contain golden calls as messages, or neither
+        calls nor other actions."""
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
         if self.item.extra.uncounted_states is not None:
@@ -289,11 +289,12 @@ class IndexedItem:
         return RepeatedCalls(self.item)
 
     def find_duplicate(self, call: Call) -> str | None:
-        """Return where the model made the same call earlier, such as `turn 1 step 2`. None if the call is new."""
+        """Return the place where the model made the same call earlier, such as `turn 1 step 2`. None if there is no
+        earlier call."""
         return self._repeats.find_earlier(call)
 
     def calls_of(self, pair: CallPair) -> tuple[Call | None, Call | None]:
-        """Return the (golden, predicted) calls of a pair. A missing call is None."""
+        """Return the (golden, predicted) calls of a pair. None stands for a missing call."""
         golden = None if pair.golden is None else self.golden_calls.get((pair.turn, pair.golden))
         predicted = None if pair.predicted is None else self.predicted_calls.get((pair.turn, pair.predicted))
         return golden, predicted

@@ -40,8 +40,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
     """Find the spans of the predicted text that differ from the golden text.
 
     If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
-    longest common beginning. A short difference is one span; a long difference is compared word by word. Where the
-    predicted text only lacks words of the golden text, the span is empty.
+    longest common beginning. A short difference is one span. A long difference is compared word by word. The span is
+    empty where the predicted text only lacks words.
     """
     start, end, closest = _changed_span(golden, predicted)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -60,8 +60,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
 
 
 def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
-    """Return (start, end, accepted value). `start` and `end` limit the differing span of the predicted text. The
-    accepted value is the one that was compared."""
+    """Return (start, end, accepted value): the limits of the differing span of the predicted text, and the accepted
+    value that the text was compared with."""
     candidates = [golden]
     at = golden.find(" or ")
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
@@ -76,8 +76,7 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length of the common beginning of two texts. Bisection keeps this fast for texts of several
-    megabytes."""
+    """Return the length of the common beginning of two texts. Bisection is fast for texts of several megabytes."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -91,8 +90,8 @@ def common_prefix_length(a: str, b: str) -> int:
 
 
 def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text, which begins at `offset`, into styled parts. Blanks at the ends of a span are drawn as
-    `␣`."""
+    """Split a piece of a text into styled parts. The piece begins at `offset` of the text. Blanks at the ends of a span
+    are drawn as `␣`."""
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
@@ -116,8 +115,7 @@ MAX_COLUMN_ROWS = 3
 GOLDEN_COLUMN_CELLS = 44
 """Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
 MIN_NAME_CELLS = 24
-"""Minimum width, in cells, of a function name in a heading. The remarks on the call are cut before the name becomes
-narrower."""
+"""Minimum width, in cells, of a function name in a heading. The remarks after the name are cut first."""
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
@@ -140,7 +138,7 @@ class Columns:
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
-    do not need the rest."""
+    are short."""
     needed_golden = _widest_cells("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
     needed_predicted = _widest_cells(
         "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
@@ -200,7 +198,7 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
 
 
 def _is_accepted_omission(row: ArgumentRow) -> bool:
-    """Whether a missing call lacks an argument that the golden answer allows to omit."""
+    """Whether the prediction lacks the argument and the golden answer allows that."""
     return row.state == "-" and row.optional and not row.is_required_by_function
 
 
@@ -216,7 +214,7 @@ def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
-    """Return the reason for a difference, unless it is obvious, and a description of the first difference that is
+    """Return the reason for a difference, unless it is obvious, and a description of the first difference if it is
     invisible on screen."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
@@ -364,8 +362,8 @@ def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
 
 
 def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, neutral: str = "") -> list[Line]:
-    """Render a call that could not be decoded: the error, then the raw text. `neutral`: words before the reason if the
-    answer is no error."""
+    """Render a call that could not be decoded: the error, then the raw text. `neutral`: words that replace `cannot be
+    decoded` if the answer is no error."""
     what = neutral or ("golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded")
     error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_head(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))

@@ -46,8 +46,8 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
     """Whether a pair is folded before the reader changes it.
 
-    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too.
-    Reviewed pairs, pairs with a failing verdict or a comment of a judge, and the decisive step are never folded.
+    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too. A pair
+    is never folded if it was reviewed, if a verdict fails it, if a judge comments on it, or if it is the decisive step.
     """
     decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
     if decisive is not None and decisive.message == indexed.message_number(predicted):
@@ -117,8 +117,8 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
 
 def call_label(pairs: Sequence[CallPair], position: int) -> str:
-    """Return the number of a call in its turn: `call 2 of 3`, or `golden call 2 of 2` if the model made golden calls in
-    another order."""
+    """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden calls in another
+    order, return `golden call 2 of 2`."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])
@@ -206,7 +206,7 @@ def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[Argumen
 def argument_block(
     key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str, target: str | None = None
 ) -> Block:
-    """Return the block of a table row. The full text contains both values and the reasons why they differ."""
+    """Return the block of an argument. The full text contains both values and the reasons why they differ."""
     return Block(
         key,
         lambda cells: argument_lines(row, widths(cells)),

@@ -97,8 +97,11 @@ def _last_row_of_section(blocks: Sequence[Block], at: int) -> int:
 
 
 def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, border: str, cells: int) -> list[Line]:
-    """Draw a frame around the lines of a block. Several blocks may share a frame: only the first block has a top
-    border, and only a block with `facts` has a bottom border."""
+    """Draw a frame around the lines of a block.
+
+    Several blocks may share a frame: only the first block draws the top border, and only a block with `facts` draws the
+    bottom border.
+    """
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
@@ -211,8 +214,8 @@ def header_line(
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
 
-    Position and verdicts are never cut. If the line is too long, first the facts on the right are omitted and the gaps
-    shrink, then symbols replace the badges, then the middle of the id is cut.
+    Position and verdicts are never cut. If the line is too long, it is shortened in this order: fewer facts and smaller
+    gaps, symbols instead of badges, a cut in the middle of the id.
 
     `names_item`: whether the line begins with the id.
     """
@@ -281,7 +284,8 @@ TRAJECTORY_REASON_ROWS = 3
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. In a trajectory, or if only a judge gives a verdict, the reasons come first."""
+    """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, or if only a judge gives a
+    verdict."""
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
@@ -321,8 +325,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
     """Return the index of the block where the cursor starts.
 
-    The cursor starts at the first of these blocks that exists: the call that the reasons of `suspicion` mention, the
-    decisive step, the first difference, the first judged block, the first unfolded block.
+    This is the first of these blocks that exists: the call that the reasons of `suspicion` mention, the decisive step,
+    the first difference, the first judged block, the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
@@ -353,8 +357,8 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 
 
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the first differing argument inside the block at `at`. If there is none, return that of the
-    first differing call, else `at`."""
+    """Return the index of the first differing argument inside the block at `at`. If no argument differs, return the
+    index of the first differing call, else `at`."""
     head = blocks[at].key
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
@@ -379,15 +383,15 @@ def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
 
 
 def first_difference(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the first differing argument. If no argument differs, return that of the first differing call
-    or turn, or None."""
+    """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
+    differs."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
     return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
 def target_at(blocks: Sequence[Block], at: int) -> str:
-    """Return the part that a verdict at a block applies to: the target of the block, else of its turn, else the
-    item."""
+    """Return the address of the part that a verdict at a block applies to: the target of the block, else its turn, else
+    the item."""
     if not 0 <= at < len(blocks):
         return ITEM
     block = blocks[at]
@@ -408,7 +412,7 @@ def format_location(file: object, line: object) -> str:
 
 
 def score_location(item: Item) -> str:
-    """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if there is no entry."""
+    """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if the item has no entry."""
     record = item.extra.score_record
     return format_location(record.file, record.line) if record is not None else ""
 

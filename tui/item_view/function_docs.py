@@ -79,7 +79,7 @@ def function_lines(
 def function_sections(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[tuple[str | None, list[Line]]]:
-    """Render the docs of a function as (parameter, lines), where parameter is None for lines about the whole function.
+    """Render the docs of a function as (parameter, lines). The parameter is None for lines about the whole function.
 
     Args:
         name: Name as in the call.
@@ -87,7 +87,7 @@ def function_sections(
             JSON. None if the function is not available.
         argument: Parameter to mark.
         cells: Width in cells.
-        available: Names of the available functions, of which the most similar is suggested.
+        available: Names of the available functions. If `document` is None, the most similar name is suggested.
     """
     if document is None:
         text = f"  not an available function{_suggest_name(name, available)}"
@@ -177,7 +177,7 @@ MAX_AVAILABLE_DOCS = 20
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Return the functions of the call or argument with this block key or target address."""
+    """Return the functions that are called at this block key or target address."""
     part = parse_address(key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
@@ -198,8 +198,7 @@ def available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are that of the existing
-    call."""
+    """Return `{"golden": name, "predicted": name}`. If one call is missing, both are the name of the other call."""
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -254,7 +253,7 @@ class FunctionDocsSource:
 
 
 DOCS_CHOICES = ("golden", "predicted", "all")
-"""Choices that the key for function docs cycles through. After the last choice, no docs are shown."""
+"""Choices of function docs, in the order of repeated presses of the key. After the last choice, no docs are shown."""
 
 
 def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> list[Block]:
@@ -279,8 +278,8 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
-    """Return the `DOCS_CHOICES` that show different docs for the call at `address`. Without a call, only `all`
-    applies."""
+    """Return the `DOCS_CHOICES` that show different docs for the call at `address`. Without a call, return only
+    `all`."""
     part = parse_address(address) if address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
@@ -291,7 +290,7 @@ def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
 
 
 def next_docs_choice(choices: Sequence[str], current: str) -> str:
-    """Return the choice after `current`. Before the first choice and after the last, the choice is empty. If
+    """Return the choice after `current`. An empty choice (no docs) is before the first choice and after the last. If
     `current` is not available, return the last choice."""
     if current in choices:
         at = choices.index(current) + 1

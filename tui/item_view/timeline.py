@@ -54,7 +54,7 @@ class TimelineEvent:
     observation: Message | None = None
     message: Message | None = None
     is_context: bool = False
-    """Whether the benchmark supplied the message as dialogue, so that it does not come from the judged model."""
+    """Whether the message is dialogue that the benchmark supplied, and not from the judged model."""
 
 
 def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
@@ -79,16 +79,15 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the index of the first step by the evaluated model. It is infinite if the benchmark supplied the whole
-    turn."""
+    """Return the index of the evaluated model's first step. It is infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
 def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Map the index of a predicted call to the missing golden calls that are shown after it. The key None has the
-    missing calls that are shown before all predicted calls."""
+    """Map the index of a predicted call to the missing golden calls that are shown after it. The key None maps to those
+    before all predicted calls."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -112,8 +111,8 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of a step. Each call is followed by the golden calls that `missing` has for its index. These
-    are removed from `missing`."""
+    """Return the events of a step. The missing golden calls of a predicted call are removed from `missing` and follow
+    this call."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -185,8 +184,8 @@ REPLY_LABEL_CELLS = 6
 
 
 def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
-    """Return the blocks of the final reply, beside the golden reply if there is one. `reply` is None if the model made
-    a call instead."""
+    """Return the blocks of the final reply, with the golden reply beside it if there is one. `reply` is None if the
+    model made a call instead."""
     golden = indexed.item.extra.golden_reply
     if golden is None:
         body = [_reply_block(reply or "", options)]
@@ -368,8 +367,8 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
 
 def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
-    """Whether an event is shown. Without full dialogue, raw replies whose calls are shown are omitted, and so are some
-    logs and system messages."""
+    """Whether an event is shown. Without full dialogue, a raw reply is omitted if its calls are shown. Some logs and
+    system messages are omitted too."""
     message = event.message
     if message is None or options.full_dialogue:
         return True

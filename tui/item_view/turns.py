@@ -207,8 +207,8 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return the fields of the environment that differ from the golden state. They are shown at the failing turn, or at
-    the last turn if no turn is known to fail. Blind annotators do not see them."""
+    """Return the blocks of the environment's fields that differ from the golden state, hidden in blind review. They are
+    shown at the failing turn, or at the last turn if no turn is known to fail."""
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
     if not differences or turn != end_turn or indexed.hide_verdicts:
@@ -252,11 +252,10 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return the turns that are unfolded before the reader changes it: all turns of a short trajectory, else the
-    failing and the decisive turn, else the first turn with a difference.
+    """Return the turns that are unfolded before the reader changes it.
 
-    Without such a turn, the only turn with calls is unfolded, or the first turn if several have calls, or the last turn
-    if none has.
+    These are all turns of a short trajectory, else the failing and the decisive turn, else the first turn with a
+    difference, else the only or the first turn with calls, else the last turn.
     """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
@@ -271,8 +270,8 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
 
 
 def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
-    """Return the heading of a turn and, if unfolded, its content. `unfolded`: whether the turn is unfolded before the
-    reader changes it."""
+    """Return the heading of a turn and, if the turn is unfolded, its content. `unfolded`: whether the turn is unfolded
+    before the reader changes it."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded)
     head = Block(
@@ -299,8 +298,8 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
-    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. If the turn is folded, its
-    request is shown too."""
+    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`. A folded turn also shows the
+    user's request."""
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []

@@ -136,8 +136,8 @@ def main_verdict(item: Item, source: str) -> Verdict | None:
 
 
 def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
-    """Render the official and the recomputed verdict. If they differ, each has its own reason; if not, one reason is
-    shown."""
+    """Render the official and the recomputed verdict. If the verdicts differ, each has its own reason. If they are
+    equal, one reason is shown."""
     official_reason = verdict_reason(main_verdict(item, "official"), item.error_type)
     recomputed_reason = verdict_reason(main_verdict(item, "rule"), item.rule_error_type)
     verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}

@@ -51,18 +51,20 @@ class AdjudicationCase:
 
 @dataclass(frozen=True, slots=True)
 class OwnPart:
-    """What the adjudicator has to do with a case."""
+    """The adjudicator's part in a case."""
 
     review: Opinion | None = None
-    """The adjudicator's resolution."""
+    """The adjudicator's review that resolves the case. None if there is none."""
     is_involved: bool = False
-    """Whether one of the answers is the adjudicator's own."""
+    """Whether the adjudicator gave one of the answers."""
 
 
 @dataclass(slots=True)
 class CaseList:
-    """Cases in the order in which they are adjudicated. The cases on parts of an item come before the case on the item,
-    because resolving them often resolves the item."""
+    """Cases in the order in which they are adjudicated.
+
+    The cases on parts of an item come before the case on the item, because resolving the parts often resolves the item.
+    """
 
     cases: list[AdjudicationCase] = field(default_factory=list)
     at: int = 0
@@ -156,7 +158,7 @@ def fit_parts(text: str, cells: int) -> str:
 
 
 def remaining_text(cases: CaseList) -> str:
-    """Return the number of unresolved cases as text: `2 disagreements left`."""
+    """Return the number of unresolved cases as text, such as `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"

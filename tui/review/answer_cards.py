@@ -58,7 +58,7 @@ def question_text(case: AdjudicationCase) -> str:
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
-        return "All passed it. Which fault applies?"
+        return f"All annotators passed the {part}. Which fault applies?"
     question = _QUESTIONS.get(criterion, "Which value of {criterion}?")
     return sanitize(question.format(criterion=criterion, part=part))
 
@@ -173,7 +173,7 @@ def _verdict_lines(case: AdjudicationCase, item: Item, own_part: OwnPart, cells:
     disagreement, mine = case.disagreement, own_part.review
     rows: list[tuple[str, list[StyledText]]] = []
     if own_part.is_involved and not case.resolved:
-        rows.append(("you", [("One answer is yours. Better let another person resolve it", "warn")]))
+        rows.append(("you", [("one answer is yours; let another person resolve it", "warn")]))
     if mine is not None and (mine.verdict is not None or mine.fault or mine.note):
         parts = [_badge(mine.verdict, mine.criterion)] if mine.verdict is not None else []
         parts += [("fault ", "dim"), (mine.fault, "strong")] if mine.fault else []
@@ -222,7 +222,7 @@ def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
 
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
-"""Hints that are omitted, in this order, if the line is too short: (label, gap). `gap`: minimum number of blanks
+"""(label, gap) of each hint that is omitted, in this order, if the line is too short. `gap`: minimum number of blanks
 between hints, in cells."""
 
 

@@ -106,8 +106,10 @@ COPY_WIDTH = 100
 
 
 def calls_text(detail: ItemDetail, target: str) -> str:
-    """Format calls as text: the predicted call of the target or, if there is none, its golden call. If the target is
-    not a call, format the predicted calls of the turn or item, or its golden calls if there are none."""
+    """Format the predicted call of the target as text or, if there is none, its golden call.
+
+    If the target is not a call, format the predicted calls of the turn or item or, if there are none, the golden calls.
+    """
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:

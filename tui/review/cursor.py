@@ -141,14 +141,12 @@ class Cursor:
         return True
 
     def has_target(self, target: str) -> bool:
-        """Whether the document has a block with this verdict target, even if the block is not shown now because another
-        is folded."""
+        """Whether the document has a block with this verdict target, even if a folded block contains it."""
         is_shown = any(block.target == target for block in self.blocks)
         return is_shown or any(block.target == target for block in self._build_unfolded())
 
     def index_of(self, key: str, default: int | None = None) -> int:
-        """Return the index of the block with this key. If there is none, return the index of an enclosing block, else
-        `default`, else 0."""
+        """Return the index of the block with this key, else of an enclosing block, else `default`, else 0."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while key:
             if key in indexes:
@@ -173,7 +171,7 @@ class Cursor:
         return bool(reachable)
 
     def move_to_difference(self) -> bool:
-        """Move to the decisive step. If there is none, or if the cursor is already there, move to the first
+        """Move to the decisive step. If the cursor is already there, or if there is no decisive step, move to the first
         difference."""
         index = find_decisive_step(self.blocks)
         if index is None or index == self.index:
@@ -185,8 +183,8 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Move the cursor to the first argument at or below it or, if it is in the arguments, back to the call. Return
-        False if there is no such argument."""
+        """Move the cursor to the first argument at or below the cursor or, from an argument, back to the call. Return
+        False if there is no argument."""
         if self.in_arguments:
             self.in_arguments = False
             self.index = self.index_of(self.block.key.partition("/arg:")[0])
@@ -214,8 +212,8 @@ class Cursor:
     def show_next_docs(self) -> Block | None:
         """Show the next set of function docs: golden, predicted, all or none.
 
-        Return the block to scroll to: the block of the docs or, without docs, the block of the call. None if the item
-        has no functions.
+        Return the block to scroll to: the block of the docs or, without docs, the block of the call. Return None if the
+        item has no functions.
         """
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:

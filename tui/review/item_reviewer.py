@@ -152,7 +152,7 @@ def queued(
 
 
 class ItemReviewer:
-    """Controller that records reviews of the item on an `ItemView` and moves the view through the queue."""
+    """Controller that records reviews of the item on an `ItemView` and shows other items of the queue in the view."""
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
@@ -170,14 +170,14 @@ class ItemReviewer:
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """(number, message) of the item that is shown after the queued actions on the displayed item."""
+        """(number, message) of the next item. It is shown after the queued actions on the displayed item."""
         self._requested: RequestedItem | None = None
 
     # -- the displayed item
 
     @property
     def has_item(self) -> bool:
-        """Whether an item was read. Until then, keys do nothing."""
+        """Whether an item was read. Keys do nothing before."""
         return self._displayed is not None
 
     @property
@@ -234,7 +234,7 @@ class ItemReviewer:
         self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review. The subject gets the latest detail first, because an earlier queued review may have changed
+        """Record a review. Read the item's latest detail first, because an earlier queued review may have changed
         it."""
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._latest_detail(subject))
@@ -313,8 +313,8 @@ class ItemReviewer:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion. If the cursor is not at the block for this criterion, move it there
-        instead. On an item without scores, record an override reason."""
+        """Record a score on the next criterion. If the cursor is not at the block of this criterion, move the cursor to
+        the block instead. On an item without scores, record an override reason."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")
@@ -333,7 +333,7 @@ class ItemReviewer:
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
-        """Return the question for the status line: what verdict keys and score keys answer."""
+        """Return the question for the status line: the targets of the verdict keys and of the score keys."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
         return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
@@ -409,7 +409,7 @@ class ItemReviewer:
 
     @queued
     async def open_item(self, item: int) -> bool:
-        """Show `item` in a view that was just opened."""
+        """Show `item`, the first item of a new view."""
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.start(monotonic())
@@ -485,7 +485,7 @@ class ItemReviewer:
         return True
 
     def show_pending_item(self) -> None:
-        """Show the item that was not shown because another screen covered the view."""
+        """Show the next item, which was not shown while another screen covered the view."""
         if self._pending_item is not None:
             self.queue_action(self._show_pending_item)
 
@@ -495,7 +495,7 @@ class ItemReviewer:
         return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
-        """Show an item. If another screen covers the view, the item is shown after this screen has closed."""
+        """Show an item. If another screen covers the view, show the item after that screen has closed."""
         displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
         if displayed is not None and self._view.is_in_front:
             self._display(displayed, message)
@@ -519,5 +519,5 @@ class ItemReviewer:
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the block of `target`, because the cursor is elsewhere."""
+    """Whether a score key moves the cursor to the block of `target`, because the cursor is at another block."""
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

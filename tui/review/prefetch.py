@@ -36,7 +36,7 @@ class DisplayedItem:
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """Request of the list to display the item under its cursor in the item pane."""
+    """Request to display the item under the cursor of the list in the item pane."""
 
     item: int
     view: View
@@ -46,7 +46,7 @@ class RequestedItem:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Numbers of the items that may be displayed after the item `item` of the queue."""
+    """Numbers of the items that may be displayed after `item`."""
 
     item: int
     next_unreviewed: int | None
@@ -69,7 +69,7 @@ class ItemPrefetcher:
         self._numbers: dict[tuple[ItemKey, int], int] = {}
 
     async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
-        """Return an item. If it was prefetched, no query is necessary. `before`: the item displayed until now."""
+        """Return an item, without a query if it was prefetched. `before`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
@@ -130,7 +130,7 @@ class ItemPrefetcher:
         self._prefetched, self._neighbours = {}, None
 
     def discard_numbers(self) -> None:
-        """Drop all item numbers, and ignore the results of running queries, because the session now uses another
+        """Drop all item numbers and ignore the results of running queries, because the session has switched to another
         store."""
         self._numbers.clear()
         self._generation += 1
@@ -159,7 +159,7 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.fetch_used_tags())
 
     async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
-        """Return the rows of the same item in other runs. If they were prefetched, no query is necessary."""
+        """Return the rows of the same item in other runs, without a query if they were prefetched."""
         item = displayed.navigator.item
         if displayed.other_runs is None:
             return await self._session.query(lambda store: store.fetch_other_runs(item))
@@ -186,8 +186,8 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neig
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """Return the number of the item with this key, or None. The id alone is not enough, because several runs may
-    contain it."""
+    """Return the number of the item with this key, or None. The id is not enough, because several runs may contain
+    it."""
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 

@@ -456,7 +456,8 @@ REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SOURCE_NAMES = {"official": "checker", "rule": "checker", "judge": "judge"}
 REASON_LABELS = {"too strict": "{} too strict", "misread": "{} misread answer"}
-"""Labels of the default reasons, for the source of the contradicted verdict. Journals store the default reasons."""
+"""Label of each default reason. `{}` stands for the source of the contradicted verdict. Journals store the default
+reasons."""
 MIN_NAME_CELLS = 10
 
 
@@ -500,11 +501,11 @@ class OverrideReasons:
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
         self.is_answered = False
-        """Whether `override` has a reason, so that the screen does not ask for one."""
+        """Whether `override` has a reason. The screen then does not ask for one."""
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """If the event has a verdict, set the last override, or clear it if the verdict overrides nothing. Ignore
+        """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing. Ignore
         decisive steps."""
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
             subject = replace(subject, target=event.target)  # a score may have another target than the cursor
@@ -525,8 +526,10 @@ class OverrideReasons:
         return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs that answer the question why. On a `scored` item, digits set scores, so the only
-        key is the one that opens the list of reasons."""
+        """Return (key, label) pairs of the keys that select a reason.
+
+        On a `scored` item, digits set scores. The only key is then the one that opens the list of reasons.
+        """
         if self.override is None or self.is_answered:
             return []
         labels = map(self.override.reason_label, self._reasons)

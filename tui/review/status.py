@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BREAK_SECONDS = 180.0
-"""Minimum length of a break between two reviews, in seconds. Breaks are not part of the time per item."""
+"""Minimum length of a break between two reviews, in seconds. The time per item does not include breaks."""
 AVERAGED_ITEMS = 50
 
 
@@ -56,8 +56,7 @@ class Pace:
 
     @property
     def summary(self) -> str:
-        """Progress as text, such as `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first item is
-        reviewed."""
+        """Progress as text: `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first review."""
         if not self.reviewed_items:
             return ""
         parts = [f"{len(self.reviewed_items):,} reviewed"]
@@ -212,8 +211,11 @@ def summarize_queue(
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
-    """Return the number of items on which the annotators agree. In a queue file, an item counts for the annotators to
-    whom it is assigned."""
+    """Return text such as `all annotators agree on 8 of 9 shared items`. Empty if no item has verdicts by this
+    annotator and another.
+
+    In a queue file, only verdicts by annotators to whom an item is assigned count.
+    """
     assigned = _assigned_annotators(store, view.queue_file) if view.queue_file else None
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):

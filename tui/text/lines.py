@@ -244,7 +244,7 @@ def truncate_error_type(text: str, cells: int) -> str:
 
 
 def truncate_difference(text: str, cells: int) -> str:
-    """Shorten the text of a first difference. Dotted names lose their qualifier: `…queryViolation not called`."""
+    """Shorten the text of a first difference by the qualifiers of dotted names: `…queryViolation not called`."""
     if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
     return truncate(text, cells)
@@ -294,7 +294,7 @@ def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int 
 
 
 def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
-    """Return the number of blanks between hints: at most 3, and less than 1 if the hints do not fit."""
+    """Return the number of blanks between hints, at most 3. A number below 1 means that the hints do not fit."""
     if len(hints) < 2:
         return 3
     used = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)

@@ -154,20 +154,22 @@ LEAVING_ACTIONS = frozenset({"back", "close", "cancel", "app.quit", "app.redraw"
 class GuardedScreen(Screen[T]):
     """Screen that closes only itself, and only once.
 
-    Textual's `dismiss` removes the topmost screen, whichever it is, and fails for a screen that is closed already. Keys
-    that are pressed in quick succession can reach a screen after it has closed, or after another screen has covered it.
+    Textual's `dismiss` removes the topmost screen, even if it is another screen, and fails for a screen that is already
+    closed. Keys that are pressed in quick succession can reach a screen after it has closed, or after another screen
+    has covered it.
     """
 
     takes_text = False
     """Whether every key types text, from the moment the screen opens. The command palette is not available then."""
     has_unsaved_input = False
-    """Whether closing the screen may discard input. The command palette then offers nothing that closes it."""
+    """Whether closing the screen may discard input. The command palette then lists no command that closes the
+    screen."""
     _result_when_uncovered: tuple[T | None] | None = None
     """Result of a screen that was closed while another screen covered it. The screen closes when it is uncovered."""
     _held_keys: tuple[events.Key, ...] = ()
     """Keys that were pressed before the screen could handle them."""
     _released_key: events.Key | None = None
-    """Key that waited, and that the app handles now."""
+    """Key that waited and is being handled now."""
 
     @property
     def is_on_stack(self) -> bool:
@@ -189,7 +191,7 @@ class GuardedScreen(Screen[T]):
         self.dismiss(None)
 
     def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
-        """Call `callback` after the screen is drawn, unless the screen is closed by then and has lost its widgets."""
+        """Call `callback` after the screen is drawn, unless the screen has closed by then."""
 
         def run() -> Any:
             return callback(*args, **kwargs) if self.is_on_stack else None
@@ -205,7 +207,8 @@ class GuardedScreen(Screen[T]):
         return False
 
     def hold_key(self, event: events.Key) -> bool:
-        """Keep a key until `release_keys` if its action or an earlier key must wait. Return whether it was kept."""
+        """Keep a key until `release_keys` if its action must wait or an earlier key is waiting. Return whether it was
+        kept."""
         actions = self._actions_of(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
             self._held_keys = ()
@@ -227,7 +230,7 @@ class GuardedScreen(Screen[T]):
                 self.app.call_later(call_after_keys, self.app, lambda: self.app.call_after_refresh(self.release_keys))
 
     def _actions_of(self, event: events.Key) -> set[str]:
-        """Return the names of the actions that a key has here, without their arguments."""
+        """Return the names of the actions of a key on this screen, without their arguments."""
         tables = [table.key_to_bindings for _, table in self._binding_chain]
         return {each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())}
 
@@ -257,7 +260,7 @@ class BottomDialog(GuardedModalScreen[T]):
 MIN_BORDERED_SIZE = Size(100, 30)
 """Minimum screen size, in columns and rows, for borders around all panels."""
 FLAT_MARGIN = 6
-"""Number of cells in the title line of a flat panel that title and facts do not use."""
+"""Number of cells that the title and the facts leave free in the title line of a flat panel."""
 
 
 def is_small(screen: Size) -> bool:

@@ -67,7 +67,7 @@ class ItemText(DocumentView):
         """Whether the function docs are shown beside the text."""
         self._scene: IndexedItem | None = None
         self._other_runs: tuple[int, Sequence[QueueRow]] = (0, ())
-        """Number of an item, and its rows in other runs."""
+        """(number of an item, rows of the item in other runs)."""
 
     @property
     def scroll_percent(self) -> int:
@@ -76,7 +76,7 @@ class ItemText(DocumentView):
 
     @property
     def text_to_copy(self) -> str:
-        """Text that the copy action copies for the block under the cursor."""
+        """Text of the block under the cursor for the copy action."""
         block = self.required_reader.block
         if block.copied_value is not None:
             return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
@@ -164,7 +164,8 @@ class ItemText(DocumentView):
     def _show_extent(self) -> None:
         """Scroll to show as much as possible of the text that a verdict at the cursor applies to.
 
-        Otherwise an annotator could answer a judge without seeing the judged reply, because it is below the screen.
+        Otherwise an annotator could confirm a judge verdict without seeing the judged reply, because it is below the
+        screen.
         """
         at = self.required_reader.index
         until = last_block_of_target(self.required_reader.blocks, at)
@@ -182,7 +183,8 @@ class ItemText(DocumentView):
         )
 
     def _context_panels(self, free: int) -> list[Line]:
-        """Return the panels directly below the document: function docs, unless they are beside it, and other runs."""
+        """Return the panels directly below the document: function docs, unless their column is shown, and other
+        runs."""
         cells, detail = self.cells, self.required_reader.detail
         functions, docs = detail.item.functions, self.required_reader.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
@@ -293,8 +295,7 @@ class ItemText(DocumentView):
         self._show_blocks(top, StatusMessage(message))
 
     def action_document(self) -> None:
-        """Show the next of: docs of the golden call's function, docs of the predicted call's function, all docs, no
-        docs."""
+        """Show the next set of function docs: those of the golden call, of the predicted call, all or none."""
         top = self._top_row()
         block = self.required_reader.show_next_docs()
         if block is None:

@@ -303,7 +303,7 @@ class QueueList(LineList):
 
     def _update_columns(self) -> None:
         ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
-        # The longest id of the view may be far away, and the column would stay empty here.
+        # The longest id of the view may be in another window, so the column is only as wide as these ids need.
         widths = replace(self._extent, item=max(map(display_width, ids))) if ids else self._extent
         columns = QueueColumns.fit(self.size.width, widths, blind=self._blind)
         if columns != self.columns:

@@ -44,7 +44,7 @@ def test_own_answer_is_mentioned_until_the_case_is_resolved() -> None:
     case.resolved = True
     lines.append(answer_lines(case, make_item([], []), OwnPart(is_involved=True), (80, 24), "v"))
     texts = ["\n".join(map(plain_text, each)) for each in lines]
-    assert "One answer is yours" in texts[0] and "yours" not in texts[1]
+    assert "one answer is yours" in texts[0] and "yours" not in texts[1]
 
 
 def test_message_loses_whole_parts_then_the_middle_of_the_id() -> None:

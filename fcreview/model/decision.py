@@ -471,11 +471,16 @@ def _decide_target(
             o for o in current if not decides(o.verdict) or same_verdict(o.verdict, majority)
         )
     elif agreed is None:
-        decision.human = UNSURE if verdicts else None
+        decision.human = _find_common_abstention(verdicts.values())
     else:
         decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
     decision.individual, decision.individual_by = decision.human, decision.decided_by
     return decision
+
+
+def _find_common_abstention(verdicts: Iterable[Any]) -> Any:
+    given = {*verdicts}
+    return given.pop() if len(given) == 1 else UNSURE if given else None
 
 
 def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:

@@ -22,8 +22,8 @@ import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.json_value import parse_json
-from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, ItemKey
-from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, same_verdict
+from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
+from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, decides, same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
@@ -411,7 +411,7 @@ def find_sample_outcomes(
         keys = sampled_keys(queue)
         verdicts = [events.current_verdicts(item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
         for at in _find_reached_items(queue, verdicts):
-            is_unsure = any(each.verdict == UNSURE for each in verdicts[at])
+            is_unsure = any(not decides(each.verdict) for each in verdicts[at])
             outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
     return outcomes
 

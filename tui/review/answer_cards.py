@@ -10,7 +10,7 @@ from fcreview.model.decision import answer_letter
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import PASS_FAIL_CRITERIA, same_verdict
+from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides, same_verdict
 from fcreview.model.wording import format_verdict
 from fcreview.stats.agreement_ratings import (
     FAULT_UNRESOLVED,
@@ -138,7 +138,7 @@ def _card_title(at: int, answer: Opinion, *, named: bool) -> str:
 
 
 def _badge(value: Any, criterion: str) -> StyledText:
-    if value is None or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA) or value == "unsure":
+    if not decides(value) or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
         return verdict_badge(value)
     return f" {format_verdict(value, criterion)} ", "unsure_badge"
 

@@ -8,8 +8,9 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.review import CORRECT, UNSURE
+from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.verdict import PASS_FAIL, decides
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
@@ -200,9 +201,7 @@ def summarize_queue(
         view = View(f"item:{','.join(map(str, reviewed))}", "dataset")
         rows = store.fetch_page(view, 0, MAX_SUMMARY_ITEMS)
         rows = [row for row in rows if row.you is not None and row.id == reviewed[row.item]]
-    counts = {"pass": 0, "fail": 0, "unsure": 0}
-    for row in rows:
-        counts["unsure" if row.you == UNSURE else "pass" if row.you else "fail"] += 1
+    counts = {word: sum(row.you == verdict for row in rows) for word, verdict in PASS_FAIL.items()}
     items = format_count(len(rows), "item")
     lines = [f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), pace]
     if not blind and (agreement := _format_agreement(store, view, annotator)):
@@ -220,7 +219,7 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
-        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and rating.value != UNSURE:
+        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and decides(rating.value):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
     shared = [each for each in verdicts.values() if annotator in each and len(each) > 1]
     equal = sum(len(set(each.values())) == 1 for each in shared)

@@ -108,10 +108,10 @@ class QueueRow:
     rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
     judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
     you: Any = field(default=None, metadata=column_metadata("h.you", is_json=True))
-    """This annotator's verdict on the item: true, false, "unsure" or None."""
+    """This annotator's verdict on the item, or None."""
     your_bulk: bool = field(default=False, metadata=column_metadata("coalesce(h.your_bulk, false)"))
     human: Any = field(default=None, metadata=column_metadata("h.human", shows_verdict=True, is_json=True))
-    """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
+    """Verdict of all annotators, "disputed" or None."""
     parts: int = field(default=0, metadata=column_metadata("coalesce(h.n_parts, 0)"))
     """Number of reviewed parts and additional criteria. Before their own review, a blind annotator sees
     `your_parts`."""

@@ -79,7 +79,7 @@ def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None)
 
 
 def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
-    """Build the JSON object of an item. Verdicts are true, false or null; `human` may be "disputed" or "unsure"."""
+    """Build the JSON object of an item. Automatic verdicts are true, false or null."""
     fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     return {"run": row.run, "model": row.model, **names, **fields}

@@ -18,7 +18,7 @@ from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
 from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Annotation, Fault
 from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import ABSTENTIONS, UNIVERSAL_CRITERIA, Scale, find_scale
+from fcreview.model.verdict import ABSTENTIONS, PASS_FAIL, UNIVERSAL_CRITERIA, Scale, find_scale
 from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def label(
         str | None,
         option(
             "--verdict VALUE",
-            "pass, fail, unsure or golden-wrong. Other criteria: 0, 1 or 2, yes or no, a number, or labels"
+            f"{', '.join(PASS_FAIL)} or golden-wrong. Other criteria: 0, 1 or 2, yes or no, a number, or labels"
             " separated by commas.",
         ),
     ] = None,

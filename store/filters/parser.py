@@ -100,14 +100,14 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "you": _choice_key(
         "h.you",
         _OWN_CONDITIONS,
-        "your verdict: pass, fail, unsure, part, none or any",
+        f"your verdict: {', '.join(PASS_FAIL)}, part, none or any",
         shows_verdict=False,
         depends_on_reviews=True,
     ),
     "human": _choice_key(
         "h.human",
         _HUMAN_CONDITIONS,
-        "human verdict: pass, fail, unsure, disputed, part (only parts reviewed), none or any",
+        f"human verdict: {', '.join(PASS_FAIL)}, disputed, part (only parts reviewed), none or any",
         depends_on_reviews=True,
     ),
     "individual": _choice_key(

@@ -81,6 +81,8 @@ class ExportFormat:
     """Import the format's module and return its function that writes to a `Sink`, or to a folder."""
     read: Callable[[], Callable[[bytes], Iterator[ImportedReview | InvalidRecord]]] | None = None
     """Return the function that reads reviews from a file of this format. None if the format cannot be imported."""
+    writes_runs: bool = False
+    """Whether the format exports complete runs instead of labels. The filter of the view then does not apply."""
 
 
 class ExportSource:
@@ -187,11 +189,13 @@ FORMATS = (
                  _lazy("training.write_sft")),
     ExportFormat("preference", "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)", "json",
                  _lazy("training.write_preferences")),
-    ExportFormat("inspect", "Inspect logs with reviews as edited scores", "folder", _lazy("inspect_log.write")),
+    ExportFormat("inspect", "Inspect logs with reviews as edited scores", "folder", _lazy("inspect_log.write"),
+                 writes_runs=True),
     ExportFormat("tau2-notes", "reviews as notes for the viewer of tau2-bench, one file for each review", "folder",
                  _lazy("tau2_notes.write")),
-    ExportFormat("native", "the benchmark's own score files with reviewed verdicts", "folder", _lazy("native.write")),
+    ExportFormat("native", "the benchmark's own score files with reviewed verdicts", "folder", _lazy("native.write"),
+                 writes_runs=True),
     ExportFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", "folder",
-                 _lazy("golden_patch.write")),
+                 _lazy("golden_patch.write"), writes_runs=True),
 )  # fmt: skip
 EXPORTERS = {each.name: each for each in FORMATS}

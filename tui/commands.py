@@ -146,10 +146,6 @@ def build_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[
     return [*options, *arguments]
 
 
-WHOLE_RUN_FORMATS = ("inspect", "native", "golden-patch")
-"""Formats that export whole runs. The filter of the view does not apply to them."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReportServices:
     """Report and benchmark functions that the command line passes to the screens, which must not import importers."""
@@ -191,14 +187,14 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
 
     Raises: FcreviewError if nothing was written.
     """
-    from fcreview.exporters.base import ExportError
+    from fcreview.exporters.base import EXPORTERS, ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
 
     if request.path == STANDARD_OUTPUT:
         raise FcreviewError("cannot export to the terminal: enter a file name")
     warnings: list[str] = []
     benchmarks = services.open_benchmarks(warnings.append) if services is not None else None
-    has_whole_runs = request.format in WHOLE_RUN_FORMATS
+    has_whole_runs = EXPORTERS[request.format].writes_runs
     view = replace(request.view, where="", queue="dataset", share=False) if has_whole_runs else request.view
     path = expand_home(Path(request.path))
     try:

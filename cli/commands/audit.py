@@ -12,7 +12,7 @@ from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import find_retracted_events, is_stale
 from fcreview.model.json_value import to_json_text
-from fcreview.model.review import CORRECT
+from fcreview.model.review import ANNOTATION_FIELDS, CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.text.lines import wrap_text
@@ -61,7 +61,7 @@ def _build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
         yield {
             **{name: getattr(event, name) for name in ("time", "annotator", "act", "target", "criterion")},
             "value": event.verdict,
-            **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix", "overrules")},
+            **{name: getattr(event, name) for name in ANNOTATION_FIELDS if name != "verdict"},
             "blind": BLIND_TEXTS[event.blind],
             "queue": event.queue,
             "presentation": event.presentation or 1,

@@ -12,7 +12,7 @@ from fcreview.cli.output import Progress, check_choice, create_stdout_writer, pr
 from fcreview.cli.program import KEEP_LINE_BREAKS
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace
 from fcreview.errors import UsageError
-from fcreview.exporters.base import FORMATS
+from fcreview.exporters.base import EXPORTERS, FORMATS
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 TRAINING_FORMATS = ("sft", "preference")  # formats that export training rows instead of labels
-RUN_FORMATS = ("inspect", "native", "golden-patch")  # formats that export complete runs instead of labels
 FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
 
 
@@ -74,7 +73,7 @@ def export(
         )
     if check and format != "inspect":
         raise UsageError("--check applies to --format inspect only")
-    if format in RUN_FORMATS and (where or only != "all" or with_ or queue):
+    if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
         raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
     with open_workspace(options) as session:
         view = session.build_view(where, queue=_check_selecting_queue(queue) or "dataset")

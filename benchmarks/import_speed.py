@@ -135,8 +135,9 @@ def measure_stages(path: Path, data: list[Path]) -> None:
     The floor is the time of DuckDB with these tables. For `lines alone`, DuckDB only reads the lines into columns."""
     plans = discover([path], data=data).plans
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        workspace, shared, clock = find_workspace(path, place / "ws"), SharedRowCache(), Clock()
+        workspace, shared, clock = find_workspace(path, Path(folder) / "ws"), SharedRowCache(), Clock()
+        place = workspace.temporary / "stages"
+        workspace.files.make_folder(place)
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         start = process_time()

@@ -79,9 +79,9 @@ def test_keys_have_readable_names() -> None:
 
 def test_hints_name_the_configured_keys() -> None:
     keys = first_key_names(frozenset(resolve_keymap({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
-    line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
+    line = plain_text(status_line(("", ""), PendingQuestion(), "100 %", False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
-    assert plain_text(status_line(("", ""), PendingQuestion(), 100, False, 160, first_key_names())).startswith(
+    assert plain_text(status_line(("", ""), PendingQuestion(), "100 %", False, 160, first_key_names())).startswith(
         " ] [ items · j k move · enter open · . difference · D decisive step · t dialogue · d function docs"
         " · R records · / search · q queue"
     )

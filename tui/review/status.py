@@ -102,7 +102,7 @@ KEY_HINTS = (
 def status_line(
     message: tuple[str, str],
     question: PendingQuestion,
-    percent: int,
+    scroll_position: str,
     in_arguments: bool,
     cells: int,
     keys: Mapping[str, str] | None = None,
@@ -111,7 +111,7 @@ def status_line(
     """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a message, the line
     begins with key hints.
 
-    `percent`: percentage of the document that is on screen or above it. `keys`: first key of each action by action id.
+    `scroll_position`: see `DocumentLayout.scroll_position`. `keys`: first key of each action by action id.
     """
     keys = keys or {}
     target, target_name = question.target, describe_address(question.target)
@@ -122,7 +122,7 @@ def status_line(
     score: Line = ()
     if question.score_question:
         score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
-    position: Line = ((f" {percent:3} % ", "dim"),)
+    position: Line = ((f" {scroll_position} ", "dim"),) if scroll_position else ()
     right = _join_parts(((" in arguments", "dim"),) if in_arguments else (), score, verdict, position)
     without_position = _join_parts(score, verdict)
     text, style = message

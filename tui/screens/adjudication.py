@@ -183,7 +183,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def _draw_bars(self) -> None:
         cells, keys = self.app.size.width, active_key_names(self.app)
-        right: Line = ((f" {self.text.scroll_percent:3} % ", "dim"),) if self.text.reader else ()
+        right: Line = ((f" {self.text.scroll_position} ", "dim"),)
         text, style = self._message
         left: Line = ((f" {fit_parts(text, cells - line_width(right) - 2)}", style),)
         if not text and self.adjudicator.cases.case:

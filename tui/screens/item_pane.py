@@ -321,8 +321,8 @@ class ItemPane(Vertical):
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.set_drawn(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
-            percent, pace = self.text.scroll_percent, self.item_reviewer.pace.summary
-            status = status_line(self._message, question, percent, cursor.in_arguments, cells, keys, pace)
+            scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
+            status = status_line(self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace)
             for line in self.screen.query(KeyLine):
                 line.set_priority_hints([] if self.follows_list else self.item_reviewer.override_hints)
         self.query_one("#item-status", LineBar).show(status)

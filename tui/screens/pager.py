@@ -99,11 +99,11 @@ class PagerScreen(GuardedScreen[None]):
 
     def _draw_bars(self, message: str = "") -> None:
         layout = self._view.document_layout
-        share = layout.scroll_percent if layout else 0
         left: Line = ((f" {sanitize(self._title)}", "strong"), (f"  {message}" if message else "", "warn"))
         state = "raw" if self._raw or self._text.indented is self._text.raw else "indented"
         state += f", {format_count(self._depth, 'level')}" if self._depth is not None and not self._raw else ""
-        right: Line = ((f"{format_size(self._text.raw)} · {state} · {share:3} % ", "dim"),)
+        facts = (format_size(self._text.raw), state, layout.scroll_position if layout else "")
+        right: Line = ((f"{' · '.join(filter(None, facts))} ", "dim"),)
         self.query_one("#pager-title", LineBar).show(justify_line(left, right, self.app.size.width))
 
     def on_resize(self) -> None:

@@ -125,14 +125,18 @@ class DocumentLayout:
         self.scroll_to(min(top, RowPosition(index, row)))
 
     @property
-    def scroll_percent(self) -> int:
-        """Percentage of the document above the bottom of the window, counted in blocks. 100 at the end."""
-        rows = self.visible_rows()
-        if not rows:
-            return 100
-        index, row = rows[-1]
-        size = max(len(self.block_lines(index)), 1)
-        return min(100, int(100 * (index + (row + 1) / size) / len(self.source)))
+    def scroll_position(self) -> str:
+        """Position of the window: `top`, `40 %` or `end`. Empty if the whole document is visible.
+
+        The percentage is the part of the document above the bottom of the window, counted in blocks.
+        """
+        if self.top >= self.max_top():
+            return "" if self.top == DOCUMENT_START else "end"
+        if self.top == DOCUMENT_START:
+            return "top"
+        index, row = self.visible_rows()[-1]
+        part = (row + 1) / len(self.block_lines(index))
+        return f"{int(100 * (index + part) / len(self.source))} %"
 
 
 CHUNK_SIZE = 4096

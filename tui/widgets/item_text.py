@@ -70,9 +70,9 @@ class ItemText(DocumentView):
         """(number of an item, rows of the item in other runs)."""
 
     @property
-    def scroll_percent(self) -> int:
-        """Percentage of the document above the bottom of the screen."""
-        return self.document_layout.scroll_percent if self.document_layout else 0
+    def scroll_position(self) -> str:
+        """See `DocumentLayout.scroll_position`."""
+        return self.document_layout.scroll_position if self.document_layout else ""
 
     @property
     def text_to_copy(self) -> str:

@@ -67,7 +67,7 @@ def test_header_omits_judge_without_verdict() -> None:
 
 def test_status_and_key_line_fit_and_name_the_target() -> None:
     status = plain_text(
-        status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80)
+        status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), "40 %", False, 80)
     )
     assert display_width(status) == 80 and status.endswith("verdict on: turn 2 call 1")
     keys = key_hints_line([("p", "pass"), *[(str(n), "something long") for n in range(9)], ("?", "help")], 80, 1)

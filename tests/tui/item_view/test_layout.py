@@ -38,6 +38,17 @@ def test_only_visible_blocks_are_laid_out() -> None:
     assert len(source.requested) < 60
 
 
+def test_scroll_position() -> None:
+    assert DocumentLayout(CountingSource([3, 2]), 80, 5).scroll_position == ""
+    assert DocumentLayout(CountingSource([]), 80, 5).scroll_position == ""
+    layout = DocumentLayout(CountingSource([4] * 5), 80, 8)
+    positions = []
+    for _ in range(4):
+        positions.append(layout.scroll_position)
+        layout.scroll_by(4)
+    assert positions == ["top", "60 %", "80 %", "end"]
+
+
 SIZES = st.lists(st.integers(0, 7), min_size=1, max_size=12)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 ID = re.compile(r"^ fcreview +(?:.+ › )?(?P<id>.+?)(?: +[─━].*| {2,}.*)$")
 PLACE = re.compile(r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)")
-ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
+ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · (?:top|end|\d+ %) ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
 WHY = re.compile(r" Why .+ (?:passed|failed|to) (?P<why>.+?)\?")
 MARKS = {"✓": True, "✗": False, "PASS": True, "FAIL": False}

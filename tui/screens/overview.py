@@ -458,7 +458,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             elif other is not None and not self._session.fixed_annotator_reason:
                 offer_queue_of_other(self.app, self._session, other)
             else:
-                self._show_message("No queue file has items left for you to review")
+                keys = active_key_names(self.app)
+                failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
+                hint = "" if self._overview.blind else f". {failures} reviews failures, {estimate} draws a sample"
+                self._show_message(f"No queue has items left for you{hint}")
         elif self._overview.blind and name != "failures":
             self._show_message(f"{name}: not available in blind mode")
         elif name == "adjudicate":

@@ -69,13 +69,13 @@ def connect_in_memory() -> Connection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def restrict_to_runs_sql(connection: Connection, items: Iterable[int], alias: str = "") -> str:
+def restrict_to_runs_sql(connection: Connection, items: Iterable[int]) -> str:
     """Return ` AND run IN (...)` for a query on these items of a lake, which has a file for each run. Empty for a
     database, where the index of the items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
     runs = sorted({int(item) >> 32 for item in items})
-    return f" AND {alias}run IN ({', '.join(map(str, runs))})" if runs else ""
+    return f" AND run IN ({', '.join(map(str, runs))})" if runs else ""
 
 
 def is_foreign(workspace: Workspace) -> bool:

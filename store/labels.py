@@ -4,9 +4,7 @@ A label is one row for one target and criterion of an item. Every item has a lab
 other target has a label if it has an automatic verdict or a review. All export formats take their fields from
 `LABEL_FIELDS`.
 
-Labels are read one chunk of items at a time. `read_labels` returns dicts. `read_label_lines` returns JSON text that
-DuckDB builds in one step, for formats that write the text unchanged. For dicts, reading columns is faster than parsing
-JSON text.
+Labels are read one chunk of items at a time, as JSON text that DuckDB builds in one step.
 """
 
 from __future__ import annotations
@@ -237,13 +235,6 @@ class LabelSelection:
 
 ALL_LABELS = LabelSelection()
 
-_SQL_FIELD_TYPES = {name: field.duckdb_type for name, field in LABEL_FIELDS.items() if field.sql}
-_JSON_TEXT_FIELDS = tuple(name for name, kind in _SQL_FIELD_TYPES.items() if kind in (JSON, [AUTOMATIC_FIELDS]))
-_VALUE_COLUMNS = ", ".join(
-    f"CAST(to_json({name}) AS VARCHAR)" if kind == [AUTOMATIC_FIELDS] else name
-    for name, kind in _SQL_FIELD_TYPES.items()
-)
-
 
 def _json_object_sql(fields: dict[str, LabelField]) -> str:
     columns = [
@@ -258,34 +249,13 @@ _CONTENT_COLUMNS = ", ".join(f"{field.sql} AS {name}" for name, field in CONTENT
 _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
 
 
-def read_labels(
-    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
-) -> list[dict[str, Any]]:
-    """Return the labels of a chunk in item order, an item's own verdict first. Equal values may be the same object."""
-    reader = _ChunkReader(reviews, connection, chunk, choice)
-    rows = reader.fetch_rows(_VALUE_COLUMNS)
-    content = reader.fetch_content(rows)
-    parsed: dict[str | None, Any] = {None: None}
-    labels = []
-    for item, *values in rows:
-        label = dict(zip(_SQL_FIELD_TYPES, values, strict=True))
-        for name in _JSON_TEXT_FIELDS:
-            text = label[name]
-            if text not in parsed:
-                parsed[text] = orjson.loads(text)
-            label[name] = parsed[text]
-        label["opinions"] = reader.opinions_on(item, label)
-        label.update(content.get(item, ()))
-        labels.append(label)
-    return labels
-
-
 def read_label_lines(
     reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[str]:
-    """Return the labels of a chunk in the order of `read_labels`, each as the text of a JSON object."""
+    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own verdict comes before
+    the labels of its parts."""
     reader = _ChunkReader(reviews, connection, chunk, choice)
-    rows = reader.fetch_rows(_json_object_sql(LABEL_FIELDS))
+    rows = reader.fetch_rows()
     content = {item: _json_text(fields)[1:-1] for item, fields in reader.fetch_content(rows).items()}
     lines = []
     for item, line in rows:
@@ -318,9 +288,9 @@ class _ChunkReader:
         self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         """Opinions on `_opinions_item` by (target, criterion)."""
 
-    def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
+    def fetch_rows(self) -> list[tuple[Any, ...]]:
         return self._fetch(
-            f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
+            f"SELECT item, {_json_object_sql(LABEL_FIELDS)} FROM ({labels_sql(self._reviews.policy, self._where)})"
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 

@@ -166,10 +166,10 @@ class Store:
         """Return the complete content of one item. Raises: StoreError if the item does not exist."""
         return self._query(lambda: self._read_detail(item))
 
-    def iter_details(self, view: View, batch_size: int = DETAIL_BATCH_SIZE) -> Iterator[list[ItemDetail]]:
+    def iter_details(self, view: View) -> Iterator[list[ItemDetail]]:
         """Yield the complete items of the view in lists. Other threads can use the store between two lists."""
         self._raise_if_blind("reading all items")
-        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, batch_size))
+        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
@@ -230,10 +230,10 @@ class Store:
         check = self._raise_if_interrupted
         return self._query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
 
-    def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of one item. Without an item, return those of the given runs (by default all) and of
-        the search for runs. Empty in blind mode, because issues can reveal verdicts."""
-        return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item, runs))
+    def fetch_issues(self, runs: Sequence[int] = ()) -> list[ImportIssue]:
+        """Return the import issues of the given runs (by default all) and of the search for runs. Empty in blind mode,
+        because issues can reveal verdicts."""
+        return [] if self.blind else self._query(lambda: item_detail.fetch_issues(self.connection, runs))
 
     def count_missing_recomputed(self, runs: Sequence[int]) -> list[tuple[str, int]]:
         """Count the items of these runs that have no recomputed verdict: (reason, number of items)."""
@@ -329,24 +329,22 @@ class Store:
             self.reviews.create_sql_views()
             return run_sql(self.connection, statement, timeout)
 
-    def iter_labels(
-        self, view: View, selection: LabelSelection | None = None, batch_size: int | None = None
-    ) -> Iterator[list[dict[str, Any]]]:
-        """Yield the labels of the view's items in item order, in lists for about `batch_size` items.
-
-        The fields of a label are `store.labels.LABEL_FIELDS`; an item's own label comes before the labels of its
-        parts. Other threads can use the store between two lists. Raises, before the first list, FilterError for an
-        invalid filter and StoreError in blind mode.
-        """
-        from fcreview.store.labels import read_labels
-
-        return self._iter_labels(read_labels, view, selection, batch_size)
-
     def iter_label_lines(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
-        """Yield the same labels as `iter_labels`, each as the text of a JSON object."""
-        from fcreview.store.labels import read_label_lines
+        """Yield the labels of the view's items in item order, in lists. A label is the text of a JSON object.
 
-        return self._iter_labels(read_label_lines, view, selection, None)
+        The fields of a label are `store.labels.LABEL_FIELDS`. An item's own label comes before the labels of its parts.
+        Other threads can use the store between two lists. Raises, before the first list, FilterError for an invalid
+        filter and StoreError in blind mode.
+        """
+        self._raise_if_blind("reading labels")
+        from fcreview.store.labels import ALL_LABELS, read_label_lines
+
+        selection = selection or ALL_LABELS
+        size = DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE
+        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, size))
+        return (
+            self._query(partial(read_label_lines, self.reviews, self.connection, each, selection)) for each in chunks
+        )
 
     def refresh_reviews(self) -> int:
         """Read new journal entries, update views that depend on them, and return the number of new events."""
@@ -354,17 +352,6 @@ class Store:
             events = self.reviews.refresh()
             self._orders.drop_review_orders()
             return events
-
-    def _iter_labels(
-        self, read: Callable[..., list[T]], view: View, selection: LabelSelection | None, batch_size: int | None
-    ) -> Iterator[list[T]]:
-        self._raise_if_blind("reading labels")
-        from fcreview.store.labels import ALL_LABELS
-
-        selection = selection or ALL_LABELS
-        batch_size = batch_size or (DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE)
-        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, batch_size))
-        return (self._query(partial(read, self.reviews, self.connection, chunk, selection)) for chunk in chunks)
 
     def _raise_if_blind(self, feature: str) -> None:
         if self.blind:

@@ -96,7 +96,7 @@ def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item
     rows = connection.execute(_SELECT_ITEMS + where + restrict_to_runs_sql(connection, numbers), [value]).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
-    issues = _fetch_issues(connection, [row[0] for row in rows if row[-2]])
+    issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
     return {
         row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], []))
         for row in rows
@@ -131,7 +131,7 @@ def _parse_item(
     )
 
 
-def _fetch_issues(connection: Connection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
+def _fetch_item_issues(connection: Connection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
     if not numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
@@ -144,15 +144,15 @@ def _fetch_issues(connection: Connection, numbers: list[int]) -> dict[int, list[
     return found
 
 
-def read_issues(connection: Connection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of one item. Without an item, return the issues of the given runs (all runs if empty)
-    and the issues that belong to no run. Errors come first."""
+def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssue]:
+    """Return the import issues of the given runs (all runs if empty), and the issues that belong to no run. Errors come
+    first."""
     rows = connection.execute(
-        "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
-        " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
+        "SELECT file, line, what, raw, id, severity FROM import_issues"
+        " WHERE run IS NULL OR len($1::INTEGER[]) = 0 OR list_contains($1::INTEGER[], run)"
         " ORDER BY list_position(['error', 'warning', 'notice'], severity), run NULLS FIRST, item NULLS FIRST, file,"
         " line",
-        [item, item, list(runs), list(runs)],
+        [list(runs)],
     ).fetchall()
     return [ImportIssue(*row) for row in rows]
 

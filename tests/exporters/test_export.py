@@ -24,6 +24,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from tests.exporters.export_fixtures import LABELS, NOTE, read_labels
+from tests.labels import fetch_labels
 
 
 @pytest.mark.parametrize("name", LABELS)
@@ -114,7 +115,7 @@ def read_selected_labels(
     sample_store: Store, benchmark: str, choice: LabelSelection | None = None
 ) -> list[dict[str, Any]]:
     view = View(f"benchmark:{benchmark}", "dataset")
-    return [label for chunk in sample_store.iter_labels(view, choice or LabelSelection()) for label in chunk]
+    return fetch_labels(sample_store, view, choice)
 
 
 @pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
@@ -149,7 +150,7 @@ def _text(value: Any) -> str:
 
 def test_view_and_export_have_the_same_rows(sample_store: Store) -> None:
     columns, rows = sample_store.run_sql("SELECT * EXCLUDE (item) FROM labels")
-    labels = [label for chunk in sample_store.iter_labels(View(queue="dataset")) for label in chunk]
+    labels = fetch_labels(sample_store, View(queue="dataset"))
     plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
     assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
         (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
@@ -157,12 +158,12 @@ def test_view_and_export_have_the_same_rows(sample_store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_text_and_values_of_a_label_are_equal(sample_store: Store, content: bool) -> None:
+def test_lines_of_labels_have_all_fields_in_order(sample_store: Store, content: bool) -> None:
     view, choice = View(queue="dataset"), LabelSelection(with_content=content)
-    labels = [label for chunk in sample_store.iter_labels(view, choice) for label in chunk]
-    assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
     lines = [line.encode() for chunk in sample_store.iter_label_lines(view, choice) for line in chunk]
+    labels = fetch_labels(sample_store, view, choice)
     assert lines == [orjson.dumps(label) for label in labels]
+    assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
     assert any(b'"annotator":"+alice"' in line for line in lines)
 
 
@@ -184,7 +185,7 @@ def test_no_cell_is_a_formula(sample_store: Store, tmp_path: Path, content: bool
         selection=LabelSelection(with_content=content),
     )
     rows = read_labels("csv", tmp_path / "labels.csv")
-    assert len(rows) == sum(map(len, sample_store.iter_labels(View())))
+    assert len(rows) == len(fetch_labels(sample_store, View()))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
     assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
     assert format_cell(["=1"]) == "'=1"

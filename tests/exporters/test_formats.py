@@ -85,11 +85,12 @@ def test_standard_output_accepts_only_file_formats(
 
 
 @pytest.mark.sweep
-def test_long_lists_are_not_truncated(two_runs: Store) -> None:
+def test_long_lists_are_not_truncated(two_runs: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for view in (View(queue="dataset"), View("id:ok*", "dataset")):
         rows = two_runs.fetch_page(view, 0, 100)
         for size in (1, 3, 100):
-            chunks = list(two_runs.iter_details(view, size))
+            monkeypatch.setattr("fcreview.store.store.DETAIL_BATCH_SIZE", size)
+            chunks = list(two_runs.iter_details(view))
             assert max(map(len, chunks)) == min(size, len(rows))
             assert [detail for chunk in chunks for detail in chunk] == [two_runs.read_detail(row.item) for row in rows]
 

@@ -20,6 +20,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, encode_repetition
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
+from tests.labels import fetch_labels
 from tests.store.factory import make_item, write_run
 
 CALL = "turn:1/call:1"
@@ -70,7 +71,7 @@ def test_queues_select_items(store: Store, queue: str, holds: list[int]) -> None
     """An item is uncertain if one argument differs or its score is near the middle, not for more differences."""
     assert find_ids(store, queue=queue) == holds
     assert store.count_items(View(queue=queue)) == len(holds)
-    assert sum(len(lines) > 0 for lines in store.iter_labels(View(queue=queue))) == 1
+    assert sum(len(lines) > 0 for lines in store.iter_label_lines(View(queue=queue))) == 1
     assert store.fetch_facets(View(queue=queue))["run"] == [("1", len(holds))]
 
 
@@ -137,7 +138,7 @@ def test_verdict_records_what_it_overrides(store: Store, workspace: Workspace) -
         assert reviewer.review(item, agrees).overrules is None
     opinion = next(o for o in store.read_detail(item).opinions if o.target == "item")
     assert opinion.overrules is None
-    labels = [label for lines in store.iter_labels(View()) for label in lines if label["criterion"] == "equivalent"]
+    labels = [label for label in fetch_labels(store, View()) if label["criterion"] == "equivalent"]
     assert labels[0]["opinions"][0]["overrules"] == {"source": "judge", "by": "gpt", "value": True}
 
 

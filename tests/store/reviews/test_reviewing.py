@@ -12,11 +12,13 @@ import pytest
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.labels import LABEL_FIELDS
+from fcreview.store.queries import item_order
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
+from tests.labels import fetch_labels
 from tests.store.factory import Imported, read, write_run
 
 ROWS: list[dict[str, Any]] = [{}, {"official": True}, {}, {"official": True}]
@@ -246,19 +248,19 @@ def test_unsaved_review_does_not_show(workspace: Workspace) -> None:
             acts.review(12345678901, Annotation(verdict=True))
 
 
-def test_label_chunks_contain_each_item_once(workspace: Workspace) -> None:
+def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_order, "CHUNK_SIZE", 3)
     with Store.open(workspace, "alice") as store:
         acts = make_reviewer(store)
         acts.review(find_item(store), Annotation(verdict=True, golden_fix={"city": "Hangzhou"}))
         acts.review(find_item(store), Annotation(verdict=False, target="turn:1/call:1"))
-        chunks = list(store.iter_labels(View(), batch_size=3))
-        rows = [row for chunk in chunks for row in chunk]
-        assert [len(chunk) for chunk in chunks] == [4, 3, 2]
+        assert [len(chunk) for chunk in store.iter_label_lines(View())] == [4, 3, 2]
+        rows = fetch_labels(store, View())
         assert all(tuple(row) == tuple(LABEL_FIELDS) for row in rows)
         assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
         assert rows[0]["effective"] is True
         assert rows[1]["human"] is False
-        chosen = [row["id"] for chunk in store.iter_labels(View(where="official:pass")) for row in chunk]
+        chosen = [row["id"] for row in fetch_labels(store, View(where="official:pass"))]
         assert chosen == ["simple_1", "simple_3"] * 2
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
-        store.iter_labels(View())
+        store.iter_label_lines(View())

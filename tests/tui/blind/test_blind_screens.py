@@ -156,9 +156,8 @@ def query_store(workspace: Workspace) -> list[str]:
             found += [
                 _result_or_error(store.read_raw_record, item),
                 _result_or_error(store.read_score_record, item),
-                _result_or_error(store.fetch_issues, item),
             ]
-        for question in (store.fetch_clusters, store.iter_labels, store.iter_details):
+        for question in (store.fetch_clusters, store.iter_label_lines, store.iter_details):
             found.append(f"{question.__name__}: {_result_or_error(question, View())}")
         found += [
             _result_or_error(store.search_item_ids, "item"),

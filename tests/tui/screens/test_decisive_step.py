@@ -11,6 +11,7 @@ from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
+from tests.labels import fetch_labels
 from tests.tui.screens.conftest import import_items, make_multi_turn_item, make_simple_item
 from tests.tui.screens.item_host import bar_text, document_rows, item_screen, open_item_host, read_events
 
@@ -77,8 +78,7 @@ async def test_step_completes_no_item_and_is_exported(workspace: Workspace) -> N
         assert item_screen(app).cursor.detail.row.you is None
         assert item_screen(app).cursor.detail.row.your_parts == 1
     with Store.open(workspace, "alice") as store:
-        batches = store.iter_labels(View(queue="dataset"))
-        labels = [each for batch in batches for each in batch if each["criterion"] == DECISIVE_STEP]
+        labels = [each for each in fetch_labels(store, View(queue="dataset")) if each["criterion"] == DECISIVE_STEP]
     assert [(each["target"], each["human"], each["rule"]) for each in labels] == [("item", 11, 12)]
 
 

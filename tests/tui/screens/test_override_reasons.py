@@ -17,6 +17,7 @@ from fcreview.store.workspace import Workspace
 from fcreview.tui.review.recorder import Override, OverrideReasons, ReviewSubject
 from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary
 from fcreview.tui.text.lines import key_hints_line, plain_text
+from tests.labels import fetch_labels
 from tests.tui.screens.conftest import import_items, make_simple_item
 from tests.tui.screens.item_host import (
     ItemHost,
@@ -54,7 +55,7 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
         assert any("override: misread" in row for row in document_rows(app))
         await pilot.press("3")
         assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), "the latest reason counts"
-        labels = [label for each in app.store.iter_labels(View()) for label in each if label["opinions"]]
+        labels = [label for label in fetch_labels(app.store, View()) if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
         assert "undone: override reason" in bar_text(app, "status") and "too strict" not in bar_text(app, "keys")

@@ -94,6 +94,7 @@ APP_ACTIONS = [
         "A",
         "app.annotator",
         "review as another annotator",
+        help="switch to another annotator",
     ),
     hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
     hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
@@ -413,6 +414,7 @@ FORM_ACTIONS = [
     Action("form.submit", "enter", "screen.submit", "submit"),
     Action("form.next", "tab,down", "screen.move(1)", "next field"),
     Action("form.previous", "shift+tab,up", "screen.move(-1)", "previous field"),
+    Action("form.clear", "ctrl+u", "clear_text", "clear field"),
     Action("form.cancel", "escape", "screen.cancel", "cancel"),
 ]
 """Keys of a form. All other keys type text into its fields."""

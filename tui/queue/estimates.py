@@ -20,8 +20,8 @@ from fcreview.store.store import Store
 from fcreview.tui.commands import FormField
 from fcreview.tui.queue.columns import short_run_names
 from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, format_range, label_runs
-from fcreview.tui.queue.overview import QueueProgress, queue_progress_line
-from fcreview.tui.text.graphics import bar, interval_bar
+from fcreview.tui.queue.overview import QueueProgress, estimate_bar, queue_progress_line
+from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
 from fcreview.tui.text.theme import symbols
 
@@ -149,18 +149,12 @@ def accuracy_lines(
             (f"  {interval:22}", "strong" if estimate is not None else "dim"),
         ]
         if bar_cells:
-            line += [("  ", ""), *_interval_cells(estimate, rate, bar_cells)]
+            blank: Line = ((" " * bar_cells, ""),)
+            line += [("  ", ""), *(blank if estimate is None else estimate_bar(estimate, run, bar_cells))]
         count = format_needed(estimate) if cells >= NARROW_CELLS else format_needed(estimate).partition(" ")[0]
         line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
         lines.append(tuple(line))
     return make_line(heading, "dim"), lines
-
-
-def _interval_cells(estimate: PassRateEstimate | None, official: float | None, cells: int) -> Line:
-    if estimate is None:
-        return ((" " * cells, ""),)
-    low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
-    return interval_bar(low, estimate.estimated, high, (0, 1), cells, official)
 
 
 # -- sample
@@ -220,8 +214,10 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
         text = "No estimate: the sample was drawn from part of the run. Draw one from the whole run"
         return make_line(text + hint("estimates.draw"), "warn")
     if estimate.needed:
-        needed = format_count(estimate.needed, "more label")
-        return make_line(f"{needed} narrow the interval to {symbols().plus_minus} 2 points{hint('estimates.draw')}")
+        key = keys.get("estimates.draw", "")
+        offer = f". Optional: {key} draws {format_count(estimate.needed, 'more item')}" if key else ""
+        goal = f", for {symbols().plus_minus} 2 points" if offer else ""
+        return make_line(f"All drawn items are reviewed{offer}{goal}")
     return make_line(f"The interval is within {symbols().plus_minus} 2 points")
 
 

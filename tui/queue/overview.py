@@ -17,7 +17,7 @@ from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.columns import fit_difference, short_ids, short_run_names, split_difference
-from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
+from fcreview.tui.queue.header import format_interval, join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
     Line,
@@ -42,6 +42,8 @@ RATE_CELLS, RATE_BAR_CELLS = 8, 14
 MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
 """Minimum and maximum width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
+SCORE_CELLS, ESTIMATE_CELLS = 10, 24
+"""Width of a column of scores, and of the column of estimates, in cells."""
 REASON_BAR_CELLS = (8, 14)
 """Minimum and maximum width, in cells, of a bar in the list of reasons. A bar is narrow where a sentence is long."""
 REASON_LINES = 2
@@ -363,19 +365,23 @@ def labelled_bar_line(name: str, done: int, total: int, cells: int) -> Line:
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
     """Return a heading line and one line for each run: official score, corrected score, and the estimate with its
-    interval."""
+    interval. The corrected score is omitted if there is no room for it beside the estimate."""
     has_estimates = bool(overview.sampled_runs)
-    fixed = 36 if has_estimates else 21
+    estimate_cells = ESTIMATE_CELLS if has_estimates else 0
+    has_corrected = cells > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
+    fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
     labels = label_runs(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     size = max(MIN_NAME_CELLS, min(34, longest, cells - fixed))
-    bar_cells = max(cells - size - fixed, 0) if has_estimates else 0
-    heading = pad("run", size) + "  official corrected" + ("  estimated" if has_estimates else "")
+    bar_cells = max(cells - size - fixed + 1, 0) if has_estimates else 0
+    titles = [f"{title:>{SCORE_CELLS}}" for title in ("official", *(["corrected"] if has_corrected else []))]
+    heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
     for name, run in zip(_fit_names(labels, runs, size), runs, strict=True):
         official = _format_complete_rate(run.official_pass, run.official_known, run.n_items)
         corrected = _format_complete_rate(run.effective_pass, run.effective_known, run.n_items)
-        line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
+        line: list[StyledText] = [(name, ""), (official.rjust(SCORE_CELLS), "")]
+        line += [(corrected.rjust(SCORE_CELLS), "strong")] if has_corrected else []
         if (estimate := overview.estimates.get(run.run)) is not None:
             line += _estimate_cells(estimate, run, bar_cells)
         elif run.run in overview.sampled_runs:
@@ -386,16 +392,17 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
 
 
 def _estimate_cells(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> Line:
-    low, high = estimate.low, estimate.high
-    text = f"{100 * estimate.estimated:.1f} {symbols().plus_minus} {50 * (high - low):.1f}"
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        low, high = estimate.bounds
-        text = f"{100 * low:.1f} to {100 * high:.1f}"
-    figure: Line = ((f"  {text}".ljust(15), "strong"),)
-    if bar_cells < MIN_INTERVAL_CELLS:
+    figure: Line = ((f"  {format_interval(estimate)}".ljust(ESTIMATE_CELLS), "strong"),)
+    if bar_cells <= MIN_INTERVAL_CELLS:
         return figure
-    mark = run.official_pass / run.n_items if run.official_known == run.n_items and run.n_items else None
-    return (*figure, (" ", ""), *interval_bar(low, estimate.estimated, high, (0, 1), bar_cells, mark))
+    return (*figure, (" ", ""), *estimate_bar(estimate, run, bar_cells - 1))
+
+
+def estimate_bar(estimate: PassRateEstimate, run: RunRow, cells: int) -> Line:
+    """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official score."""
+    low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
+    official = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
+    return interval_bar(low, estimate.estimated, high, (0, 1), cells, official)
 
 
 def _format_complete_rate(passes: int, known: int, items: int) -> str:

@@ -35,6 +35,9 @@ HELP_ROWS = 3
 class FormInput(SafeInput):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FORM_ACTIONS)
 
+    def action_clear_text(self) -> None:
+        self.clear()
+
 
 class FormFields(VerticalScroll):
     """Fields of a form, one on each line."""

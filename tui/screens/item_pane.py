@@ -298,12 +298,19 @@ class ItemPane(Vertical):
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
         self._key_press.set_item_drawn(monotonic())
+        self._show_hidden_reason()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
             self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
         if self._prefetcher.prefetches_other_runs:
             displayed = self.item_reviewer.displayed
             self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
+
+    def _show_hidden_reason(self) -> None:
+        """Show why the golden answer is suspect in the status line, if the reasons are above the screen."""
+        suspicion = self.cursor.options.suspicion
+        if suspicion is not None and not self.text.is_start_visible and self._message == NO_MESSAGE:
+            self.show_message(StatusMessage(sanitize(suspicion.summary), "golden"))
 
     def draw_bars(self) -> None:
         """Draw the header, the status line and the key line."""

@@ -85,8 +85,8 @@ class QueueScreen(GuardedScreen[None]):
         self._focused_at = 0.0
         """Time when the focused list was drawn, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
-        self._reopens_item = session.in_browser and position is not None and position.is_item_open
-        """Whether the item under the cursor is to be opened, because the page was reloaded while it was open."""
+        self._reopens_item = position is not None and position.is_item_open
+        """Whether the item under the cursor is to be opened, because it was open when the annotator left."""
         self._opens_unreviewed = position is not None and position.opens_unreviewed
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
         self._is_restored = position is not None

@@ -90,7 +90,15 @@ class ItemText(DocumentView):
         self.reader = reader
         self.show(BlockSource(reader.blocks), cursor=reader.index)
         self._show_cursor()
-        self.reveal(first_difference_inside(reader.blocks, reader.index))
+        difference = first_difference_inside(reader.blocks, reader.index)
+        self.reveal(difference)
+        if reader.options.suspicion is not None:
+            self.reveal(0, entire_block=False)  # the strongest reason is the first line of the document
+            self.reveal(difference, entire_block=False, keep_previous=True)
+
+    @property
+    def is_start_visible(self) -> bool:
+        return self.document_layout is None or self.document_layout.top == DOCUMENT_START
 
     def take_over(self, other: ItemText) -> None:
         """Show the item of another widget, with the same cursor, folds and scroll position."""

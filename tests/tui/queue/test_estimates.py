@@ -101,7 +101,7 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
         "bob has 30 items left. To review as bob: press r",
-        "64 more labels narrow the interval to ± 2 points: press enter",
+        "All drawn items are reviewed. Optional: enter draws 64 more items, for ± 2 points",
         "The interval is within ± 2 points",
         "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",
         "The run has more than 20,000 items. Estimate it: press m",

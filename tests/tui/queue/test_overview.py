@@ -191,7 +191,9 @@ def test_scores_are_dashes_where_verdicts_are_missing() -> None:
     heading, weak, strong = map(plain_text, score_lines(overview, runs, 90))
     assert "official corrected  estimated" in heading
     assert "–" in weak and weak.rstrip().endswith("…"), "not read yet"
-    assert "75.0 %" in strong and "75.0 ± 5.0" in strong and "●" in strong
+    assert "75.0 %" in strong and "75.0 % [70.0, 80.0]" in strong and "●" in strong
+    heading, _, strong = map(plain_text, score_lines(overview, runs, 49))
+    assert "corrected" not in heading and strong.endswith("75.0 %  75.0 % [70.0, 80.0]   ")
 
 
 def test_long_categories_with_a_common_beginning_have_different_titles() -> None:

@@ -197,13 +197,13 @@ async def test_queue_reopens_at_saved_position(workspace: Workspace, wait_for_sc
 
 
 @pytest.mark.sweep
-async def test_reloaded_browser_page_reopens_the_item(workspace: Workspace, wait_for_screen: Any) -> None:
-    def make_browser_app(selection: str) -> FcreviewApp:
+async def test_item_that_was_open_is_opened_again(workspace: Workspace, wait_for_screen: Any) -> None:
+    def make_app(selection: str, *, in_browser: bool = False) -> FcreviewApp:
         session = Session(workspace, "alice")
-        session.in_browser, session.start_options = True, selection
+        session.in_browser, session.start_options = in_browser, selection
         return FcreviewApp(session, resume=True)
 
-    async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
+    async with make_app("pilot").run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("j", "enter")
         await wait_for_screen(pilot)
@@ -211,9 +211,11 @@ async def test_reloaded_browser_page_reopens_the_item(workspace: Workspace, wait
         await wait_for_screen(pilot)
     left = saved_position(workspace)
     assert left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
-    async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
-        assert "simple_6" in (await wait_for_screen(pilot))[0] and len(pilot.app.screen_stack) == 2
-    async with make_browser_app("").run_test(size=NARROW) as pilot:
+    for in_browser in (False, True):
+        async with make_app("pilot", in_browser=in_browser).run_test(size=NARROW) as pilot:
+            assert "simple_6" in (await wait_for_screen(pilot))[0] and len(pilot.app.screen_stack) == 2
+            await pilot.press("ctrl+q")
+    async with make_app("").run_test(size=NARROW) as pilot:
         assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
 
 

@@ -1,4 +1,4 @@
-"""The screen shows the reply and the judge's reason when it asks for a score."""
+"""The screen shows what a verdict depends on: the judged reply, or why the golden answer is suspect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from tests.store.factory import make_item, write_run
+from tests.store.factory import WEATHER, make_item, write_run
 
 
 @pytest.fixture
@@ -52,3 +52,21 @@ async def test_reply_is_visible_when_its_score_is_pending(
             await pilot.resize_terminal(size[0], size[1] + 1)
             shown = "\n".join(await wait_for_screen(pilot))
             assert "the completeness lacks" in shown, shown
+
+
+@pytest.mark.parametrize(("rows", "status"), [(20, "] [ items"), (16, "undocumented function: get_weather")])
+async def test_strongest_reason_is_visible_when_a_suspect_opens(
+    tmp_path: Path, wait_for_screen: Any, rows: int, status: str
+) -> None:
+    question = Message(0, -1, "user", "\n".join(f"line {at}" for at in range(25)))
+    item = make_item(0, messages=[question], functions=[{**WEATHER, "name": "set_alarm"}])
+    workspace = find_workspace(tmp_path)
+    import_runs(workspace, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
+    with Store.open(workspace, "alice") as store:
+        session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        async with FcreviewApp(session, View(queue="suspects")).run_test(size=(80, rows)) as pilot:
+            await wait_for_screen(pilot)
+            await pilot.press("enter")
+            lines = await wait_for_screen(pilot)
+            assert any("undocumented function: get_weather" in line for line in lines), lines
+            assert status in lines[-2] and any(line.startswith("▸╭─ get_weather") for line in lines), lines

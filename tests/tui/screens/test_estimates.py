@@ -65,7 +65,7 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, EstimatesScreen) and "Sample of maple-8b" in text and "no sample yet" in text
         assert "Draw a sample of maple-8b" in text
-        await pilot.press("enter", "down", "end", *", bob")
+        await pilot.press("enter", "down", "ctrl+u", *"alice, bob")
         text = "\n".join(await wait_for_screen(pilot))
         assert "3 items each" in text and "Annotators, separated by commas. You are alice." in text
         await pilot.press("enter")

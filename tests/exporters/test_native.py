@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -88,3 +90,29 @@ def test_flat_log_has_no_field_for_verdicts(samples: Path, open_runs: OpenRuns, 
     assert [path.suffix for path in (tmp_path / "out").rglob("*.orig")] == []
     counts = [int(line.rpartition("correct of an item (")[2].rstrip(")")) for line in messages if "correct of" in line]
     assert sum(counts) == len(events)
+
+
+def read_record(folder: Path, name: str, item: str) -> dict[str, Any]:
+    (path,) = folder.rglob(name)
+    return next(record for line in path.read_bytes().splitlines() if (record := orjson.loads(line)).get("id") == item)
+
+
+@pytest.mark.parametrize("category", ["multi_turn_miss_param", "web_search_base"])
+def test_new_failure_has_the_log_of_its_result(
+    samples: Path, open_runs: OpenRuns, tmp_path: Path, category: str
+) -> None:
+    reviewed = open_runs([samples / "bfcl"])
+    export_native(reviewed, contradict_some(reviewed, [ITEM], 1.0), [samples / "bfcl"], tmp_path / "out")
+    result = read_record(samples / "bfcl", f"BFCL_v4_{category}_result.json", f"{category}_0")
+    entry = read_record(tmp_path / "out", f"BFCL_v4_{category}_score.json", f"{category}_0")
+    assert result["inference_log"] and entry["inference_log"] == result["inference_log"]
+
+
+def test_process_file_lists_only_items_below_full_accuracy(samples: Path, open_runs: OpenRuns, tmp_path: Path) -> None:
+    reviewed = open_runs([samples / "acebench"])
+    verdicts = {each.item: each for each in reviewed.automatic_verdicts() if each.criterion == "process_accuracy"}
+    full = [replace(each, value=1.0) for each in verdicts.values()]
+    export_native(reviewed, reviewed.make_events(full), [samples / "acebench"], tmp_path / "out")
+    files = [*(tmp_path / "out").rglob("data_agent_*_process.json")]
+    assert len(files) == len(verdicts) == 2
+    assert [path.read_text("utf-8").split() for path in files] == [[], []]

@@ -196,6 +196,22 @@ def test_dataset_of_other_version_is_not_joined(
     assert any("another version" in issue.what and issue.severity == "error" for issue in issues)
 
 
+def test_dataset_is_joined_if_half_of_the_questions_differ(
+    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
+) -> None:
+    ids = [f"{CATEGORY}_{n}" for n in range(4)]
+    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item) for item in ids))
+    write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
+    entries = [
+        failure(item, prompt=question(item, "How long?" if item in ids[2:] else "How large is it?")) for item in ids
+    ]
+    write_lines(v4 / SCORE, header(0, 4), *entries)
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert [item.question for item in found] == ["How large is it?"] * 2 + ["How long?"] * 2
+    assert not any("another version" in issue.what for issue in issues)
+
+
 def test_location_of_score_entry_is_kept(v4: Path, plans: Any, items: Any) -> None:
     (plan,) = plans(v4)
     found, _ = items(plan)

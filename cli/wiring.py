@@ -88,7 +88,7 @@ def _load_registry() -> ModuleType:
     return registry
 
 
-def build_screen_services(session: WorkspaceSession) -> ReportServices:
+def build_report_services(session: WorkspaceSession) -> ReportServices:
     """Create the functions that the command palette uses for reports and exports. They use the screens' store."""
     from fcreview.tui.commands import ReportServices
 
@@ -98,9 +98,9 @@ def build_screen_services(session: WorkspaceSession) -> ReportServices:
         screens = replace(session, scope=tuple(runs), _store=store, _runs=[])
         return build_report_text(screens, stopped, _pager_width())
 
-    def build_services(tell: Callable[[str], None]) -> BenchmarkServices:
+    def build_services(print_text: Callable[[str], None]) -> BenchmarkServices:
         options = session.options or WorkspaceOptions([session.workspace.parent_folder])
-        return replace(build_benchmark_services(options), print_message=tell)
+        return replace(build_benchmark_services(options), print_message=print_text)
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.commands.report import compute_run_conventions
@@ -129,10 +129,10 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
     async def run(command: str, arguments: Sequence[str]) -> CommandResult:
         return await _run_process(build_command_line(session, command, arguments))
 
-    return CommandService(describe_command, run)
+    return CommandService(build_form_fields, run)
 
 
-def describe_command(command: str) -> list[FormField]:
+def build_form_fields(command: str) -> list[FormField]:
     """Return the fields of a command's form: arguments first, then options."""
     from fcreview.tui.commands import NO, FormField
 

@@ -363,20 +363,20 @@ _S3 = "s3:/"
 
 def find_lake(paths: Sequence[Path]) -> str | None:
     """Return the absolute path or address of the lake if the paths are a lake, else None."""
-    found = [lake for path in paths if (lake := _to_lake(path)) is not None]
+    found = [lake for path in paths if (lake := _find_lake_at(path)) is not None]
     if found and len(paths) > 1:
         raise UsageError("a lake cannot be opened together with other paths: pass the lake alone")
     return found[0] if found else None
 
 
-def _to_lake(path: Path) -> str | None:
+def _find_lake_at(path: Path) -> str | None:
     if str(path).startswith(_S3):
-        return resolve_location(str(path))
+        return resolve_lake_location(str(path))
     folder = path.parent if path.name == ".fcreview" else path
     return os.path.realpath(folder) if (folder / LAKE_FILE).is_file() else None
 
 
-def resolve_location(location: str) -> str:
+def resolve_lake_location(location: str) -> str:
     """Return the absolute path or address of a lake. `s3:/` is accepted too, because `Path` turns `s3://` into it."""
     if location.startswith(_S3):
         return "s3://" + location[len(_S3) :].strip("/")
@@ -393,7 +393,7 @@ def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
     return replace(find_workspace(folder, folder), lake=lake)
 
 
-def take_lake_problems() -> list[str]:
+def pop_lake_problems() -> list[str]:
     """Return the messages about damaged files that this process has found in lakes since the last call."""
     from fcreview.store.lake.reader import found_problems
 
@@ -405,7 +405,7 @@ def take_lake_problems() -> list[str]:
 def print_lake_problems() -> None:
     """Print warnings about the damaged files of lakes that this command has read. Runs in these files are omitted."""
     more = "{} more damaged files. Run fcreview doctor to list them"
-    print_limited([*map(sanitize, take_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
+    print_limited([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 
 
 def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
@@ -513,7 +513,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake(options.paths) is not None:
-        take_lake_problems()  # of earlier commands in this process
+        pop_lake_problems()  # of earlier commands in this process
         return locate_workspace(options), ()
     cache = ImportCache(
         resolve_search_paths(options),

@@ -324,7 +324,7 @@ def _record_overridden_verdicts(
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
     """Yield the reviews and items. A new review records the automatic verdict that it overrides."""
     annotations = [
-        (item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located
+        (item.item, each.annotation if _can_record_override(each, item) else Annotation()) for each, item in located
     ]
     for (each, item), overridden in zip(located, store.find_overrides(annotations), strict=True):
         if overridden:
@@ -333,7 +333,7 @@ def _record_overridden_verdicts(
             yield each, item
 
 
-def _is_given_now(review: ImportedReview, item: _StoredItem) -> bool:
+def _can_record_override(review: ImportedReview, item: _StoredItem) -> bool:
     unblinded_now = review.blind is False and review.time is None and item.matches_hashes_of(review)
     return unblinded_now and review.annotation.overrules is None
 

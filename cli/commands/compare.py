@@ -251,7 +251,10 @@ def compare(
         view = session.build_view(where, queue="dataset")
         chosen = _select_runs(session, runs or [])
         if len(chosen) == 2:
-            a, b = _make_side(chosen[0], first_source), _make_side(chosen[1], second_source or first_source)
+            a, b = (
+                _make_comparison_side(chosen[0], first_source),
+                _make_comparison_side(chosen[1], second_source or first_source),
+            )
             if (a.row, a.source) == (b.row, b.source):
                 raise UsageError(
                     "both sides are the same: choose another run, or two sources with --source and --against"
@@ -264,7 +267,7 @@ def compare(
         elif second_source:
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
-            sides = [_make_side(row, first_source) for row in {row.run: row for row in chosen}.values()]
+            sides = [_make_comparison_side(row, first_source) for row in {row.run: row for row in chosen}.values()]
             outcomes: dict[int, list[stats.ItemOutcome]] = {}
             for each in dict.fromkeys(side.source for side in sides):
                 numbers = [side.row.run for side in sides if side.source == each]
@@ -276,7 +279,7 @@ def compare(
                 _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
-def _make_side(row: RunRow, requested: stats.VerdictSource | None) -> ComparisonSide:
+def _make_comparison_side(row: RunRow, requested: stats.VerdictSource | None) -> ComparisonSide:
     return ComparisonSide(
         row, requested or stats.choose_source(row.official_known, row.rule_known), requested is not None
     )

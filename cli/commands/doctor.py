@@ -57,7 +57,7 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
     Example: fcreview doctor runs/gpt4o
     """
-    from fcreview.store.reviews.decision_cache import check_cache
+    from fcreview.store.reviews.decision_cache import describe_cache_state
     from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
@@ -68,24 +68,24 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     except WorkspaceError as error:
         facts = [_build_fact("workspace", str(error))]
     else:
-        facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
-        facts += _report_unsafe_files(workspace)
-        if state := check_cache(workspace):
+        facts = [_build_fact("workspace", str(workspace.root)), *_collect_journal_facts(workspace)]
+        facts += _collect_unsafe_file_facts(workspace)
+        if state := describe_cache_state(workspace):
             caches = [_build_fact("cache", state, workspace.decision_cache.name)]
     if lake is not None:
-        facts += _report_lake(lake)
+        facts += _collect_lake_facts(lake)
     damaged = any(fact["problem"] for fact in facts)
     facts += caches
     if lake is None:
         discovered = discover_runs(options, config)
-        stored = _report_stored_runs(options, discovered)
+        stored = _collect_stored_run_facts(options, discovered)
         facts += stored
         if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
-            facts += _report_runs(discovered, options)
+            facts += _collect_run_facts(discovered, options)
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
-        *_report_versions_and_terminal(),
+        *_collect_versions_and_terminal_facts(),
     ]
     for fact in facts if as_json else ():
         emit_json(fact)
@@ -111,7 +111,7 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
     ]
 
 
-def _report_lake(location: str) -> Iterator[Fact]:
+def _collect_lake_facts(location: str) -> Iterator[Fact]:
     from fcreview.store.lake.layout import find_changed_files, open_lake_files, read_lake
 
     files = open_lake_files(location)
@@ -124,7 +124,7 @@ def _report_lake(location: str) -> Iterator[Fact]:
         yield _build_fact("lake", f"{name} is damaged. Import its run again", problem=True)
 
 
-def _report_journals(workspace: Workspace) -> Iterator[Fact]:
+def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(workspace)
@@ -140,7 +140,7 @@ def _report_journals(workspace: Workspace) -> Iterator[Fact]:
             yield _build_fact("journal", f"an incomplete last line was saved as {torn}", report.annotator)
 
 
-def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
+def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
     """Report the state of the store, and the stored runs whose files were not found at the path."""
     from fcreview.store.importing.builder import read_store_index
     from fcreview.store.importing.source_files import build_run_key
@@ -168,7 +168,7 @@ def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -
     return facts
 
 
-def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
+def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
     for parent, folders, names in os.walk(workspace.root):
         for path in sorted(Path(parent, name) for name in (*folders, *names)):
             try:
@@ -181,7 +181,7 @@ def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
                 continue  # missing, or not readable by this user
 
 
-def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
+def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
     from fcreview.store.importing.source_files import find_missing_folder, select_dataset_folders
 
     remembered = load_remembered_datasets(options)
@@ -212,7 +212,7 @@ def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Itera
         yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
 
 
-def _report_versions_and_terminal() -> Iterator[Fact]:
+def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
     from importlib.metadata import PackageNotFoundError, version
 
     for package in PACKAGES:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40  # number of items printed without a terminal
-MAX_PULLED_ITEMS = 20_000  # largest selection that is copied to a local store
+MAX_COPIED_ITEMS = 20_000  # largest selection that is copied to a local store
 Start = Literal["queue", "resume", "overview", "adjudicate"]
 """What the app shows first. `resume`: the item that the annotator saw last. `overview`: the same or, if there is no
 such item, the overview of several runs."""
@@ -86,7 +86,7 @@ def open_(
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
-        local = session if session.workspace.lake is None else _pull_selection(session, open_options)
+        local = session if session.workspace.lake is None else _copy_selection_to_store(session, open_options)
         try:
             show_queue(local, open_options, watcher)
         finally:
@@ -180,12 +180,12 @@ def make_app(
 ) -> FcreviewApp:
     """Make the app for the annotator of the session. `switch`: the request of the earlier annotator, if any."""
     with pause_garbage_collection():  # imported modules are no garbage
-        from fcreview.cli.wiring import build_golden_services, build_screen_services
+        from fcreview.cli.wiring import build_golden_services, build_report_services
         from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
 
         config = load_config()
         session.close()
-        golden, services = build_golden_services(), partial(build_screen_services, session)
+        golden, services = build_golden_services(), partial(build_report_services, session)
         screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
         screens.open_in_background()  # while Textual is imported
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
@@ -250,22 +250,22 @@ def _prepare_for_browser(screens: Session) -> None:
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
-def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
+def _copy_selection_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
     """Copy the selected items of a lake to a local store, and return a session of this store. If there are too many
     items, return the given session."""
-    from fcreview.store.lake.reader import pull_items
+    from fcreview.store.lake.reader import copy_items_to_store
 
     view = selection.build_view(session)
     if not (view.where or view.queue_file):
         return session
     count = session.store.count_items(view)
-    if not 0 < count <= MAX_PULLED_ITEMS:
+    if not 0 < count <= MAX_COPIED_ITEMS:
         if count:
             print_message(f"fcreview: {count:,} items are too many for a local store: reading the lake")
         return session
     items = [row.item for row in session.store.fetch_page(view, 0, count)]
     session.close()
-    workspace = pull_items(session.workspace, items)
+    workspace = copy_items_to_store(session.workspace, items)
     size = workspace.store.stat().st_size / 1e6
     print_message(
         f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to {sanitize(str(workspace.root))}."

@@ -26,7 +26,7 @@ from fcreview.cli.workspace import (
     import_discovered_runs,
     print_missing_datasets,
     resolve_data_option,
-    resolve_location,
+    resolve_lake_location,
     set_import_options,
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
@@ -80,7 +80,7 @@ def import_(
             raise UsageError(
                 "--workspace has no effect with --lake: pass --workspace to the commands that read the lake"
             )
-        location = resolve_location(lake)
+        location = resolve_lake_location(lake)
         if dask is not None:
             summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
         else:

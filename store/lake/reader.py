@@ -1,6 +1,6 @@
 """Read a lake as a store: a connection with the tables of `schema.sql`, the large ones as views over Parquet files.
 
-`pull_items` copies some items to a local store, to review them without the lake.
+`copy_items_to_store` copies some items to a local store, to review them without the lake.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ def _insert(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) 
 NEVER_IMPORTED = -1  # Version of a run with some of its items. An import reads the run again.
 
 
-def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
+def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
     """Replace the store of the lake's workspace by one with these items, and return the workspace without the lake.
     Raises WorkspaceError if it has imported runs; OSError if it cannot be written; StoreError if the lake cannot be
     read."""

@@ -101,7 +101,7 @@ class _AnswerRow:
 
     question: int  # Hash of the key of the question. The keys would take several times as much memory.
     golden: int
-    items: list[int]  # item numbers, one for each run, sorted by `_with_most_frequent_golden`
+    items: list[int]  # item numbers, one for each run, sorted by `_keep_most_frequent_golden`
     passed: bool | None
     contradicted: bool  # whether official and recomputed verdict differ
     prediction: str | None  # Hash. None if the answer is not compared with the golden answer.
@@ -135,7 +135,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
         if row.damaged_run is not None:
             raise EmptyValueError(row.damaged_run)
         rows_by_question.setdefault(row.question, []).append(row)
-    answers = [_with_most_frequent_golden(rows) for rows in rows_by_question.values()]
+    answers = [_keep_most_frequent_golden(rows) for rows in rows_by_question.values()]
     del rows_by_question
     questions = _fetch_questions(connection, [rows[0].item for rows in answers])
     contents = _fetch_contents(connection, list(zip(questions, answers, strict=True)))
@@ -165,7 +165,7 @@ def _fetch_selected_keys(connection: Connection, view: View) -> frozenset[Questi
     return frozenset(QuestionKey(*row) for row in rows)
 
 
-def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
+def _keep_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     counts: Counter[int] = Counter()
     for row in rows:
         counts[row.golden] += len(row.items)

@@ -74,7 +74,7 @@ CODE_BYTES = 1_000  # maximum size, in bytes, of the file that contains the auth
 MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster than reading the journals
 
 
-def describe_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
+def collect_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
     """Return everything except the journals that the cached rows depend on. None if the database has no build id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
@@ -91,7 +91,7 @@ def attach_cache(connection: Connection, workspace: Workspace) -> None:
             connection.execute(f"ATTACH {quote_literal(workspace.decision_cache)} AS cache (READ_ONLY)")
 
 
-def check_cache(workspace: Workspace) -> str:
+def describe_cache_state(workspace: Workspace) -> str:
     """Describe the state of the cache in words. Empty if there is no cache."""
     try:
         content = workspace.files.read(workspace.decision_cache)

@@ -71,7 +71,7 @@ class ReviewTables:
         self._is_cache_outdated = False
         with pause_garbage_collection():
             self._create_tables()
-            inputs = decision_cache.describe_cache_inputs(connection, annotator, policy)
+            inputs = decision_cache.collect_cache_inputs(connection, annotator, policy)
             self._unread = (decision_cache.load_decisions(connection, workspace, inputs) if inputs else None) or {}
             if self._unread:
                 self.refresh()
@@ -89,7 +89,7 @@ class ReviewTables:
             return
         self.refresh()
         self._is_cache_outdated = False
-        inputs = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy)
+        inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
         prefixes = self._reader.verified_prefixes()
         if inputs and prefixes:
             decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)

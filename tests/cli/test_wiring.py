@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import build_screen_services
+from fcreview.cli.wiring import build_report_services
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
@@ -24,7 +24,7 @@ def test_report_is_that_of_command(cli: Cli, two_imported_runs: Path) -> None:
         open_workspace(WorkspaceOptions([two_imported_runs])) as session,
         Store.open(session.workspace, "alice") as store,
     ):
-        report = build_screen_services(session).format_report
+        report = build_report_services(session).format_report
         assert report(store, (), lambda: False).split() == printed.split() != []
         one = report(store, (2,), lambda: False)
         assert "run 2 " in one and "run 1 " not in one
@@ -37,7 +37,7 @@ def test_blind_annotator_gets_no_report_or_export(two_imported_runs: Path) -> No
         Store.open(session.workspace, "alice", blind=True) as store,
     ):
         with pytest.raises(StoreError, match="blind"):
-            build_screen_services(session).format_report(store, (), lambda: False)
+            build_report_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
             write_export(store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None)
     assert not (two_imported_runs / "out.jsonl").exists()
@@ -50,11 +50,11 @@ def test_native_export_writes_whole_runs(two_imported_runs: Path, tmp_path: Path
         Store.open(session.workspace, "alice") as store,
     ):
         message = write_export(
-            store, ExportRequest("native", str(out), View("id:nothing")), build_screen_services(session)
+            store, ExportRequest("native", str(out), View("id:nothing")), build_report_services(session)
         )
         assert "(whole runs) in" in message
         with pytest.raises(FcreviewError, match="is not empty"):
-            write_export(store, ExportRequest("native", str(out), View()), build_screen_services(session))
+            write_export(store, ExportRequest("native", str(out), View()), build_report_services(session))
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):
             write_export(store, ExportRequest("jsonl", "-", View()), None)
     assert [path for path in out.rglob("*") if path.is_file()]

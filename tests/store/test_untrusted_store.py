@@ -184,10 +184,10 @@ def test_only_a_cache_that_the_user_wrote_is_used(cached_workspace: Workspace, s
     key = state / "fcreview" / "key"
     assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert is_cache_used(cached_workspace)
-    assert decision_cache.check_cache(cached_workspace) == "verified"
+    assert decision_cache.describe_cache_state(cached_workspace) == "verified"
     with duckdb.connect(cached_workspace.decision_cache) as connection:
         connection.execute("UPDATE human_labels SET you = 'false', human = 'false'")
-    assert decision_cache.check_cache(cached_workspace).startswith("not written by this user")
+    assert decision_cache.describe_cache_state(cached_workspace).startswith("not written by this user")
     assert not is_cache_used(cached_workspace)
     assert is_cache_used(cached_workspace), "the cache was written again"
 

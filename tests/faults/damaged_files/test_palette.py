@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.wiring import build_screen_services
+from fcreview.cli.wiring import build_report_services
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
@@ -80,7 +80,7 @@ async def test_hostile_names_can_be_searched_and_selected(
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
     with open_workspace(WorkspaceOptions([hostile_workspace])) as place:
-        services = build_screen_services(place)
+        services = build_report_services(place)
     session = Session(find_workspace(hostile_workspace, create=False), "tester", services=lambda: services)
     names = [name.decode(errors="replace") for name in NAMES]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]

@@ -10,7 +10,7 @@ from textual.command import CommandList
 
 from fcreview.cli.commands import errata, queue, rules
 from fcreview.cli.program import COMMANDS
-from fcreview.cli.wiring import build_command_line, build_command_service, describe_command
+from fcreview.cli.wiring import build_command_line, build_command_service, build_form_fields
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.commands import FORMS, FormField, ReportServices, build_arguments
@@ -53,7 +53,7 @@ def test_every_command_has_a_form_or_a_screen() -> None:
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.command)
 def test_form_has_the_options_of_its_command(form: Any) -> None:
-    fields = describe_command(form.command)
+    fields = build_form_fields(form.command)
     assert set(form.defaults) <= {each.name for each in fields}
     assert all(each.help for each in fields) and not {"json", "help"} & {each.name for each in fields}
 
@@ -99,7 +99,7 @@ async def test_sample_is_drawn_and_estimated_in_the_app(app: Any, wait_for_scree
             or "error" in "\n".join(await wait_for_screen(pilot)).lower()
         )
         assert isinstance(app.screen, CommandFormScreen), "the form stays open"
-        names = [each.name for each in describe_command("queue create")]
+        names = [each.name for each in build_form_fields("queue create")]
         list(app.screen.query(FormInput))[names.index("size")].value = "2"
         await pilot.press("enter")
         lines = "\n".join(await wait_for_screen(pilot))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import describe_command
+from fcreview.cli.wiring import build_form_fields
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
@@ -49,7 +49,7 @@ def app(make_app: Any) -> Any:
         return CommandResult("drawn\nqueue sample: 3 items for 2 annotators in /x\n", True)
 
     services = ReportServices(
-        lambda *_: "", lambda _: pytest.fail("must not be called"), CommandService(describe_command, run)
+        lambda *_: "", lambda _: pytest.fail("must not be called"), CommandService(build_form_fields, run)
     )
     result.session.report_services = services
     return result

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.wiring import describe_command
+from fcreview.cli.wiring import build_form_fields
 from fcreview.tui.actions import ACTIONS
 from fcreview.tui.commands import (
     FORMS,
@@ -51,7 +51,7 @@ def app(make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     result.session.in_browser = True
     result.deliveries = Deliveries()
     monkeypatch.setattr(result, "deliver_binary", result.deliveries.deliver_binary)
-    commands = CommandService(describe_command, lambda *_: pytest.fail("a command was run"))
+    commands = CommandService(build_form_fields, lambda *_: pytest.fail("a command was run"))
     result.session.report_services = ReportServices(lambda *_: "", lambda _: None, commands)  # type: ignore[arg-type, return-value]
     return result
 
@@ -65,7 +65,7 @@ def test_keys_used_by_the_browser_have_an_alternative() -> None:
     "form", [each for each in FORMS.values() if each.is_for_browser], ids=lambda form: form.command
 )
 def test_forms_in_a_browser_have_no_paths_except_the_download(form: CommandForm) -> None:
-    fields = {each.name: each.is_path for each in describe_command(form.command)}
+    fields = {each.name: each.is_path for each in build_form_fields(form.command)}
     assert {name for name, is_path in fields.items() if is_path} == ({form.download} if form.download else set())
     assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, "name a new field here if it is safe"
 

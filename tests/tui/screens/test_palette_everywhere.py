@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.command import CommandList
 
-from fcreview.cli.wiring import build_golden_services, describe_command
+from fcreview.cli.wiring import build_form_fields, build_golden_services
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -57,7 +57,7 @@ STAYING = ("tags", "golden editor", "bulk review", "bulk confirmation")
 @pytest.fixture
 def app(make_app: Any) -> Any:
     result = make_app(runs=RUNS)
-    commands = CommandService(describe_command, lambda *_: pytest.fail("must not be called"))
+    commands = CommandService(build_form_fields, lambda *_: pytest.fail("must not be called"))
     result.session.report_services = ReportServices(
         lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("must not be called"), commands
     )

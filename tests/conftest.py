@@ -19,6 +19,7 @@ from fcreview.store.workspace import Workspace, find_workspace
 from tests.sharing import Imports
 from tests.store.factory import Imported, import_items
 
+gc.disable()  # until the tests are collected
 ROOT = Path(__file__).resolve().parent.parent
 
 settings.register_profile("quick", max_examples=20, deadline=None, derandomize=True)
@@ -39,7 +40,8 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     garbage_collection.has_frozen_objects = lambda: True  # counting 100,000 objects for each store is slow
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(100_000, 20, 100)
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

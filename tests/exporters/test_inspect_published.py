@@ -18,9 +18,9 @@ from fcreview.model.review import ITEM_CORRECT
 from tests.exporters.rewriting import ExportServices
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.sweep]
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
-FOLDERS = ("inspect", pytest.param("inspect_bfcl", marks=pytest.mark.sweep))
+FOLDERS = ("inspect", "inspect_bfcl")
 
 
 def export_copies(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:

@@ -18,8 +18,9 @@ from fcreview.store.reviews.decision_cache import load_key
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
-from fcreview.store.workspace import Workspace, find_workspace
-from tests.store.factory import read, write_run
+from fcreview.store.workspace import Workspace
+from tests.store.factory import Imported, read, write_run
+from tests.store.importing.imported import write_plan
 
 SECRET = "content of a file of the user"  # noqa: S105 - a text to search for
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="gives files to another user, which only root can")
@@ -33,16 +34,13 @@ def secret(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plan(tmp_path: Path) -> RunPlan:
-    (tmp_path / "runs").mkdir()
-    return write_run(tmp_path / "runs" / "a", [{}, {"official": True}], "a")
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path / "runs", {"a": [{}, {"official": True}]})
 
 
 @pytest.fixture
-def workspace(plan: RunPlan, tmp_path: Path) -> Workspace:
-    workspace = find_workspace(tmp_path / "runs")
-    import_runs(workspace, [plan], read)
-    return workspace
+def plan(workspace: Workspace) -> RunPlan:
+    return write_plan(workspace.parent_folder, "a")
 
 
 def run_statements(workspace: Workspace, *statements: str) -> None:

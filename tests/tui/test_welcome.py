@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from fcreview.store.rows import View
 WELCOME = "Welcome. Press enter to open, ? for all keys, : for commands"
 
 
+def combine(one: tuple[Any, Any], other: tuple[Any, Any]) -> list[Any]:
+    """Combine the values. `make test` runs two combinations, which have all values. The others run in the sweep."""
+    quick = list(zip(one, other, strict=True))
+    return [each if each in quick else pytest.param(*each, marks=pytest.mark.sweep) for each in product(one, other)]
+
+
 def test_first_start_is_detected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert [is_first_start(), is_first_start()] == [True, False]
@@ -28,8 +35,7 @@ def test_first_start_is_detected_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not is_first_start()
 
 
-@pytest.mark.parametrize("overview", [True, False])
-@pytest.mark.parametrize("n_runs", [1, 2])
+@pytest.mark.parametrize(("n_runs", "overview"), combine((1, 2), (False, True)))
 async def test_first_screen_shows_the_welcome_line_once(
     make_app: Any, wait_for_screen: Any, n_runs: int, overview: bool
 ) -> None:
@@ -45,8 +51,7 @@ async def test_first_screen_shows_the_welcome_line_once(
         assert not app.session.shows_welcome
 
 
-@pytest.mark.parametrize("blind", [True, False])
-@pytest.mark.parametrize("filtered", [True, False])
+@pytest.mark.parametrize(("blind", "filtered"), combine((False, True), (False, True)))
 async def test_complete_queue_shows_a_summary(make_app: Any, wait_for_screen: Any, blind: bool, filtered: bool) -> None:
     app = make_app([{} for _ in range(3)], blind=blind)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fcreview.model.review import UNSURE, Annotation
+from fcreview.stats import estimation
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
 from tests.cli.conftest import RIGHT, weather_call, write_dataset, write_model
 from tests.sources import ROOT
 
@@ -17,6 +23,13 @@ Cli = Callable[..., Any]
 ITEMS = 60
 PATH = "simple_python_{}"
 BENCHMARKS = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench")
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw as often as for a large run. These runs are small, and would be drawn more often."""
+    fewest = estimation.choose_n_draws(10**9)
+    monkeypatch.setattr(estimation, "choose_n_draws", lambda _: fewest)
 
 
 @pytest.fixture
@@ -126,8 +139,12 @@ def test_sample_disagreements_are_undecided_until_adjudicated(cli: Cli, run: Pat
     assert estimate_simple_python(cli, run)["headline"] == "interval"
 
 
-def label_unsure(cli: Cli, run: Path, name: str) -> None:
-    assert cli("label", run, name, "--verdict", "unsure", "--annotator", "ann").code == 0
+def mark_unsure(run: Path, names: Sequence[str]) -> None:
+    workspace = find_workspace(run)
+    with Store.open(workspace, "ann") as store:
+        reviewer = Reviewer(store, Journal(workspace, "ann"))
+        for name in names:
+            reviewer.review(store.find_items(name)[0], Annotation(verdict=UNSURE))
 
 
 def estimate_simple_python(cli: Cli, run: Path) -> dict[str, Any]:
@@ -138,9 +155,7 @@ def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_
     cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: "pass" for name in names if true_verdict(name) == "pass"})
-    for name in names:
-        if true_verdict(name) != "pass":
-            label_unsure(cli, run, name)
+    mark_unsure(run, [name for name in names if true_verdict(name) != "pass"])
     one = estimate_simple_python(cli, run)
     right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
     assert one["low"] > right
@@ -160,7 +175,7 @@ def test_single_undecided_item_keeps_interval(cli: Cli, run: Path, tmp_path: Pat
     cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
     names = queue_items(cli, run, "pilot")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names[1:]})
-    label_unsure(cli, run, names[0])
+    mark_unsure(run, names[:1])
     one = estimate_simple_python(cli, run)
     assert one["headline"] == "interval" and one["sample"]["unsure"] == 1
     assert one["bounds_low"] <= one["low"] < one["estimated"] < one["high"] <= one["bounds_high"]
@@ -169,8 +184,7 @@ def test_single_undecided_item_keeps_interval(cli: Cli, run: Path, tmp_path: Pat
 
 def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "5", "--annotators", "ann", "--seed", "3")
-    for name in queue_items(cli, run, "pilot"):
-        label_unsure(cli, run, name)
+    mark_unsure(run, queue_items(cli, run, "pilot"))
     one = estimate_simple_python(cli, run)
     assert one["low"] is None and one["method"] == "undecided"
     assert "unsure, skipped or in disagreement" in one["why"]

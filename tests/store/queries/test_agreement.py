@@ -15,16 +15,16 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
-from tests.store.factory import import_items, read, write_run
+from tests.store.factory import Imported, import_items, read, write_run
 
 Row = tuple[str, str, str, str, Any]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     """A workspace with two runs of three items each."""
     rows = [{}, {}, {"category": "other"}]
-    return import_items(tmp_path, {"maple-8b": rows, "birch-70b": rows})[0]
+    return imported(tmp_path, {"maple-8b": rows, "birch-70b": rows})
 
 
 @pytest.fixture

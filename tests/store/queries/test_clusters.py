@@ -41,6 +41,7 @@ VALUES = [
     ('"none"', '"say \\"none\\" | or, (not) *"'), ('"a\\\\b"', "none"),
 ]  # fmt: skip
 """Values that differ only in case or type, or have a meaning in the filter language."""
+PARTS = [QueueState(where='category:live OR golden_value:"\\"km\\""'), QueueState(scope=(2,))]
 CATEGORIES = ["live", "live_simple", "Live", "live simple", "none", "a|b"]
 
 
@@ -90,9 +91,13 @@ def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
     return clusters
 
 
-@pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize(
-    "state", [QueueState(), QueueState(where='category:live OR golden_value:"\\"km\\""'), QueueState(scope=(2,))]
+    ("state", "by"),
+    [
+        *((QueueState(), by) for by in BY),
+        *((state, BY_VALUE) for state in PARTS),
+        *(pytest.param(state, by, marks=pytest.mark.sweep) for state in PARTS for by in BY if by != BY_VALUE),
+    ],
 )
 def test_similar_values_and_categories_have_their_own_clusters(
     workspace: Workspace, state: QueueState, by: int

@@ -8,7 +8,7 @@ import pytest
 from fcreview.store import database
 from fcreview.store.database import StoreError, retry_with_more_memory
 
-MANY = "SELECT list(i ORDER BY i DESC) FROM range(5_000_000) t(i)"
+MANY = "SELECT len(list(i ORDER BY i DESC)) FROM range(5_000_000) t(i)"
 """Query that needs about 100 MB."""
 
 

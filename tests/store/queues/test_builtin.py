@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import product
@@ -44,13 +45,19 @@ ITEMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
+@pytest.fixture(scope="module")
+def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("builtin")
     items = [make_item(at, **each) for at, each in enumerate(ITEMS)]
-    plan: RunPlan = write_run(tmp_path / "run", [{} for _ in items])
-    made: Workspace = find_workspace(tmp_path)
-    import_runs(made, [plan], lambda _: iter(items), n_workers=1)
-    return made
+    plan: RunPlan = write_run(place / "run", [{} for _ in items])
+    import_runs(find_workspace(place), [plan], lambda _: iter(items), n_workers=1)
+    return place
+
+
+@pytest.fixture
+def workspace(imported_items: Path, tmp_path: Path) -> Workspace:
+    shutil.copytree(imported_items, tmp_path, dirs_exist_ok=True)
+    return find_workspace(tmp_path)
 
 
 @pytest.fixture

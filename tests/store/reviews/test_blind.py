@@ -15,15 +15,15 @@ from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from tests.store.factory import import_items
+from tests.store.factory import Imported
 from tests.store.reviews.journals import fill_journal, make_key
 
 CALL = Annotation(target="turn:1/call:1", verdict=True)
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Workspace:
-    return import_items(tmp_path, {"maple-8b": [{}, {}]})[0]
+def workspace(imported: Imported, tmp_path: Path) -> Workspace:
+    return imported(tmp_path, {"maple-8b": [{}, {}]})
 
 
 def record_acts(
@@ -82,42 +82,42 @@ def test_opinion_has_the_flag_of_its_verdict() -> None:
     assert [o.blind for o in fold_events(events, find_retracted_events(events))] == [True]
 
 
-def test_store_returns_the_flag_of_each_review(imported: Workspace) -> None:
-    record_acts(imported, Annotation(verdict=True))
-    record_acts(imported, Annotation(verdict=True), blind=False, annotator="bob")
-    with Store.open(imported) as store:
+def test_store_returns_the_flag_of_each_review(workspace: Workspace) -> None:
+    record_acts(workspace, Annotation(verdict=True))
+    record_acts(workspace, Annotation(verdict=True), blind=False, annotator="bob")
+    with Store.open(workspace) as store:
         assert store.run_sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
         assert [o.blind for o in store.read_detail(store.find_items("simple_0")[0]).opinions] == [True, False]
 
 
-def test_blind_ends_with_the_first_verdict_on_the_item(imported: Workspace) -> None:
-    assert record_acts(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
+def test_blind_ends_with_the_first_verdict_on_the_item(workspace: Workspace) -> None:
+    assert record_acts(workspace, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
         True,
         True,
         False,
     ]
-    assert record_acts(imported, Annotation(verdict=True)) == [False]
-    assert record_acts(imported, Annotation(verdict=True), annotator="bob") == [True]
+    assert record_acts(workspace, Annotation(verdict=True)) == [False]
+    assert record_acts(workspace, Annotation(verdict=True), annotator="bob") == [True]
 
 
-def test_retraction_does_not_make_later_reviews_blind(imported: Workspace) -> None:
-    assert record_acts(imported, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
+def test_retraction_does_not_make_later_reviews_blind(workspace: Workspace) -> None:
+    assert record_acts(workspace, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
 
 
-def test_verdict_on_a_part_ends_blindness_if_it_decides_the_item(imported: Workspace) -> None:
+def test_verdict_on_a_part_ends_blindness_if_it_decides_the_item(workspace: Workspace) -> None:
     argument = Annotation(target="turn:1/call:1/arg:city", verdict=True)
-    assert record_acts(imported, argument, CALL, None, CALL) == [True, True, False]
+    assert record_acts(workspace, argument, CALL, None, CALL) == [True, True, False]
 
 
-def test_reviewer_who_saw_verdicts_is_never_blind_on_the_item(imported: Workspace) -> None:
-    assert record_acts(imported, Annotation(note="looks odd"), blind=False) == [False]
-    assert record_acts(imported, Annotation(verdict=True)) == [False]
+def test_reviewer_who_saw_verdicts_is_never_blind_on_the_item(workspace: Workspace) -> None:
+    assert record_acts(workspace, Annotation(note="looks odd"), blind=False) == [False]
+    assert record_acts(workspace, Annotation(verdict=True)) == [False]
 
 
-def test_verdicts_of_an_earlier_prediction_do_not_end_blindness(imported: Workspace) -> None:
-    with Store.open(imported, "alice") as store:
+def test_verdicts_of_an_earlier_prediction_do_not_end_blindness(workspace: Workspace) -> None:
+    with Store.open(workspace, "alice") as store:
         name, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
-    Journal(imported, "alice").append(
+    Journal(workspace, "alice").append(
         name, Annotation(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
     )
-    assert record_acts(imported, Annotation(verdict=True)) == [True]
+    assert record_acts(workspace, Annotation(verdict=True)) == [True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,19 +24,25 @@ CITY = "turn:1/call:1/arg:city"
 KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
 
 
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    """Return a workspace with a plain item, an item with two scores, and one with a flag and labels."""
+@pytest.fixture(scope="module")
+def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Import a plain item, an item with two scores, and one with a flag and labels."""
+    place = tmp_path_factory.mktemp("recorder")
     scored = [Verdict("judge", 1, criterion="completeness"), Verdict("judge", 2, criterion="correctness")]
     labels = [
         Verdict("judge", True, criterion="hallucinated", target=CITY),
         Verdict("official", ["ask"], "response", "acts"),
     ]
     items = [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)]
-    plan: RunPlan = write_run(tmp_path / "run", [{}, {}, {}])
-    result: Workspace = find_workspace(tmp_path)
-    import_runs(result, [plan], lambda _: iter(items), n_workers=1)
-    return result
+    plan: RunPlan = write_run(place / "run", [{}, {}, {}])
+    import_runs(find_workspace(place), [plan], lambda _: iter(items), n_workers=1)
+    return place
+
+
+@pytest.fixture
+def workspace(imported_items: Path, tmp_path: Path) -> Workspace:
+    shutil.copytree(imported_items, tmp_path, dirs_exist_ok=True)
+    return find_workspace(tmp_path)
 
 
 @pytest.fixture

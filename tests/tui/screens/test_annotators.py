@@ -15,9 +15,12 @@ import pytest
 
 from fcreview.cli.commands import open as open_command
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
+from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -172,9 +175,12 @@ def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) 
 
 @pytest.mark.parametrize("path", [("v", "r"), ("v", "n", "r")])
 def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, workspace: Workspace, path: Any) -> None:
+    with Store.open(workspace, "alice") as store:
+        reviewer = Reviewer(store, Journal(workspace, "alice"))
+        for row in store.fetch_page(VIEW, 0, 4):
+            reviewer.review(row.item, Annotation(verdict=False))
+
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
-        for _ in range(4):
-            await keys("enter", "f", "escape")
         text = await keys(*path)
         assert "You have no items left. bob has 4 items left of sample. Review as bob?" in " ".join(text.split())
         await keys.last("y")

@@ -48,7 +48,7 @@ TEXT_PLACES = {
     "golden": ("enter", "G"), "palette": ("colon",),
 }  # fmt: skip
 """Keys that open a text input, where a colon is typed, by group of keys."""
-FAST_PLACES = ("queue", "overview", "clusters", "adjudication", "item")
+FAST_PLACES = ("queue", "overview", "item")
 """Screens tested in `make test`. The others are tested in `make sweep`."""
 STAYING = ("tags", "golden editor", "bulk review", "bulk confirmation")
 """Prompts with input that would be lost."""
@@ -131,7 +131,7 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
         assert isinstance(app.screen, ItemScreen)
 
 
-@pytest.mark.parametrize("place", ["overview", "clusters", "item", "adjudication"])
+@pytest.mark.parametrize("place", map(_mark_slow, ["overview", "clusters", "item", "adjudication"]))
 async def test_clusters_comparisons_and_report_open_from_everywhere(app: Any, wait_for_screen: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await open_place(pilot, wait_for_screen, place)
@@ -192,7 +192,7 @@ async def test_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> 
             assert isinstance(app.screen, QueueScreen), place
 
 
-@pytest.mark.parametrize("place", ["overview", "clusters", "help", _mark_slow("estimates")])
+@pytest.mark.parametrize("place", map(_mark_slow, ["overview", "clusters", "help", "estimates"]))
 async def test_hostile_ids_and_models_are_literal(make_app: Any, wait_for_screen: Any, place: str) -> None:
     hostile = [FAILING | {"id": each} for each in HOSTILE]
     app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})

@@ -41,3 +41,21 @@ def test_wide_table_continues_in_second_table() -> None:
         "birch",
     ]
     assert output.format_table(["run"], [["maple"]], page_width=24) == ["run", "maple"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "variables", "coloured"),
+    [
+        (Terminal, {"TERM": "xterm"}, True), (Terminal, {"TERM": "dumb"}, False), (Terminal, {"TERM": ""}, False),
+        (Terminal, {"TERM": "xterm", "NO_COLOR": "1"}, False), (io.StringIO, {"TERM": "xterm"}, False),
+    ],
+)  # fmt: skip
+def test_warnings_are_yellow_on_colour_terminals(
+    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], variables: dict[str, str], coloured: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stderr", stderr := stream())
+    output.print_warning("no dataset")
+    assert stderr.getvalue() == ("\x1b[33mno dataset\x1b[0m\n" if coloured else "no dataset\n")

@@ -160,3 +160,12 @@ def test_all_screens_have_the_guarded_dismiss() -> None:
     assert len(screens) > 15
     for each in screens:
         assert each.dismiss is GuardedScreen.dismiss, each
+
+
+def test_texts_are_never_parsed_as_markup() -> None:
+    calls = [(name, node) for name, file in FILES.items() for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    for name, node in calls:
+        called = getattr(getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", ""))
+        if isinstance(node, ast.Call) and called in ("Static", "Label", "OptionList", "PaletteList", "notify"):
+            markup = {each.arg: ast.unparse(each.value) for each in node.keywords}.get("markup")
+            assert markup == "False", f"{name}:{node.lineno}"

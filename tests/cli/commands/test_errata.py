@@ -89,7 +89,9 @@ def test_report_shows_figures_with_and_without_errata(cli: Cli, runs: Path, erra
 @pytest.mark.sweep
 def test_edited_errata_are_refused(cli: Cli, runs: Path, errata: Path) -> None:
     assert cli("errata", "check", errata).code == 0
-    assert cli("errata", "check", errata, "--json").objects[0]["goldens"] == 1
+    (checked,) = cli("errata", "check", errata, "--json").objects
+    assert list(checked) == ["file", "date", "who", "digest", "goldens", "rules"]
+    assert (checked["file"], checked["goldens"], checked["rules"]) == (str(errata), 1, [])
     errata.write_text(errata.read_text().replace("so asked", "so said"))
     for command in (("errata", "check", errata), ("report", runs, "--errata", errata)):
         done = cli(*command)

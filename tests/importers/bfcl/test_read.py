@@ -282,6 +282,17 @@ def test_duplicate_dataset_id_is_reported(v4: Path, plans: Any, items: Any) -> N
     assert any("is in the dataset more than once" in issue.what for issue in issues)
 
 
+@pytest.mark.parametrize("record", [{"note": 1}, {}, ["result"], 3])
+def test_line_that_is_no_result_record_is_reported(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any, record: Any
+) -> None:
+    write_lines(v4 / RESULT, result(f"{CATEGORY}_0"), record)
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert found[0].id == f"{CATEGORY}_0" and found[0].predicted
+    assert [issue.line for issue in issues if "not a result record" in issue.what] == [2]
+
+
 def test_unknown_fields_are_kept_and_reported_once(
     v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
 ) -> None:

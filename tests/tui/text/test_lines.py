@@ -32,3 +32,8 @@ def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
     rows, more = wrap_head(LimitedText("x" * 300_000), 60, 4)
     assert len(rows) == 4 and more
     assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]
+
+
+def test_row_that_fits_exactly_is_full() -> None:
+    assert wrap_visible("abcdefgh", 4) == ["abcd", "efgh"]
+    assert wrap_visible("一二三", 4) == ["一二", "三"]

@@ -318,7 +318,6 @@ async def _refuse(websocket: web.WebSocketResponse, reason: str) -> None:
 async def _forward_messages(
     websocket: web.WebSocketResponse, session: SessionProcess, is_logged_in: Callable[[], bool]
 ) -> None:
-    """Forward keys, sizes and focus until the browser disconnects or the annotator is logged out."""
     async for message in websocket:
         if not is_logged_in():
             await websocket.close()

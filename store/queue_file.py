@@ -197,7 +197,6 @@ def _queue_validator() -> TypeAdapter[QueueFile]:
 
 
 def _describe_first_error(error: ValueError) -> str:
-    """Describe the first problem, such as `items.0.key.id: Field required`."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):

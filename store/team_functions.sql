@@ -17,9 +17,9 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the login % is not a member of a team', session_user USING ERRCODE = 'FC001';
     ELSIF me.joined IS NULL AND NOT pending THEN
-        RAISE EXCEPTION 'the one-time password is still in use' USING ERRCODE = 'FC002';
+        RAISE EXCEPTION 'the one-time password must be replaced first: run fcreview team join' USING ERRCODE = 'FC002';
     ELSIF me.role <> ALL (roles) THEN
-        RAISE EXCEPTION 'this needs the role %', array_to_string(roles, ' or ') USING ERRCODE = 'FC003';
+        RAISE EXCEPTION 'this command needs the role %', array_to_string(roles, ' or ') USING ERRCODE = 'FC003';
     END IF;
     RETURN me;
 END $$;

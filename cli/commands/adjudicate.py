@@ -143,7 +143,6 @@ def _build_label_command(detail: ItemDetail, disagreement: Disagreement, options
 
 
 def _format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
-    """Wrap a text into lines with the label before the first line. An empty text has no lines."""
     from fcreview.tui.text.lines import wrap_head
 
     rows, more = wrap_head(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)

@@ -163,7 +163,6 @@ def _print_agreement_tables(
 
 
 def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    """Print the coefficients over all annotators. Only the first row of a group shows the group and the criterion."""
     rows = []
     for _, group in groupby(coefficients, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
@@ -192,7 +191,6 @@ def _print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementS
 def _print_table(
     heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], numbers: tuple[int, ...]
 ) -> None:
-    """Print a table. `numbers` are the indexes of the numeric columns in `headers`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
     width = max(text_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)

@@ -68,7 +68,6 @@ def calibrate(
 def _build_filter(
     session: WorkspaceSession, base: str, group: Calibration | ErrorGroup, cell: ConfusionCell | ErrorGroup, scope: str
 ) -> str | None:
-    """Build a filter that selects the items of a cell or error group of the calibration tables."""
     from fcreview.store.queries.estimation import CalibrationCell
 
     verdicts = cell.automatic, cell.human

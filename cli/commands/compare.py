@@ -52,7 +52,6 @@ weakest runs are printed."""
 
 
 def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None) -> None:
-    """Print a JSON object for each run, best first, then for each item, hardest first."""
     for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}

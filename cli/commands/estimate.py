@@ -131,7 +131,6 @@ def _print_estimates(
 
 
 def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
-    """Count the drawn items by outcome: drawn, decided, unsure, skipped, in disagreement, not reviewed."""
     from fcreview.stats.posterior import UNDECIDED
 
     counts = Counter(each.sample_outcome for each in statuses if each.sample_outcome)

@@ -108,7 +108,6 @@ def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) 
 
 
 def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
-    """Format the figures of a run by convention as a table, then the range of each figure that depends on it."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     yield f"run {fields['run']}   {'  '.join(words)}   {format_count(fields['n_items'], 'item')}"
     if not rows:

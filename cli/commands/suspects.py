@@ -131,7 +131,6 @@ def _format_alternative(other: AlternativeAnswer) -> str:
 
 
 def _wrap_indented(prefix: str, text: str) -> list[str]:
-    """Wrap a text to the width of the terminal, indented below an item, with `prefix` before the first line."""
     indent = " " * 11
     first = f"{indent}{prefix} "
     return textwrap.wrap(sanitize(text), max(text_width(), 60), initial_indent=first, subsequent_indent=indent + "  ")

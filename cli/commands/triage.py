@@ -151,7 +151,6 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
 
 
 def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:
-    """Format the line above the table: items, official pass rate, failures, items with differing automatic verdicts."""
 
     def count(term: str) -> int:
         both = f"({view.where}) {term}" if view.where.strip() else term
@@ -196,7 +195,6 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
 
 
 def _select_examples(group: ClusterGroup) -> list[str]:
-    """Select example ids, beginning with one id of each of the largest clusters."""
     firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
     others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
     return [*firsts, *others][:MAX_PLACES]

@@ -196,8 +196,6 @@ def list_key_values(key: str, *, blind: bool = False) -> Sequence[str]:
 
 
 class _Parser:
-    """Recursive-descent parser of one filter."""
-
     def __init__(self, text: str, blind: bool) -> None:
         self._text = text
         self._blind = blind

@@ -57,7 +57,6 @@ def name_runs(rows: Sequence[RunRow]) -> dict[int, str]:
 
 
 def _descending_rate_key(passed: int, known: int) -> tuple[bool, float]:
-    """Return a sort key that puts the highest rate first and runs without a rate last."""
     return not known, -passed / known if known else 0.0
 
 

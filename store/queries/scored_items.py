@@ -218,8 +218,6 @@ class _ItemRow:
 
 @dataclass(slots=True)
 class _HumanVerdict:
-    """A row of `_HUMAN_VERDICTS` without the item."""
-
     target: str
     criterion: str
     value: Any

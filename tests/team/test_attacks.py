@@ -147,7 +147,7 @@ def test_forbidden_sql_is_refused(team: Team, name: str) -> None:
     ],
 )
 def test_annotator_cannot_act_as_lead(bob: Any, sql: str) -> None:
-    assert "this needs the role lead" in expect_refusal(bob, sql)
+    assert "this command needs the role lead" in expect_refusal(bob, sql)
 
 
 def test_lead_cannot_take_over_the_login_of_a_member(team: Team) -> None:

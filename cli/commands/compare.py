@@ -71,9 +71,9 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
         f" verdicts: {_describe_sources(sides)}"
     )
     if matrix.n_shared:
-        emit(f"ranked by the {format_count(matrix.n_shared, 'item')} that have a verdict in every run")
+        emit(f"runs are ranked by the {format_count(matrix.n_shared, 'item')} that have a verdict in every run")
     else:
-        emit("no item has a verdict in every run; each run is ranked by its own items")
+        emit("no item has a verdict in every run, so each run is ranked by its own items")
     if matrix.n_other_question:
         count = format_count(matrix.n_other_question, "id")
         emit(f"different questions with the same id in the runs: {count}. Each question counts as a separate item")

@@ -153,7 +153,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         emit(f"  {len(members):>5} x  {cell_text(_describe_kind(members))}")
         emit(f"           {where}" + (" and others" if len(members) > 1 else ""))
     if len(kinds) > MAX_KINDS:
-        emit(f"  … {len(kinds) - MAX_KINDS} more kinds; use --json to list all")
+        emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues; use --json to list all")
 
 
 def _issue_kind(issue: dict[str, Any]) -> str:

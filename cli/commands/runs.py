@@ -75,8 +75,8 @@ def runs(
                 emit(lines.pop(0))
         emit(
             "",
-            format_count(len(selected), "run")
-            + ". A number after a rate counts the items with a verdict; it is omitted if all have one.",
+            f"{format_count(len(selected), 'run')}. A number after a rate is the number of items with a verdict."
+            " It is omitted if all items have a verdict.",
         )
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:

@@ -51,7 +51,9 @@ class ServeOptions:
 def serve(
     options: WorkspaceOptions,
     users: Annotated[Path | None, option("--users FILE", "Users file with password hashes.")] = None,
-    add_user: Annotated[str | None, option("--add-user NAME", "Set a password in the users file, then exit.")] = None,
+    add_user: Annotated[
+        str | None, option("--add-user NAME", "Set the password of this annotator in the users file, then exit.")
+    ] = None,
     trust_header: Annotated[
         str | None,
         option(

@@ -348,7 +348,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
 def sync(
     path: PathArgument = Path(),
-    watch: Annotated[bool, option("--watch", "Continue until Ctrl-C.")] = False,
+    watch: Annotated[bool, option("--watch", "Send and fetch reviews until you press Ctrl+C.")] = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Send and fetch reviews.

@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
 from fcreview.store.reviews.journal import Journal, JournalLine, read_lines
-from fcreview.store.reviews.journal_reader import format_set_aside, is_same_event, list_journals, list_team_journals
+from fcreview.store.reviews.journal_reader import (
+    describe_foreign_events,
+    is_same_event,
+    list_journals,
+    list_team_journals,
+)
 from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
@@ -164,7 +169,7 @@ def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCo
         if each.event.annotator != copy.target.annotator:
             foreign.setdefault(each.event.annotator, []).append(each.number)
     copy.result.warnings += [
-        format_set_aside(path, annotator, numbers, "not copied") for annotator, numbers in foreign.items()
+        describe_foreign_events(path, annotator, numbers, "not copied") for annotator, numbers in foreign.items()
     ]
     return [each for each in lines if each.event.annotator == copy.target.annotator]
 

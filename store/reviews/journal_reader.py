@@ -278,7 +278,7 @@ class _JournalFile:
             texts.append(f"{self.name}: {self.n_omitted_warnings} more lines skipped")
         if self.fragment:
             texts.append(f"{self.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
-        texts += [format_set_aside(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
+        texts += [describe_foreign_events(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
         return texts
 
     def warn(self, text: str, line: int | None = None) -> None:
@@ -351,7 +351,7 @@ def journal_owner(path: Path) -> str:
     return unicodedata.normalize("NFC", path.stem)
 
 
-def format_set_aside(path: Path, annotator: str, numbers: Sequence[int], what: str = "set aside") -> str:
+def describe_foreign_events(path: Path, annotator: str, numbers: Sequence[int], what: str = "ignored") -> str:
     """Format a message about events of another annotator at these lines of a journal."""
     return (
         f"{path.name} line {numbers[0]}: {format_count(len(numbers), 'event')} by {annotator[:32]!a} {what},"

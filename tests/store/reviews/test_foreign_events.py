@@ -61,7 +61,7 @@ def test_review_of_another_annotator_cannot_be_retracted(
     write_journal(workspace, "mallory", make_retraction(event, annotator))
     for _ in range(2):
         assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
-    message = "mallory.jsonl line 1: 1 event by 'alice' set aside, because only events by 'mallory' count in this file"
+    message = "mallory.jsonl line 1: 1 event by 'alice' ignored, because only events by 'mallory' count in this file"
     expected = [message] if annotator == "alice" else []
     assert read_journals(workspace)[1] == expected
     assert [report.warnings for report in check_journals(workspace)] == [[], expected]
@@ -72,7 +72,7 @@ def test_review_of_another_annotator_cannot_be_replaced(reviewed_workspace: tupl
     other = replace(event, event="e" * 32, verdict=False, time="2099-01-01T00:00:00.000Z")
     write_journal(workspace, "mallory", other, replace(other, event="d" * 32), replace(other, annotator="m\x1b[2J" * 9))
     assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
-    assert [text.partition(" set aside")[0] for text in read_journals(workspace)[1]] == [
+    assert [text.partition(" ignored")[0] for text in read_journals(workspace)[1]] == [
         "mallory.jsonl line 1: 2 events by 'alice'",
         "mallory.jsonl line 3: 1 event by 'm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b'",
     ]
@@ -94,7 +94,7 @@ def test_chain_continues_after_a_line_that_is_set_aside(workspace: Workspace) ->
     events, warnings = read_journals(workspace)
     assert [event.key.id for event in events] == ["simple_0", "simple_1", "next"]
     assert events[-1].previous == sealed.hash
-    assert len(warnings) == 1 and "line 3: 1 event by 'bob' set aside" in warnings[0]
+    assert len(warnings) == 1 and "line 3: 1 event by 'bob' ignored" in warnings[0]
 
 
 def test_unicode_form_of_the_file_name_does_not_matter(workspace: Workspace) -> None:

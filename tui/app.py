@@ -43,7 +43,7 @@ from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import LiveReload, RunWatcher
-    from fcreview.tui.queue.annotators import AnnotatorSwitch
+    from fcreview.tui.queue.state import AnnotatorSwitch
 
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)

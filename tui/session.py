@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.commands import ReportServices
-    from fcreview.tui.queue.annotators import AnnotatorSwitch
-    from fcreview.tui.queue.state import QueueState
+    from fcreview.tui.queue.state import AnnotatorSwitch, QueueState
 
 
 DEFAULT_REASONS = ("too strict", "misread", "other")
@@ -242,7 +241,7 @@ class Session:
 
     def position_for(self, annotator: str, position: QueuePosition) -> QueuePosition:
         """Return the position in the queue at which another annotator continues."""
-        from fcreview.tui.queue.annotators import position_for
+        from fcreview.tui.queue.state import position_for
 
         return position_for(self._workspace, annotator, position, blind=self.blind)
 

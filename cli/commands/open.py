@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
     from fcreview.tui.app import FcreviewApp
-    from fcreview.tui.queue.annotators import AnnotatorSwitch
+    from fcreview.tui.queue.state import AnnotatorSwitch
     from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40  # number of items printed without a terminal

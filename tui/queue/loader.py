@@ -1,4 +1,4 @@
-"""Read the data of the queue: pages of a view, runs, filter values, and the next or previous item.
+"""Read the data of the queue: pages of a view, runs, annotators, filter values, and the next or previous item.
 
 All queries run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_VALUE
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
@@ -201,7 +202,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
     from fcreview.store.queue_file import queue_names
-    from fcreview.tui.queue.annotators import has_share
+    from fcreview.tui.queue.state import has_share
 
     return {name: has_share(store.workspace, name, store.annotator) for name in queue_names(store.workspace)}
 
@@ -241,6 +242,54 @@ def _visible_warnings(store: Store) -> list[str]:
     not_verified = [] if store.is_verified else ["store.duckdb is not verified: another user wrote it"]
     damaged = [f"lake: {sanitize(each.removeprefix(f'{store.workspace.lake}/'))}" for each in store.damaged_files]
     return [*damaged, *(f"reviews: {each}" for each in (*not_verified, *warnings))]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAnnotator:
+    """Annotator with a journal in the workspace or with items in a queue file."""
+
+    name: str
+    facts: str = ""
+    """Items assigned to the annotator, such as `20 items left of sample`, sanitized."""
+    queue: str | None = None
+    """Name of the first queue file in which the annotator has items left. In blind mode, of the first queue file that
+    assigns items to the annotator."""
+
+
+def read_annotators(store: Store) -> list[KnownAnnotator]:
+    """Return the annotators of the workspace except the store's own, those with items left first.
+
+    In blind mode, the list depends only on the queue files, and omits the progress of the annotators.
+    """
+    from fcreview.store.queue_file import QueueError, queue_names, read_queue
+    from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
+
+    workspace, found = store.workspace, dict[str, KnownAnnotator]()
+    for queue in queue_names(workspace):
+        try:
+            shares = store.measure_progress(queue) if not store.blind else []
+            totals = [(share.annotator, len(share.order)) for share in read_queue(workspace, queue).shares]
+        except QueueError:
+            continue
+        left = {share.annotator: share.total - share.done for share in shares}
+        for name, total in totals:
+            items = total if store.blind else left.get(name, 0)
+            if found.get(name, KnownAnnotator(name)).queue is None:
+                count = format_count(items, "item") if items else "no items"
+                facts = f"{count}{'' if store.blind else ' left'} of {sanitize(queue)}"
+                found[name] = KnownAnnotator(name, facts, queue if items else None)
+    journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
+    for journal in journals:
+        found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
+    others = [each for each in found.values() if each.name != store.annotator and _is_valid_annotator(each.name)]
+    return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
+
+
+def _is_valid_annotator(name: str) -> bool:
+    """Return whether the name of a journal is an annotator name. Any program can write a file to the folder."""
+    from fcreview.store.workspace import to_safe_annotator
+
+    return to_safe_annotator(name) == name
 
 
 NO_ITEM = -1

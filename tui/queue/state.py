@@ -19,7 +19,7 @@ from fcreview.store.filters import saved
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
 from fcreview.store.filters.tokens import FAILING_FILTER, MAX_FILTER_LENGTH, add_terms
 from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
-from fcreview.store.workspace import AnnotatorState
+from fcreview.store.workspace import AnnotatorState, Workspace
 
 HISTORY_FOLDER = "history"
 HISTORY_KINDS = ("filter", "search")
@@ -389,3 +389,43 @@ def load_position(
     except (FilterError, ValueError, TypeError, KeyError):
         return None
     return QueuePosition(current.settings, current.cursor, above, saved_position.get("open") is True)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorSwitch:
+    """Request to end the session and to start a new one as another annotator."""
+
+    annotator: str
+    position: QueuePosition | None = None
+    """Position in the queue at which the new session starts. None for the first screen."""
+
+
+def has_share(workspace: Workspace, queue: str, annotator: str | None) -> bool:
+    """Return whether a queue file assigns items to the annotator. False if the file cannot be read."""
+    from fcreview.store.queue_file import QueueError, read_queue
+
+    try:
+        return bool(read_queue(workspace, queue).share_of(annotator))
+    except QueueError:
+        return False
+
+
+def position_in_queue(queue: str) -> QueuePosition:
+    """Return the position of the first unreviewed item of a queue file."""
+    return QueuePosition(QueueSettings(queue=queue, file=queue), CursorPosition(), opens_unreviewed=True)
+
+
+def position_for(workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool) -> QueuePosition:
+    """Return the same place for another annotator. Queue files without items for that annotator are left."""
+
+    def is_shared(settings: QueueSettings) -> bool:
+        return settings.file is None or (workspace is not None and has_share(workspace, settings.file, annotator))
+
+    settings, cursor = position.settings, position.cursor
+    if settings.file is not None:
+        cursor = CursorPosition()  # each annotator has other items in another order
+    if not is_shared(settings):
+        order = settings.queue if settings.queue != settings.file else "dataset" if blind else "failures"
+        settings = replace(settings, file=None, queue=order)
+    levels = tuple(level for level in position.levels if is_shared(level.settings))
+    return QueuePosition(settings, cursor, levels)

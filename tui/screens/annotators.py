@@ -1,8 +1,8 @@
-"""Let the user continue as another annotator. The app then ends, and starts again with a session of its own."""
+"""List the annotators of a workspace, and let the user continue as another one. The app then ends and starts again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +10,53 @@ from textual.app import App
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.queue.annotators import (
-    NEW_NAME,
-    AnnotatorSwitch,
-    annotator_choices,
-    position_in_queue,
-    read_annotators,
-    switch_question,
-)
+from fcreview.model.wording import format_count
+from fcreview.tui.queue.loader import KnownAnnotator, read_annotators
+from fcreview.tui.queue.state import AnnotatorSwitch, position_in_queue
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.dialogs import AskScreen, ConfirmScreen
+from fcreview.tui.text.lines import ChoiceTable, TextColumn
 
 if TYPE_CHECKING:
     from fcreview.tui.queue.overview import QueueProgress
     from fcreview.tui.session import Session
+
+
+MAX_DEFAULT_ANNOTATORS = 4
+NEW_NAME = ""
+"""Choice in the list of annotators that asks for another name."""
+
+
+def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> ChoiceTable[str]:
+    """Return the table of annotators. The last row asks for another name."""
+    return ChoiceTable(
+        title="review as another annotator",
+        noun="other annotator",
+        columns=(TextColumn("annotator"), TextColumn("items")),
+        rows=[
+            *([(sanitize(each.name), "people"), (each.facts, "")] for each in annotators),
+            [("another name ...", ""), (f"you are {sanitize(current)}", "dim")],
+        ],
+        values=[*(each.name for each in annotators), NEW_NAME],
+        compact=True,
+        total=len(annotators),
+    )
+
+
+def default_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
+    """Return the annotators for a new sample: the user and the others of the workspace, unless they are many."""
+    others = [each.name for each in annotators]
+    return ", ".join([current, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
+
+
+def find_unfinished(shares: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:
+    """Return the first share of another annotator that has items left, or None."""
+    return next((each for each in shares if each.left and each.share.annotator != annotator), None)
+
+
+def switch_question(progress: QueueProgress) -> str:
+    name, items = sanitize(progress.share.annotator), format_count(progress.left, "item")
+    return f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
 
 
 def find_refusal(app: App[Any], session: Session) -> str:

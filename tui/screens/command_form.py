@@ -18,8 +18,9 @@ from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
 from fcreview.tui.commands import CommandForm, CommandResult, FormField, build_arguments, name_runs, run_for_download
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.annotators import default_annotators, read_annotators
 from fcreview.tui.queue.header import label_runs
+from fcreview.tui.queue.loader import read_annotators
+from fcreview.tui.screens.annotators import default_annotators
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line, make_line, truncate, wrap_text
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work

@@ -4,43 +4,288 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from fcreview.model.item import Item
-from fcreview.model.sanitize import sanitize
+from fcreview.matching.first_difference import build_argument_rows
+from fcreview.model.item import Call, CallPair, Item
+from fcreview.model.json_value import to_json_text
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import COLUMN_GAP, format_count, format_verdict
 from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
+    ComparisonGroup,
     Flip,
     RunComparison,
     VerdictSource,
     choose_source,
     compare_runs,
+    format_difference,
+    format_p_value,
+    list_caveats,
+    list_table_groups,
 )
 from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.comparison import (
-    comparison_facts,
-    failing_item,
-    flip_facts,
-    flip_lines,
-    flip_list_lines,
-    rate_lines,
-    source_text,
-)
+from fcreview.tui.queue.columns import difference_line, fit_difference, short_ids
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, fit_line, make_line, truncate_middle
+from fcreview.tui.text.graphics import interval_bar, verdict_badge
+from fcreview.tui.text.lines import (
+    BLANK_LINE,
+    Line,
+    StyledText,
+    TextColumn,
+    fit_line,
+    line_width,
+    make_line,
+    pad_text,
+    replace_missing,
+    rule_line,
+    table_lines,
+    truncate_middle,
+    wrap_text,
+    wrap_visible,
+)
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
+
+SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
+LAYOUTS = (
+    (True, ("both pass", "both fail", "only A", "only B", "p")),
+    (True, ("only A", "only B", "p")),
+    (True, ("only A", "only B")),
+    (False, ("only A", "only B")),
+    (False, ()),
+)
+"""Layouts (has_intervals, names of the right columns), from the widest to the narrowest. The first that fits is
+used."""
+WHISKER_CELLS = (12, 50)
+GAP = 2
+ID_CELLS = (14, 40)
+
+
+def source_text(a: VerdictSource, b: VerdictSource) -> str:
+    """Return `official verdicts`, or `A official, B recomputed` if the sources differ."""
+    return f"{SOURCE_NAMES[a]} verdicts" if a == b else f"A {SOURCE_NAMES[a]}, B {SOURCE_NAMES[b]}"
+
+
+def comparison_facts(comparison: RunComparison, cells: int) -> str:
+    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `cells`."""
+    overall = comparison.overall
+    counts = overall.counts
+    parts = [
+        _item_count(overall) + (" items" if counts.n != 1 else " item"),
+        f"McNemar p {replace_missing(format_p_value(overall.difference.p))}",
+        f"only A {counts.only_a:,}, only B {counts.only_b:,}",
+        f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
+    ]
+    separator = f" {symbols().separator} "
+    text = separator.join(parts)
+    return text if display_width(text) <= cells else separator.join(parts[:-1])
+
+
+def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the table of pass rates: a line for all items, a line for each category, then warnings
+    about the comparison."""
+    groups = list_table_groups(comparison, a, b)
+    comparable = [group.is_comparable(a, b) and group.counts.n > 0 for group in groups]
+    left_columns = [
+        TextColumn("category", truncate=truncate_middle, min_width=10),
+        *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
+    ]
+    left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
+    left_columns.append(TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows)))
+    natural = line_width(table_lines(left_columns, left_rows, cells)[0])
+    for has_whiskers, names in LAYOUTS:
+        rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
+        right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, cells)
+        whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
+        if natural + whisker + GAP + line_width(right_heading) <= cells:
+            break
+    room = cells - (line_width(right_heading) + GAP if names else 0)
+    left_heading, left = table_lines(left_columns, left_rows, room)
+    whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
+    middle_heading, middle = _draw_intervals(groups, comparable, whisker_cells)
+    caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, a, b)]
+    lines = [_join_parts(*parts) for parts in zip(left, middle, right, strict=True)]
+    return _join_parts(left_heading, middle_heading, right_heading), [*lines, *caveats]
+
+
+def _join_parts(*parts: Line) -> Line:
+    joined: list[StyledText] = []
+    for part in parts:
+        joined += [*([(" " * GAP, "")] if joined and part else []), *part]
+    return tuple(joined)
+
+
+def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledText]:
+    none, counts = (symbols().none, "dim"), group.counts
+    name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
+    cells = [name, (_item_count(group), "")]
+    if not is_comparable:
+        return [*cells, none, none, none]
+    rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
+    return [*cells, *rates, (replace_missing(format_difference(group)), "strong")]
+
+
+def _item_count(group: ComparisonGroup) -> str:
+    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a verdict in run A or B."""
+    return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
+
+
+def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
+    counts = group.counts
+    numbers = {
+        "both pass": counts.both_pass,
+        "both fail": counts.both_fail,
+        "only A": counts.only_a,
+        "only B": counts.only_b,
+    }
+    p = replace_missing(format_p_value(group.difference.p)) if is_comparable else symbols().none
+    return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in names]
+
+
+def _draw_intervals(
+    groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int
+) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the intervals on a common scale with a mark at 0. Empty if there is no room."""
+    if cells < WHISKER_CELLS[0]:
+        return (), [()] * len(groups)
+    differences = [group.difference if ok else None for group, ok in zip(groups, comparable, strict=True)]
+    ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
+    scale = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (cells - 1))
+    lines: list[Line] = []
+    for each in differences:
+        if each is None or each.value is None or each.low is None or each.high is None:
+            lines.append(((" " * cells, ""),))
+        else:
+            lines.append(interval_bar(each.low, each.value, each.high, scale, cells, mark=0.0))
+    return ((pad(" " * zero + "0", cells), "dim"),), lines
+
+
+def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: int) -> tuple[Line, list[Line]]:
+    """Return (heading, lines) of the items with different verdicts. `rows`: rows of the failing items, by item
+    number."""
+    ids = [flip.a.question_key.id for flip in flips]
+    longest = max((display_width(sanitize(each)) for each in ids), default=0)
+    size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
+    names = short_ids(ids, size)
+    heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
+    lines: list[Line] = []
+    for flip, name in zip(flips, ids, strict=True):
+        line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
+        line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
+        # The first difference alone does not explain a flip with different golden answers or equal predictions.
+        row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
+        cause = difference_line(row) if row is not None else ()
+        lines.append((*line, *fit_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))
+    return heading, lines
+
+
+def failing_item(flip: Flip) -> int:
+    return (flip.b if flip.passing_side == "a" else flip.a).item
+
+
+def flip_facts(flips: Sequence[Flip], side: str) -> str:
+    words = "" if not side else f"only {side.upper()} passes {symbols().separator} "
+    return words + format_count(len(flips), "item")
+
+
+COLUMNS_MIN_CELLS = 120
+MAX_QUESTION_LINES = 8
+
+
+def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
+    """Return the question, the cause of the flip, the golden answer and both predictions. `a`, `b`: the item in run A
+    and in run B."""
+    questions = [message.content for message in a.messages if message.role == "user"]
+    lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
+    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
+    sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(a))]
+    if flip.golden_differs:
+        of_b = make_line("golden answer of B", "dim")
+        sides[0] = ("golden answer of A, then of B", [*golden_lines(a), of_b, *golden_lines(b)])
+    sides += [
+        (f"{name} {format_verdict(side.verdict)}", predicted_lines(item))
+        for name, side, item in (("A", flip.a, a), ("B", flip.b, b))
+    ]
+    if cells < COLUMNS_MIN_CELLS:
+        return [*lines, *(line for side in sides for line in _side_lines(*side, cells))]
+    size = (cells - 2 * COLUMN_GAP) // 3
+    rows = zip_longest(*(_side_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
+    return [*lines, BLANK_LINE, *(_join_columns(row, size) for row in rows)]
+
+
+def golden_lines(item: Item) -> list[Line]:
+    return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
+
+
+def predicted_lines(item: Item) -> list[Line]:
+    """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
+    pair."""
+    paired = {(pair.turn, pair.predicted) for pair in item.pairs}
+    lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
+    for call in item.predicted:
+        if (call.turn, call.index) not in paired:
+            lines += _call_lines(call, item)
+    return lines or [make_line("no call", "dim")]
+
+
+def _call_lines(call: Call, item: Item) -> list[Line]:
+    arguments = (call.arguments or {}).items()
+    texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
+    return [*_call_heading(call, " ", item), *map(make_line, texts)]
+
+
+def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
+    golden = _find_call(item.golden, pair.turn, pair.golden)
+    predicted = _find_call(item.predicted, pair.turn, pair.predicted)
+    if predicted is None:
+        return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
+    lines = _call_heading(predicted, pair.state, item)
+    for row in build_argument_rows(golden, predicted, pair.diff):
+        if row.path:
+            text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
+            lines.append(make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff"))
+    return lines
+
+
+def _call_heading(call: Call, state: str, item: Item) -> list[Line]:
+    has_turns = any(each.turn for each in (*item.golden, *item.predicted))
+    turn = f"  turn {call.turn + 1}" if has_turns else ""
+    lines = [make_line(f"{state} {sanitize(call.name)}{turn}", "strong" if state in " =~" else "diff")]
+    if call.arguments is None:
+        lines.append(make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim"))
+    return lines
+
+
+def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
+    return next((call for call in calls if call.turn == turn and call.index == index), None)
+
+
+def _side_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
+    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
+    return [rule_line(((title, "strong"),), cells), *wrapped]
+
+
+def _join_columns(row: Sequence[Line], size: int) -> Line:
+    spans: list[StyledText] = []
+    for at, line in enumerate(row):
+        text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
+        spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, size, style)]
+    return tuple(spans)
+
 
 SIDES = ("", "a", "b")
 

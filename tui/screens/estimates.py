@@ -20,7 +20,6 @@ from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, name_runs
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
-from fcreview.tui.queue.annotators import default_annotators, find_unfinished, read_annotators
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
@@ -35,9 +34,9 @@ from fcreview.tui.queue.estimates import (
     undecided_line,
 )
 from fcreview.tui.queue.header import label_runs
-from fcreview.tui.queue.loader import queue_file_shares
+from fcreview.tui.queue.loader import queue_file_shares, read_annotators
 from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
-from fcreview.tui.screens.annotators import offer_queue_of_other
+from fcreview.tui.screens.annotators import default_annotators, find_unfinished, offer_queue_of_other
 from fcreview.tui.screens.command_form import FormFields, error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line

@@ -22,7 +22,6 @@ from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
-from fcreview.tui.queue.annotators import find_unfinished
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,
@@ -44,7 +43,7 @@ from fcreview.tui.queue.overview import (
     runs_facts,
     score_lines,
 )
-from fcreview.tui.screens.annotators import offer_queue_of_other
+from fcreview.tui.screens.annotators import find_unfinished, offer_queue_of_other
 from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line

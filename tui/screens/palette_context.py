@@ -19,8 +19,7 @@ from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.commands import ExportRequest, deliver_download, download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
-from fcreview.tui.queue.annotators import KnownAnnotator, read_annotators
-from fcreview.tui.queue.loader import queue_file_shares
+from fcreview.tui.queue.loader import KnownAnnotator, queue_file_shares, read_annotators
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText

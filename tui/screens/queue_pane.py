@@ -36,7 +36,7 @@ from fcreview.tui.widgets.lists import QueueList
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
-    from fcreview.tui.queue.runs import RunListState
+    from fcreview.tui.screens.runs import RunListState
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,7 @@ class QueueMenus:
         return reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
-        from fcreview.tui.queue.runs import RunListState
-        from fcreview.tui.screens.runs import RunsScreen
+        from fcreview.tui.screens.runs import RunListState, RunsScreen
 
         compare = None if self._state.blind else self._make_compare_screen
         if self._run_list is None:

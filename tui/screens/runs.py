@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from textual.binding import BindingType
@@ -11,15 +12,252 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fcreview.model.sanitize import sanitize
-from fcreview.store.queries.run_lists import GROUP_LABELS
+from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count
+from fcreview.store.queries.run_lists import (
+    GROUP_LABELS,
+    SORT_KEYS,
+    VERDICT_ORDERS,
+    RunGroup,
+    folder_label,
+    group_runs,
+    search_runs,
+    sort_runs,
+)
 from fcreview.store.rows import RunRow
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS, RUN_SEARCH_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings
-from fcreview.tui.queue.runs import RunListState, run_choices
+from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.choice_list import PickerScreen
-from fcreview.tui.text.lines import truncate_middle
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    TextColumn,
+    format_pass_rate,
+    format_recomputed_pass_rate,
+    truncate_middle,
+)
+from fcreview.tui.text.lines import StyledText as Cell
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import SafeInput
+
+RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
+GROUPINGS = ("", *GROUP_LABELS)
+
+
+def available_run_orders(*, blind: bool) -> list[str]:
+    return [name for name in RUN_ORDERS if name in SORT_KEYS and not (blind and name in VERDICT_ORDERS)]
+
+
+@dataclass(slots=True)
+class RunListState:
+    """Order, grouping, search and folds of the list of runs."""
+
+    order: str = "run"
+    is_reversed: bool = False
+    grouping: str = ""
+    search: str = ""
+    unfolded: set[str] = field(default_factory=set)
+
+    def next_order(self, *, blind: bool) -> None:
+        names = available_run_orders(blind=blind)
+        self.order, self.is_reversed = names[(names.index(self.order) + 1) % len(names)], False
+
+    def next_grouping(self) -> None:
+        """Switch to the next grouping and fold all groups."""
+        self.grouping = GROUPINGS[(GROUPINGS.index(self.grouping) + 1) % len(GROUPINGS)]
+        self.unfolded.clear()
+
+    def has_own_line(self, group: RunGroup) -> bool:
+        """Whether the list has a line for the group. A model with only one run has no group line."""
+        return bool(self.grouping) and not (self.grouping == "model" and len(group.runs) == 1)
+
+    @property
+    def description(self) -> str:
+        """Order and grouping, such as `by official, grouped by model`. Empty for the default."""
+        order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
+        parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
+        return ", ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class RunListRow:
+    """Line of the list of runs. It shows all runs together, a group, or one run."""
+
+    runs: Sequence[RunRow]
+    group: RunGroup | None = None
+    run: RunRow | None = None
+    is_in_group: bool = False
+
+    @property
+    def value(self) -> int | str:
+        """Value that the list returns when the user chooses the line: the number of the run, `ALL_RUNS`, or the name of
+        the group."""
+        if self.group is not None:
+            return self.group.name
+        return ALL_RUNS if self.run is None else self.run.run
+
+
+def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
+    """Return the lines of the list: the line for all runs, then groups and runs. During a search, the line for all runs
+    is omitted and all groups are unfolded."""
+    matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
+    rows = [] if state.search else [RunListRow(runs)]
+    for group in group_runs(matching, state.grouping):
+        has_line = state.has_own_line(group)
+        if has_line:
+            rows.append(RunListRow(group.runs, group))
+        if not has_line or state.search or group.name in state.unfolded:
+            rows += [RunListRow((run,), run=run, is_in_group=has_line) for run in group.runs]
+    return rows
+
+
+MIN_MODEL_CELLS = 12
+MARGIN_CELLS = 3
+ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
+"""Priorities of fixed columns and of the sorted column. These columns are never omitted."""
+COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunColumn:
+    column: TextColumn
+    cell: Callable[[RunListRow], Cell]
+    priority: int = ALWAYS_SHOWN
+    """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
+
+
+def run_choices(
+    runs: Sequence[RunRow], state: RunListState, cells: int, *, selected_run: int | None = None, blind: bool = False
+) -> ChoiceTable[int | str]:
+    """Return the table of runs without empty columns. `selected_run`: number of the run under the cursor."""
+    rows = run_list_rows(runs, state)
+    titles = {run_title(run) for run in runs}
+    title = titles.pop() if len(titles) == 1 else ""
+    sorted_title = COLUMN_TITLES.get(state.order, state.order)
+    columns = [
+        replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title != "model" else each
+        for each in _run_columns(runs, state, show_benchmark=not title, blind=blind)
+    ]
+    columns = _drop_columns(columns, rows, cells - MARGIN_CELLS)
+    values = [row.value for row in rows]
+    lacks_dataset = bool(runs) and all(run.info.lacks_dataset for run in runs)
+    notes = [state.description, title, "no dataset" if lacks_dataset else ""]
+    return ChoiceTable(
+        title="runs",
+        noun="run",
+        columns=[each.column for each in columns],
+        rows=[[each.cell(row) for each in columns] for row in rows],
+        values=values,
+        cursor=values.index(selected_run) if selected_run in values else 0,
+        total=len({run.run for row in rows for run in row.runs} if state.search else runs),
+        note=f" {symbols().separator} ".join(filter(None, notes)),
+        empty_message="no matches",
+    )
+
+
+def _drop_columns(columns: list[RunColumn], rows: Sequence[RunListRow], cells: int) -> list[RunColumn]:
+    texts = [[each.cell(row)[0] for each in columns] for row in rows]
+    sizes = compute_column_widths([each.column.title for each in columns], texts)
+    kept = dict(zip(columns, sizes, strict=True))
+    while sum(kept.values()) + COLUMN_GAP * (len(kept) - 1) > cells:
+        lowest = min(kept, key=lambda each: each.priority)
+        if lowest.priority >= SORTED_COLUMN:
+            break
+        del kept[lowest]
+    return list(kept)
+
+
+def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool) -> list[RunColumn]:
+    lacking = {run.info.lacks_dataset for run in runs}
+    has_reviews = any(run.reviewed or run.in_part for run in runs)
+    has_repeated_models = len({run.info.model for run in runs}) < len(runs)
+    columns = [
+        RunColumn(TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS), _name_cell(state)),
+        _count_column("items", "n_items", 6),
+    ]
+    if len({folder_label(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
+        folder = TextColumn("folder", truncate=_cut_middle_evenly)
+        priority = 9 if has_repeated_models else 2
+        columns.append(_run_column(folder, priority, lambda run: (sanitize(folder_label(run)), "dim")))
+    if show_benchmark and state.grouping not in ("generation", "model"):
+        columns.append(_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
+    if not blind:
+        columns.append(RunColumn(TextColumn("official", align_right=True), _official_cell))
+        if any(run.rule_known for run in runs):
+            columns.append(RunColumn(TextColumn("recomp.", align_right=True), _recomputed_cell, 4))
+        corrected = TextColumn("corrected", align_right=True)
+        columns.append(RunColumn(corrected, _corrected_cell, ALWAYS_SHOWN if has_reviews else 3))
+    if len(lacking) > 1:
+        dataset = TextColumn("dataset")
+        columns.append(_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
+    columns.append(_count_column("by you", "yours", 8))
+    if not blind and any(run.reviewed > run.yours for run in runs):
+        columns.append(_count_column("by anyone", "reviewed", 7))
+    if any(run.n_issues for run in runs):
+        columns.append(_count_column("issues", "n_issues", 1, "warn"))
+    return columns
+
+
+def _count_column(title: str, name: str, priority: int, style: str = "") -> RunColumn:
+    def cell(row: RunListRow) -> Cell:
+        return f"{sum(getattr(run, name) for run in row.runs):,}", style
+
+    return RunColumn(TextColumn(title, align_right=True), cell, priority)
+
+
+def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
+    def cell(row: RunListRow) -> Cell:
+        if row.group is not None:
+            is_unfolded = state.search or row.group.name in state.unfolded
+            sign = symbols().unfolded if is_unfolded else symbols().folded
+            return f"{sign} {sanitize(row.group.name) or '(none)'}  {format_count(len(row.runs), 'run')}", "strong"
+        if row.run is None:
+            return "all runs", "strong"
+        model = sanitize(row.run.info.model)
+        if not row.is_in_group:
+            return ("  " if state.grouping else "") + model, ""
+        title = f"{run_title(row.run)}  {sanitize(folder_label(row.run))}"
+        return "    " + (title if state.grouping == "model" else model), ""
+
+    return cell
+
+
+def _run_column(column: TextColumn, priority: int, cell: Callable[[RunRow], Cell]) -> RunColumn:
+    """Return a column that has values only in the lines of single runs, not of groups or of all runs."""
+    return RunColumn(column, lambda row: ("", "") if row.run is None else cell(row.run), priority)
+
+
+def _official_cell(row: RunListRow) -> Cell:
+    return (row.run.official_rate, "") if row.run is not None else _rate_range_cell(row, "official")
+
+
+def _recomputed_cell(row: RunListRow) -> Cell:
+    if row.run is None:
+        return _rate_range_cell(row, "rule")
+    return format_recomputed_pass_rate(row.run.rule_pass, row.run.rule_known, row.run.n_items), ""
+
+
+def _corrected_cell(row: RunListRow) -> Cell:
+    if row.run is None:
+        return _rate_range_cell(row, "effective")
+    rate = format_pass_rate(row.run.effective_pass, row.run.effective_known, row.run.n_items)
+    disputed = f" {symbols().separator} {row.run.disputed:,} open" if row.run.disputed else ""
+    return rate + disputed, "strong"
+
+
+def _rate_range_cell(row: RunListRow, source: str) -> Cell:
+    if row.group is None:
+        return "", ""
+    complete = [run for run in row.runs if getattr(run, f"{source}_known") == run.n_items > 0]
+    rates = sorted(getattr(run, f"{source}_pass") / run.n_items for run in complete)
+    if not rates:
+        return "", ""
+    lowest, highest = (f"{100 * rate:.1f}" for rate in (rates[0], rates[-1]))
+    return (f"{lowest} %" if lowest == highest else f"{lowest}-{highest} %"), "dim"
+
+
+def _cut_middle_evenly(text: str, cells: int) -> str:
+    return truncate_middle(text, cells, 1 / 2)
 
 
 class RunSearchInput(SafeInput):

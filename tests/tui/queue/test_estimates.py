@@ -10,7 +10,6 @@ import pytest
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.tui.commands import FormField, build_arguments, name_runs
-from fcreview.tui.queue.annotators import KnownAnnotator, default_annotators
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
@@ -23,7 +22,9 @@ from fcreview.tui.queue.estimates import (
     sample_lines,
     undecided_line,
 )
+from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.overview import QueueProgress
+from fcreview.tui.screens.annotators import default_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 

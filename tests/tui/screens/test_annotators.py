@@ -25,7 +25,8 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.annotators import position_for, position_in_queue, read_annotators
+from fcreview.tui.queue.loader import read_annotators
+from fcreview.tui.queue.state import position_for, position_in_queue
 from tests.tui.key_input import wait_until
 
 VIEW = View()

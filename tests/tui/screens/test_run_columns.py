@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.runs import GROUPINGS, RunListState, available_run_orders, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
+from fcreview.tui.screens.runs import GROUPINGS, RunListState, available_run_orders, run_choices
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.store.queries.test_run_lists import make_row
 

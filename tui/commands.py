@@ -122,7 +122,7 @@ FORMS = {form.command: form for form in _FORMS}
 """Forms by command, for the commands without a screen of their own."""
 
 
-def name_runs(fields: Sequence[FormField], names: Mapping[int, str]) -> list[FormField]:
+def use_run_names(fields: Sequence[FormField], names: Mapping[int, str]) -> list[FormField]:
     """Let the field `run` show names instead of numbers. `names`: name of each run by its number."""
     choices = {name: str(number) for number, name in names.items()}
     shown = {str(number): name for number, name in names.items()}

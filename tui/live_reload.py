@@ -241,7 +241,7 @@ class LiveReload:
 
     def start(self) -> None:
         if self._watcher is not None:
-            self._tasks.append(asyncio.create_task(self._watch(self._watcher)))
+            self._tasks.append(asyncio.create_task(self._watch_runs(self._watcher)))
         if self._session.team is not None:
             self._tasks.append(asyncio.create_task(self._watch_team(self._session.team)))
 
@@ -280,27 +280,27 @@ class LiveReload:
                 screen.adjudicator.refresh_cases()
         if not isinstance(self._app.screen_stack[0], QueueScreen):
             return
-        view = self._queue.state.view
+        view = self._queue_screen.state.view
         await self._session.query_in_background(lambda store: store.count_items(view))  # ordering a view takes long
         async with self._reload_lock:
             await self._wait_until_ready()
-            while not await self._replace_store(ReloadResult(ImportChanges(), self._queue.state.scope), None):
+            while not await self._replace_store(ReloadResult(ImportChanges(), self._queue_screen.state.scope), None):
                 await self._wait_until_ready()
 
-    async def _watch(self, watcher: RunWatcher) -> None:
+    async def _watch_runs(self, watcher: RunWatcher) -> None:
         pause = watcher.interval
         while True:
             await asyncio.sleep(pause)
             started = monotonic()
             pause = watcher.interval
             try:
-                await self._check(watcher)
+                await self._check_for_changes(watcher)
             except Exception as error:  # a file that cannot be read now may be readable at the next check
                 self._warn(f"reload failed: {error or type(error).__name__}")
                 pause *= FAILURE_PAUSE
             pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
 
-    async def _check(self, watcher: RunWatcher) -> None:
+    async def _check_for_changes(self, watcher: RunWatcher) -> None:
         if not await asyncio.to_thread(watcher.has_changed):
             return
         result = await asyncio.to_thread(watcher.import_changes)
@@ -328,10 +328,10 @@ class LiveReload:
 
         Return False if the screen changed while the store was read.
         """
-        snapshot = self._snapshot()
+        snapshot = self._screen_state()
         if snapshot is None:
             return False
-        queue, items = self._queue, self._items
+        queue, items = self._queue_screen, self._item_panes
         _, *views = self._views_to_show(result)
         runs = self._runs_to_show(result)
 
@@ -346,7 +346,7 @@ class LiveReload:
             ]
 
         shows = await self._session.query(prepare)
-        if self._snapshot() != snapshot:
+        if self._screen_state() != snapshot:
             return False
         if store is not None:
             self._session.swap_store(store)
@@ -359,39 +359,39 @@ class LiveReload:
         return True
 
     @property
-    def _queue(self) -> QueueScreen:
+    def _queue_screen(self) -> QueueScreen:
         queue = self._app.screen_stack[0]
         assert isinstance(queue, QueueScreen)  # noqa: S101 - for the type checker
         return queue
 
     @property
-    def _items(self) -> list[ItemPane]:
+    def _item_panes(self) -> list[ItemPane]:
         """Return the item panes of all open screens. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
         """Return the numbers of the runs to show: the opened runs after the import. If the list shows only some of
         them, return the current numbers."""
-        scope = self._queue.state.scope
+        scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
         """Return the view of the list and the views of the open items. Numbers of runs are new, but numbers of items
         are still old."""
-        views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
-        scope, runs = self._queue.state.scope, self._runs_to_show(result)
-        return [replace(view, runs=runs) if view.runs == scope else view for view in views]
+        state, runs = self._queue_screen.state, self._runs_to_show(result)
+        views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
+        return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 
-    def _snapshot(self) -> tuple[object, ...] | None:
+    def _screen_state(self) -> tuple[object, ...] | None:
         """Return the state of the screen. If the state differs after the new data is read, the reload must start again.
 
         Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
         a screen without an item covers the queue.
         """
-        screens, items, actions = self._app.screen_stack, self._items, self._session.actions
+        screens, items, actions = self._app.screen_stack, self._item_panes, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
             return None
-        queue = self._queue
+        queue = self._queue_screen
         if not queue.pane.is_settled or not all(map(is_pane_settled, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
@@ -407,20 +407,20 @@ class LiveReload:
         )
 
     async def _wait_until_ready(self) -> None:
-        while self._snapshot() is None:
+        while self._screen_state() is None:
             await asyncio.sleep(RETRY_DELAY)
 
     def _warn(self, message: str) -> None:
         """Show a warning on the topmost item pane, or above the list if no item is open."""
-        if items := self._items:
+        if items := self._item_panes:
             items[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
-            self._queue.show_message(sanitize(message))
+            self._queue_screen.show_message(sanitize(message))
 
     def _clear_message(self, message: str) -> None:
         with suppress(NoMatches):  # the app is closing
-            self._queue.pane.clear_message(message)
-            for item in self._items:
+            self._queue_screen.pane.clear_message(message)
+            for item in self._item_panes:
                 if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
                     item.show_message(NO_MESSAGE)
 

@@ -43,7 +43,7 @@ ChangedRow = tuple[int, Row, Sequence[int]]
 """(number from 1, all cells, indexes of the changed cells) of a row."""
 
 
-def transition(before: GraphicState | None, after: GraphicState) -> str:
+def sgr_transition(before: GraphicState | None, after: GraphicState) -> str:
     """Return the sequence that changes one state to another. `before` is None if the terminal's state is unknown."""
     if before == after:
         return ""
@@ -93,7 +93,7 @@ class _Run:
         return True
 
 
-def _split(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
+def _split_into_runs(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
     """Return the runs of the changed cells of a row."""
     runs: list[_Run] = []
     for at in changed:
@@ -130,7 +130,7 @@ class CellWriter:
         """Return the output, followed by `cursor`. Return an empty text if nothing was written."""
         if self._state is None:
             return ""
-        return "".join([*self.parts, transition(self._state, RESET), cursor])
+        return "".join([*self.parts, sgr_transition(self._state, RESET), cursor])
 
     def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
         """Write cells in their order. Their widths may differ between terminals."""
@@ -147,26 +147,26 @@ class CellWriter:
         groups: dict[GraphicState, list[_Run]] = {}
         blanks: list[_Run] = []
         for number, row, changed in changed_rows:
-            for run in _split(number, row, changed):
+            for run in _split_into_runs(number, row, changed):
                 (groups.setdefault(run.state, []) if run.has_text else blanks).append(run)
         for run, state in [(run, _state_for_blanks(run, groups)) for run in blanks]:
             groups.setdefault(state, []).append(run)
         while groups:
-            state = min(groups, key=self._distance)
+            state = min(groups, key=self._selection_cost)
             runs = groups.pop(state)
-            joined = self._join(state, runs, rows)
+            joined = self._join_runs(state, runs, rows)
             while joined:
-                number, first, end = joined.pop(self._nearest(joined))
+                number, first, end = joined.pop(self._nearest_run(joined))
                 self._move(number, first)
                 self._select(state)
                 self._write_run(rows[number], first, end)
 
-    def _distance(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
+    def _selection_cost(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
         """Return a sort key: the cost of selecting a graphic state next."""
         background = (self._state or RESET)[1]
-        return state[1] != background, len(transition(self._state, state)), state[0], sorted(state[2])
+        return state[1] != background, len(sgr_transition(self._state, state)), state[0], sorted(state[2])
 
-    def _join(self, state: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
+    def _join_runs(self, state: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
         """Return (row, first, end) of each run. Runs are joined if writing the cells between them takes no more bytes
         than moving the cursor."""
         joined: list[tuple[int, int, int]] = []
@@ -174,13 +174,13 @@ class CellWriter:
             first = run.first
             if joined and joined[-1][0] == run.number:
                 row, (_, before, end) = rows[run.number], joined[-1]
-                if self._is_cheap(state, row, end, first):
+                if self._is_cheaper_than_jump(state, row, end, first):
                     joined.pop()
                     first = before
             joined.append((run.number, first, run.end))
         return joined
 
-    def _is_cheap(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
+    def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
         cells = [cell for cell in row[first:end] if cell is not None and _is_drawn_by(state, cell)]
         if len(cells) < end - first:
             return False
@@ -189,21 +189,21 @@ class CellWriter:
         return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
 
     def _select(self, state: GraphicState) -> None:
-        self.parts.append(transition(self._state, state))
+        self.parts.append(sgr_transition(self._state, state))
         self._state = state
 
-    def _nearest(self, runs: Sequence[tuple[int, int, int]]) -> int:
+    def _nearest_run(self, runs: Sequence[tuple[int, int, int]]) -> int:
         """Return the index of the run in this row or the next row that the cursor reaches with the fewest bytes. If
         none is near, return 0."""
         near = itertools.takewhile(lambda index: runs[index][0] <= self._row + 1, range(len(runs)))
-        index = min(near, key=lambda index: len(self._jump(*runs[index][:2])), default=0)
-        return index if len(self._jump(*runs[index][:2])) < LONG_JUMP else 0
+        index = min(near, key=lambda index: len(self._cursor_movement(*runs[index][:2])), default=0)
+        return index if len(self._cursor_movement(*runs[index][:2])) < LONG_JUMP else 0
 
     def _move(self, row: int, column: int) -> None:
-        self.parts.append(self._jump(row, column))
+        self.parts.append(self._cursor_movement(row, column))
         self._row, self._column = row, column
 
-    def _jump(self, row: int, column: int) -> str:
+    def _cursor_movement(self, row: int, column: int) -> str:
         """Return a cursor movement. VT moves down one row, as LF does, but the terminal driver adds no CR to it."""
         ways = [f"\x1b[{row};{column + 1}H"]
         down = row - self._row
@@ -267,7 +267,7 @@ _COLOUR_LENGTHS = {"5": 3, "2": 5}
 
 
 @lru_cache(4096)
-def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
+def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
     """Return the state after an SGR sequence. None for a number that fcreview does not track."""
     foreground, background, attributes = state
     numbers, at = parameters.split(";"), 0
@@ -328,7 +328,7 @@ class ScreenDiff:
         writer = CellWriter(self.size[0] if self.size else None, erases=self.erases)
         before = {row: list(self._rows.get(row, ())) for row, *_ in spans}
         in_order = self._shifting_rows & before.keys()
-        in_order |= {span[0] for span in spans if not self._store(span)}
+        in_order |= {span[0] for span in spans if not self._store_span(span)}
         for row, column, cells, _ in spans:
             if row in in_order:
                 writer.write_span(row, column - 1, cells)
@@ -361,7 +361,7 @@ class ScreenDiff:
                 row, column = _read_position(parameters)
                 cursor = f"\x1b[{parameters}H"
                 spans.append((row, column, [], True))
-            elif letter == "m" and (applied := _apply(state, parameters)) is not None:
+            elif letter == "m" and (applied := _apply_sgr(state, parameters)) is not None:
                 state = applied
             else:
                 return None
@@ -369,13 +369,13 @@ class ScreenDiff:
             if piece and (not spans or not piece.isprintable()):
                 return None
             if piece:
-                cells, is_narrow = self._cells(piece, state)
+                cells, is_narrow = self._parse_cells(piece, state)
                 spans[-1][2].extend(cells)
                 if not is_narrow:
                     spans[-1] = (*spans[-1][:3], False)
         return spans, cursor
 
-    def _cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
+    def _parse_cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
         """Return (cells, is_narrow) of a text. See `Span`."""
         blank: Cell = (" ", state if state[2] & VISIBLE_ON_BLANKS else ("", state[1], RESET[2]))
         if _NARROW.fullmatch(text):
@@ -391,7 +391,7 @@ class ScreenDiff:
                 cells += [("", state)] * (width - 1)
         return cells, False
 
-    def _store(self, span: Span) -> bool:
+    def _store_span(self, span: Span) -> bool:
         """Store a span in the model. Return whether the cells of its row may be written in any order, because all
         terminals draw them alike."""
         number, column, cells, is_narrow = span

@@ -34,7 +34,7 @@ class DecisiveStepMark:
     reason: str = ""
 
 
-def find_mark(
+def find_decisive_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
     """Return the adjudicated step, else the step that `annotator` chose, else the step on which annotators agree, else
@@ -276,7 +276,7 @@ class IndexedItem:
 
     @cached_property
     def decisive_step(self) -> DecisiveStepMark | None:
-        return find_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
+        return find_decisive_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
 
     @cached_property
     def decisive_turn(self) -> int | None:

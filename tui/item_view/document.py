@@ -55,9 +55,9 @@ def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
     framed, at = list(blocks), 0
     while at < len(blocks):
         head, border = blocks[at], CALL_BORDER
-        last = _last_row_of_call(blocks, at)
+        last = _last_block_of_call(blocks, at)
         if last is None and sections and _begins_section(head):
-            last, border = _last_row_of_section(blocks, at), SECTION_BORDER
+            last, border = _last_block_of_section(blocks, at), SECTION_BORDER
         if last is not None:
             for index in range(at, last + 1):
                 facts = head.facts if index == last else None
@@ -68,7 +68,7 @@ def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
     return framed
 
 
-def _last_row_of_call(blocks: Sequence[Block], at: int) -> int | None:
+def _last_block_of_call(blocks: Sequence[Block], at: int) -> int | None:
     head = blocks[at]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:
@@ -89,7 +89,7 @@ def _begins_section(block: Block) -> bool:
     return block.key.endswith("/document") or (block.key in SECTIONS and not block.folded)
 
 
-def _last_row_of_section(blocks: Sequence[Block], at: int) -> int:
+def _last_block_of_section(blocks: Sequence[Block], at: int) -> int:
     key, last = blocks[at].key, at
     while last + 1 < len(blocks) and blocks[last + 1].key.startswith((f"{key}/", f"{key}:")):
         last += 1
@@ -335,7 +335,7 @@ def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) 
     suspect = next((at for text in reasons for at in calls if _mentions(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
-    decisive = find_decisive_step(blocks)
+    decisive = decisive_block_index(blocks)
     if decisive is not None:
         return decisive
     judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
@@ -343,7 +343,7 @@ def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) 
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
-def find_decisive_step(blocks: Sequence[Block]) -> int | None:
+def decisive_block_index(blocks: Sequence[Block]) -> int | None:
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
@@ -356,7 +356,7 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
     return [at for at, block in enumerate(blocks) if block.is_stop or (arguments and block.is_argument)]
 
 
-def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
+def first_differing_block_inside(blocks: Sequence[Block], at: int) -> int:
     """Return the index of the first differing argument inside the block at `at`. If no argument differs, return the
     index of the first differing call, else `at`."""
     head = blocks[at].key
@@ -382,7 +382,7 @@ def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
     return last
 
 
-def first_difference(blocks: Sequence[Block]) -> int | None:
+def first_differing_block(blocks: Sequence[Block]) -> int | None:
     """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
     differs."""
     differing = [at for at, block in enumerate(blocks) if block.differs]

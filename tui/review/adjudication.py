@@ -50,7 +50,7 @@ class AdjudicationCase:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPart:
+class AdjudicatorRole:
     """The adjudicator's part in a case."""
 
     review: Opinion | None = None
@@ -130,7 +130,7 @@ def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
 
 
-def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
+def disputed_part_lines(case: AdjudicationCase, cells: int) -> list[Line]:
     """Return the line above the disputed part in the item's text."""
     criterion = case.disagreement.criterion
     suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
@@ -146,7 +146,7 @@ def annotator_names(answers: Sequence[Opinion]) -> str:
 PART_GAP = "   "
 
 
-def fit_parts(text: str, cells: int) -> str:
+def shorten_message(text: str, cells: int) -> str:
     """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the middle of the name."""
     parts = text.split(PART_GAP)
     while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
@@ -157,7 +157,7 @@ def fit_parts(text: str, cells: int) -> str:
     return PART_GAP.join(parts)
 
 
-def remaining_text(cases: CaseList) -> str:
+def unresolved_count_text(cases: CaseList) -> str:
     """Return the number of unresolved cases as text, such as `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
@@ -198,7 +198,9 @@ class DisagreementCursor(Cursor):
         if self.case is not None and self.case.disagreement.target != ITEM:
             call = enclosing_call(self.case.disagreement.target)  # the line is above the frame of the call
             at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
-            self.blocks.insert(at, Block(MARK_KEY, partial(mark_line, self.case), parent=self.blocks[at].parent))
+            self.blocks.insert(
+                at, Block(MARK_KEY, partial(disputed_part_lines, self.case), parent=self.blocks[at].parent)
+            )
 
 
 def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
@@ -235,11 +237,11 @@ class Adjudicator:
         self._runner = ActionRunner(session, screen.show_message, screen.run)
 
     def load_cases(self) -> None:
-        self._runner.queue_action(self._open, SEARCHING)
+        self._runner.queue_action(self._load_cases, SEARCHING)
 
     def refresh_cases(self) -> None:
         """Read the disagreements again, because reviews of other annotators were received. The displayed case stays."""
-        self._runner.queue_action(self._refresh)
+        self._runner.queue_action(self._reread_cases)
 
     def accept_answer(self, number: int) -> None:
         """Accept the answer with this number, from 1, as the resolution of the case."""
@@ -250,7 +252,7 @@ class Adjudicator:
         if not decides(answer.verdict):
             self._runner.show_message(f"{answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
             return
-        self._review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
+        self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
     def record_verdict(self, key: str) -> None:
         """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
@@ -258,7 +260,7 @@ class Adjudicator:
         mine = self.own_review
         if fault is None and mine is not None and mine.verdict is None:
             fault = mine.fault  # a verdict without a fault would clear the fault that was recorded first
-        self._review(verdict=value, fault=fault)
+        self._queue_review(verdict=value, fault=fault)
 
     def record_value(self, text: str) -> None:
         """Record the value that the adjudicator typed. The value must be on the scale of the criterion."""
@@ -271,16 +273,16 @@ class Adjudicator:
             criterion = sanitize(case.disagreement.criterion)
             self._runner.show_message(f"{criterion} must be {error}; got {sanitize(text)}", "warn")
             return
-        self._review(verdict=value)
+        self._queue_review(verdict=value)
 
     def record_fault(self, fault: Fault) -> None:
         """Record the fault. If the annotators disagree only on the fault, also record a pass."""
         case = self.cases.case
         passes = case is not None and is_fault_disagreement(case.disagreement) and not case.resolved
-        self._review(verdict=True if passes else None, fault=fault)
+        self._queue_review(verdict=True if passes else None, fault=fault)
 
     def record_note(self, note: str) -> None:
-        self._review(note=note)
+        self._queue_review(note=note)
 
     def undo(self) -> None:
         """Undo the latest review of the adjudicator and show the case of this review."""
@@ -309,10 +311,10 @@ class Adjudicator:
         return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
 
     @property
-    def own_part(self) -> OwnPart:
+    def role(self) -> AdjudicatorRole:
         case, own = self.cases.case, self._session.annotator
         is_involved = case is not None and any(each.annotator == own for each in case.disagreement.answers)
-        return OwnPart(self.own_review, is_involved)
+        return AdjudicatorRole(self.own_review, is_involved)
 
     def allowed_values(self) -> str:
         return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
@@ -323,14 +325,14 @@ class Adjudicator:
         human = [answer.verdict for answer in case.disagreement.answers if decides(answer.verdict)]
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
-    def _review(self, **fields: Any) -> None:
+    def _queue_review(self, **fields: Any) -> None:
         case = self.cases.case
         if case is not None:
             disputed = case.disagreement
             act = Annotation(act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields)
             self._runner.queue_action(partial(self._save, case, act))
 
-    async def _open(self) -> bool:
+    async def _load_cases(self) -> bool:
         await self._session.open_journal()
         found = await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view))
         self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
@@ -339,7 +341,7 @@ class Adjudicator:
         self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
         return True
 
-    async def _refresh(self) -> bool:
+    async def _reread_cases(self) -> bool:
         if not self.is_loaded:
             return True
         current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
@@ -372,7 +374,7 @@ class Adjudicator:
         if moved and is_new:  # the cards show the names of a case that stays on screen
             parts.append(annotator_names(case.disagreement.answers))
         elif goes_on and not moved:
-            parts += [remaining_text(self.cases), f"{self._key('item.back')} back"]
+            parts += [unresolved_count_text(self.cases), f"{self._key('item.back')} back"]
         show = self._show_case if moved else self._refresh_case
         await show(StatusMessage(PART_GAP.join([*parts, undo])))
         return True

@@ -22,7 +22,7 @@ from fcreview.stats.agreement_ratings import (
 )
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.verdicts import SOURCE_LABELS
-from fcreview.tui.review.adjudication import AdjudicationCase, CaseList, OwnPart, case_name
+from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, CaseList, case_name
 from fcreview.tui.text.graphics import bar, box_lines, join_boxes, verdict_badge
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -78,7 +78,7 @@ def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, c
     return justify_line(((f" {question}", "strong"), ("   ", ""), (truncate_middle(name, room), "dim")), right, cells)
 
 
-def resolution_line(cases: CaseList, annotator: str, cells: int) -> Line:
+def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
     """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`. `cells`: width of the screen."""
     total, done = len(cases.cases), cases.n_resolved
     name: Line = ((sanitize(annotator), "people"),)
@@ -90,7 +90,7 @@ def resolution_line(cases: CaseList, annotator: str, cells: int) -> Line:
 
 
 def answer_lines(
-    case: AdjudicationCase, item: Item, own_part: OwnPart, size: tuple[int, int], pager_key: str
+    case: AdjudicationCase, item: Item, role: AdjudicatorRole, size: tuple[int, int], pager_key: str
 ) -> list[Line]:
     """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts. Lines without
     room are omitted. Annotators are named only if the case is resolved. `size`: (columns, rows) of the screen."""
@@ -98,7 +98,7 @@ def answer_lines(
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
     has_box = is_tall and cells >= BOX_MIN_CELLS
-    verdicts = _verdict_lines(case, item, own_part, cells - (4 if has_box else 1))
+    verdicts = _verdict_lines(case, item, role, cells - (4 if has_box else 1))
     below = box_lines("Majority and automatic verdicts", verdicts, cells) if has_box else verdicts
     hint = f"{symbols().ellipsis} {pager_key} shows all"
     shown = _cards(case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall)
@@ -169,10 +169,10 @@ def _compact_line(at: int, answer: Opinion, cells: int, *, named: bool) -> Line:
     return fit_line(tuple(parts), cells)
 
 
-def _verdict_lines(case: AdjudicationCase, item: Item, own_part: OwnPart, cells: int) -> list[Line]:
-    disagreement, mine = case.disagreement, own_part.review
+def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, cells: int) -> list[Line]:
+    disagreement, mine = case.disagreement, role.review
     rows: list[tuple[str, list[StyledText]]] = []
-    if own_part.is_involved and not case.resolved:
+    if role.is_involved and not case.resolved:
         rows.append(("you", [("one answer is yours; let another person resolve it", "warn")]))
     if mine is not None and (mine.verdict is not None or mine.fault or mine.note):
         parts = [_badge(mine.verdict, mine.criterion)] if mine.verdict is not None else []
@@ -249,7 +249,7 @@ def _is_range(keys: Sequence[str]) -> bool:
     return "".join(keys) in "123456789"
 
 
-def full_text(case: AdjudicationCase, detail: ItemDetail) -> str:
+def all_answers_text(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return all reviews of the annotators and the automatic verdicts as a text for the pager."""
     parts, disagreement = [], case.disagreement
     for at, answer in enumerate(disagreement.answers):

@@ -12,8 +12,8 @@ from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import (
     build_document,
     cursor_stops,
-    find_decisive_step,
-    first_difference,
+    decisive_block_index,
+    first_differing_block,
     starting_block,
     target_at,
 )
@@ -173,9 +173,9 @@ class Cursor:
     def move_to_difference(self) -> bool:
         """Move to the decisive step. If the cursor is already there, or if there is no decisive step, move to the first
         difference."""
-        index = find_decisive_step(self.blocks)
+        index = decisive_block_index(self.blocks)
         if index is None or index == self.index:
-            index = first_difference(self.blocks)
+            index = first_differing_block(self.blocks)
         if index is None:
             return False
         self.in_arguments = (self.in_arguments or self.blocks[index].is_argument) and not self.blocks[index].is_decisive

@@ -216,7 +216,7 @@ class ItemReviewer:
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.discard_numbers()
 
-    def continue_from(self, other: ItemReviewer) -> None:
+    def copy_state_from(self, other: ItemReviewer) -> None:
         """Copy the state of `other`, which belongs to a pane that was closed."""
         self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
         self._pending_item, self._requested = other._pending_item, None
@@ -346,7 +346,7 @@ class ItemReviewer:
         return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail)))
 
     @queued
-    async def with_last_override(self, ask: Callable[[Override], None]) -> bool:
+    async def ask_about_last_override(self, ask: Callable[[Override], None]) -> bool:
         """Call `ask` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._show_message(self.override_reasons.unavailable_message, "warn")
@@ -368,7 +368,7 @@ class ItemReviewer:
         )
 
     @queued
-    async def with_last_item(self, ask: Callable[[ReviewSubject], None]) -> bool:
+    async def ask_about_last_item(self, ask: Callable[[ReviewSubject], None]) -> bool:
         """Call `ask` with the last completed item, after all queued verdicts are on disk."""
         item = self.last_completed_item
         if item is None:
@@ -416,7 +416,7 @@ class ItemReviewer:
         return True
 
     @queued
-    async def start_pace(self) -> bool:
+    async def start_measuring_pace(self) -> bool:
         """Start to measure the time per item, because the user moved from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())

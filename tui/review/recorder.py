@@ -68,7 +68,7 @@ class PendingQuestion:
 def pending_question(item: Item, target: str) -> PendingQuestion:
     """Return the target and criterion of the verdict that a verdict key records on the target."""
     if target != ITEM:
-        here = [v for v in item.verdicts if v.target == target and is_answerable(v)]
+        here = [v for v in item.verdicts if v.target == target and can_be_confirmed(v)]
         for source in SOURCE_PRIORITY:
             for verdict in here:
                 if verdict.source == source:
@@ -76,7 +76,7 @@ def pending_question(item: Item, target: str) -> PendingQuestion:
     return PendingQuestion(target)
 
 
-def is_answerable(verdict: Verdict) -> bool:
+def can_be_confirmed(verdict: Verdict) -> bool:
     """Whether the pass and fail keys can confirm or override the automatic verdict."""
     if verdict.criterion in JUDGE_NOTE_CRITERIA:
         return False
@@ -102,7 +102,7 @@ def unanswered_judge_verdicts(
 def _needs_answer(verdict: Verdict) -> bool:
     if verdict.target == ITEM:
         return verdict.criterion == CORRECT
-    return is_answerable(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
+    return can_be_confirmed(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
 
 
 def _is_current(opinion: Opinion, annotator: str) -> bool:
@@ -417,7 +417,7 @@ class BulkReview:
         return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
 
 
-def read_cluster(store: Store, view: View) -> BulkReview:
+def load_bulk_review(store: Store, view: View) -> BulkReview:
     """Read the items of a cluster that the annotator has not reviewed."""
     items = store.analysis.find_unreviewed(view)
     rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
@@ -476,7 +476,7 @@ class Override:
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
     @property
-    def source(self) -> str:
+    def source_label(self) -> str:
         source = str(self.contradicted.get("source"))
         return SOURCE_NAMES.get(source, sanitize(source))
 
@@ -486,13 +486,13 @@ class Override:
         said = f"gave {verdict_words(value, self.criterion)} to"
         if isinstance(value, bool) and isinstance(self.verdict, bool):
             said = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.source} {said} "
+        start = f"Why {verdict} although the {self.source_label} {said} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
         name = f"{part} of {item}" if part else item
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
 
     def reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.source)
+        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.source_label)
 
 
 class OverrideReasons:

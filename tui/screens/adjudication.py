@@ -21,15 +21,15 @@ from fcreview.tui.review.adjudication import (
     Adjudicator,
     DisagreementCursor,
     case_name,
-    fit_parts,
-    remaining_text,
+    shorten_message,
+    unresolved_count_text,
 )
 from fcreview.tui.review.answer_cards import (
     adjudication_keys_line,
+    adjudication_progress_line,
+    all_answers_text,
     answer_lines,
-    full_text,
     question_line,
-    resolution_line,
 )
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
@@ -127,15 +127,15 @@ class AdjudicationScreen(GuardedScreen[None]):
         self._message = message
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
-            reader = self.text.reader
-            if not isinstance(reader, DisagreementCursor):
+            cursor = self.text.document_cursor
+            if not isinstance(cursor, DisagreementCursor):
                 options = DisplayOptions(
                     open_key=self._key_name("item.fold"), frames=True, panels=not is_small(self.app.size)
                 )
-                reader = DisagreementCursor(detail, self._session.annotator, options=options)
-            reader.show_case(case, detail)
-            self.text.open(reader)
-            mark = next((at for at, block in enumerate(reader.blocks) if block.key == MARK_KEY), None)
+                cursor = DisagreementCursor(detail, self._session.annotator, options=options)
+            cursor.show_case(case, detail)
+            self.text.open(cursor)
+            mark = next((at for at, block in enumerate(cursor.blocks) if block.key == MARK_KEY), None)
             if mark is not None:
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
@@ -144,10 +144,10 @@ class AdjudicationScreen(GuardedScreen[None]):
     def refresh_case(self, message: StatusMessage) -> None:
         """Show the displayed case with its current reviews."""
         self._message = message
-        case, detail, reader = self.adjudicator.cases.case, self.adjudicator.detail, self.text.reader
-        if case is not None and detail is not None and isinstance(reader, DisagreementCursor):
-            reader.refresh_case(case, detail)
-            self.text.update_item(reader.detail)
+        case, detail, cursor = self.adjudicator.cases.case, self.adjudicator.detail, self.text.document_cursor
+        if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):
+            cursor.refresh_case(case, detail)
+            self.text.update_item(cursor.detail)
         self._draw()
 
     def show_message(self, message: StatusMessage) -> None:
@@ -167,14 +167,14 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def _draw(self) -> None:
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
-        right = resolution_line(cases, self._session.annotator, cells)
+        right = adjudication_progress_line(cases, self._session.annotator, cells)
         run = (sanitize(detail.run.model),) if detail is not None else ()
         self.query_one(TopLine).show_path((*self._session.folder_names, *run, "disagreements"), right)
-        text = remaining_text(cases) if self.adjudicator.is_loaded else SEARCHING
+        text = unresolved_count_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.case is not None and detail is not None:
             key = self._key_name("adjudication.answers")
-            lines = answer_lines(cases.case, detail.item, self.adjudicator.own_part, self.app.size, key)
+            lines = answer_lines(cases.case, detail.item, self.adjudicator.role, self.app.size, key)
             question = question_line(cases, cases.case, detail, cells)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-question", LineBar).show(question)
@@ -185,7 +185,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         cells, keys = self.app.size.width, active_key_names(self.app)
         right: Line = ((f" {self.text.scroll_position} ", "dim"),)
         text, style = self._message
-        left: Line = ((f" {fit_parts(text, cells - line_width(right) - 2)}", style),)
+        left: Line = ((f" {shorten_message(text, cells - line_width(right) - 2)}", style),)
         if not text and self.adjudicator.cases.case:
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
@@ -243,7 +243,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_answers(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
-            self._open_pager(f"{case_name(case, detail)} · answers", full_text(case, detail))
+            self._open_pager(f"{case_name(case, detail)} · answers", all_answers_text(case, detail))
 
     def action_raw(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
@@ -251,14 +251,14 @@ class AdjudicationScreen(GuardedScreen[None]):
             self._open_pager(f"{detail.row.id} · records", partial(read_records, self._session, case.item, detail.item))
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        self._open_pager(f"{self.text.required_reader.detail.row.id} · {opened.title}", opened.text)
+        self._open_pager(f"{self.text.required_cursor.detail.row.id} · {opened.title}", opened.text)
 
     def _open_pager(self, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
-        find = self.text.required_reader.last_search if self.text.reader else ""
+        find = self.text.required_cursor.last_search if self.text.document_cursor else ""
         self.app.push_screen(PagerScreen(title, text, find=find, folder=self._session.folder))
 
     def action_search(self) -> None:
-        sought = self.text.required_reader.last_search
+        sought = self.text.required_cursor.last_search
         self.app.push_screen(AskScreen("/", sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:

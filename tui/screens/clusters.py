@@ -32,7 +32,7 @@ from fcreview.tui.review.recorder import (
     bulk_entry_lines,
     bulk_item_lines,
     describe_bulk,
-    read_cluster,
+    load_bulk_review,
 )
 from fcreview.tui.screens.choice_list import BORDER_CELLS, PanelPickerScreen
 from fcreview.tui.screens.dialogs import ConfirmScreen, FaultScreen, TagsScreen, tag_choices
@@ -285,7 +285,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             return
         row = self._rows[self.list.cursor]
         view = self._view_of(row.terms)
-        review: BulkReview = await self._session.query(lambda store: read_cluster(store, view), interruptible=True)
+        review: BulkReview = await self._session.query(lambda store: load_bulk_review(store, view), interruptible=True)
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:

@@ -16,7 +16,14 @@ from textual.widgets import Static
 
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
-from fcreview.tui.commands import CommandForm, CommandResult, FormField, build_arguments, name_runs, run_for_download
+from fcreview.tui.commands import (
+    CommandForm,
+    CommandResult,
+    FormField,
+    build_arguments,
+    run_for_download,
+    use_run_names,
+)
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.header import label_runs
 from fcreview.tui.queue.loader import read_annotators
@@ -202,7 +209,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
         if any(each.name == "run" for each in fields):
-            fields = name_runs(fields, label_runs(await session.query(lambda store: store.fetch_runs())))
+            fields = use_run_names(fields, label_runs(await session.query(lambda store: store.fetch_runs())))
 
         def show(output: str | None) -> None:
             if output is not None:

@@ -18,7 +18,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.commands import FORMS, CommandService, name_runs
+from fcreview.tui.commands import FORMS, CommandService, use_run_names
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.estimates import (
     RunSample,
@@ -258,7 +258,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         fields = order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
-        await self._form.set_fields(name_runs(fields, names))
+        await self._form.set_fields(use_run_names(fields, names))
         self.query_one("#form-panel", Panel).set_title(
             f"{FORM_TITLES[command]} {names[run.run]}", "Enter: draw and assign the sample"
         )

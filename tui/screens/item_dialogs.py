@@ -241,7 +241,7 @@ def ask_override_reason(view: ItemView, session: Session) -> None:
         if number is not None:
             view.item_reviewer.record_override_reason(number)
 
-    view.item_reviewer.with_last_override(ask)
+    view.item_reviewer.ask_about_last_override(ask)
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,12 +177,12 @@ class ItemPane(Vertical):
         self._opened, self.is_awaiting_list, self._from_list = requested.item, False, True
         self.item_reviewer.set_request(requested)
 
-    def continue_from(self, other: ItemPane) -> None:
+    def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of `other`, a pane that was closed, with its cursor and folds."""
         self._opened, self.is_awaiting_list = other._opened, False
         self._target, self._message = other._target, other._message
-        self.item_reviewer.continue_from(other.item_reviewer)
-        self.text.take_over(other.text)
+        self.item_reviewer.copy_state_from(other.item_reviewer)
+        self.text.copy_state_from(other.text)
         self.refresh_bindings()
         self.call_after_refresh(self._prefetch)
 
@@ -198,7 +198,7 @@ class ItemPane(Vertical):
 
     @property
     def cursor(self) -> Cursor:
-        return self.text.required_reader
+        return self.text.required_cursor
 
     @property
     def target(self) -> str:
@@ -240,7 +240,7 @@ class ItemPane(Vertical):
         self.show_summary(())
         self._key_press.begin_item(from_list=self._from_list)
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
-        if self.text.reader is None:
+        if self.text.document_cursor is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
             options = DisplayOptions(
                 open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
@@ -397,7 +397,7 @@ class ItemPane(Vertical):
             else:
                 item_dialogs.ask_note(self, subject, subject.name)
 
-        self.item_reviewer.with_last_item(ask)
+        self.item_reviewer.ask_about_last_item(ask)
 
     def action_undo(self) -> None:
         self.item_reviewer.undo()

@@ -17,7 +17,7 @@ from fcreview.tui.item_view.document import RawRecord, format_location, join_rec
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.dialogs import AskScreen
-from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
+from fcreview.tui.text.layout import TextSource, find_match_offset, fold_indented_lines, indent_json, max_indent_level
 from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
@@ -88,7 +88,7 @@ class PagerScreen(GuardedScreen[None]):
     def _displayed_text(self) -> str:
         if self._raw:
             return self._text.raw
-        return self._text.indented if self._depth is None else fold_below(self._text.indented, self._depth)
+        return self._text.indented if self._depth is None else fold_indented_lines(self._text.indented, self._depth)
 
     def _open(self) -> None:
         self._view.show(TextSource(self._displayed_text))
@@ -157,7 +157,7 @@ class PagerScreen(GuardedScreen[None]):
             self._view.show(TextSource(self._displayed_text))
         self._find = text
         self._view.highlight = text.casefold()
-        hit = find_match(self._displayed_text, text, self._hit, step)
+        hit = find_match_offset(self._displayed_text, text, self._hit, step)
         layout = self._view.document_layout
         if hit is None or layout is None:
             self._view.redraw()

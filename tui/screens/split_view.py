@@ -114,7 +114,7 @@ class SplitView(Horizontal):
                 if self._queue.is_loading and not self._is_adopting:
                     self.item_pane.is_awaiting_list = True
                 self._show_requested()
-                self.item_pane.item_reviewer.start_pace()
+                self.item_pane.item_reviewer.start_measuring_pace()
             else:
                 self._show_current_item()
 
@@ -198,7 +198,7 @@ class SplitView(Horizontal):
     async def _adopt_item(self, pane: ItemPane) -> None:
         item = await self._get_item_pane()
         if pane.item_reviewer.has_item:
-            item.continue_from(pane)
+            item.copy_state_from(pane)
         self.show_panes()
         if not self.focus_item():
             self.query_one("#item-side").display = True

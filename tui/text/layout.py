@@ -223,7 +223,7 @@ def max_indent_level(text: str) -> int:
     return max((_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
 
 
-def fold_below(text: str, depth: int) -> str:
+def fold_indented_lines(text: str, depth: int) -> str:
     """Replace lines that are indented deeper than `depth` levels by `… 4 lines …`."""
     rows: list[str] = []
     hidden = 0
@@ -243,7 +243,7 @@ def _indent_level(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // INDENT_WIDTH
 
 
-def find_match(text: str, needle: str, current: int, step: int) -> int | None:
+def find_match_offset(text: str, needle: str, current: int, step: int) -> int | None:
     """Return the offset of the next (`step` 1) or previous (`step` -1) match of `needle`, wrapping around at the end.
 
     `current` is the offset of the current match, or -1 before the first search. The search ignores case unless `needle`

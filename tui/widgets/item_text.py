@@ -18,7 +18,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
-from fcreview.tui.item_view.document import first_difference_inside, last_block_of_target
+from fcreview.tui.item_view.document import first_differing_block_inside, last_block_of_target
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
     FunctionDocsSource,
@@ -58,7 +58,7 @@ class ItemText(DocumentView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.reader: Cursor | None = None
+        self.document_cursor: Cursor | None = None
         self.message: StatusMessage | None = None
         """Message about the last move. None keeps the previous message on screen."""
         self.focus_list: Callable[[], None] | None = None
@@ -77,22 +77,22 @@ class ItemText(DocumentView):
     @property
     def text_to_copy(self) -> str:
         """Text of the block under the cursor for the copy action."""
-        block = self.required_reader.block
+        block = self.required_cursor.block
         if block.copied_value is not None:
             return json.dumps(block.copied_value(), ensure_ascii=False, indent=2, default=str)
-        return block.full_text() if block.full_text is not None else self.required_reader.detail.row.id
+        return block.full_text() if block.full_text is not None else self.required_cursor.detail.row.id
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return self.reader is not None
+        return self.document_cursor is not None
 
-    def open(self, reader: Cursor) -> None:
-        """Show another item, with the cursor at the block that `reader` selects."""
-        self.reader = reader
-        self.show(BlockSource(reader.blocks), cursor=reader.index)
+    def open(self, document_cursor: Cursor) -> None:
+        """Show the item and the cursor position of `document_cursor`."""
+        self.document_cursor = document_cursor
+        self.show(BlockSource(document_cursor.blocks), cursor=document_cursor.index)
         self._show_cursor()
-        difference = first_difference_inside(reader.blocks, reader.index)
+        difference = first_differing_block_inside(document_cursor.blocks, document_cursor.index)
         self.reveal(difference)
-        if reader.options.suspicion is not None:
+        if document_cursor.options.suspicion is not None:
             self.reveal(0, entire_block=False)  # the strongest reason is the first line of the document
             self.reveal(difference, entire_block=False, keep_previous=True)
 
@@ -100,46 +100,46 @@ class ItemText(DocumentView):
     def is_start_visible(self) -> bool:
         return self.document_layout is None or self.document_layout.top == DOCUMENT_START
 
-    def take_over(self, other: ItemText) -> None:
+    def copy_state_from(self, other: ItemText) -> None:
         """Show the item of another widget, with the same cursor, folds and scroll position."""
-        self.reader, self.highlight = other.required_reader, other.highlight
+        self.document_cursor, self.highlight = other.required_cursor, other.highlight
         top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
-        self.show(BlockSource(self.required_reader.blocks), top=top, cursor=self.required_reader.index)
+        self.show(BlockSource(self.required_cursor.blocks), top=top, cursor=self.required_cursor.index)
         self._show_cursor()
 
     def update_item(self, detail: ItemDetail) -> None:
         """Show the same item with a changed review."""
         top = self._top_row()
-        self.required_reader.refresh(detail)
+        self.required_cursor.refresh(detail)
         self._show_blocks(top)
 
     def update_after_reload(self, detail: ItemDetail, message: StatusMessage | None) -> None:
         """Show the same item after a reload. If its document has not changed, nothing is redrawn."""
-        top, blocks = self._top_row(), self.required_reader.blocks
-        self.required_reader.refresh(detail)
-        if self.required_reader.blocks != blocks:
+        top, blocks = self._top_row(), self.required_cursor.blocks
+        self.required_cursor.refresh(detail)
+        if self.required_cursor.blocks != blocks:
             self._show_blocks(top, message)
         else:
             self._notify_moved(message)
 
     def set_panels(self, panels: bool) -> None:
         """Show all sections in frames, or only calls, as on a small screen."""
-        if self.reader is not None and panels != self.reader.options.panels:
+        if self.document_cursor is not None and panels != self.document_cursor.options.panels:
             top = self._top_row()
-            self.reader.options = replace(self.reader.options, panels=panels)
-            self.reader.rebuild()
+            self.document_cursor.options = replace(self.document_cursor.options, panels=panels)
+            self.document_cursor.rebuild()
             self._show_blocks(top)
 
     @property
-    def required_reader(self) -> Cursor:
+    def required_cursor(self) -> Cursor:
         """Cursor in the displayed item.
 
         Raises:
             RuntimeError: No item is open. Keys then do nothing, so only an error in the program causes this.
         """
-        if self.reader is None:
+        if self.document_cursor is None:
             raise RuntimeError("no item is open")
-        return self.reader
+        return self.document_cursor
 
     def scroll_to_block(self, index: int) -> None:
         """Scroll so that a block is at the top of the screen, unless the document ends before the screen is full."""
@@ -151,50 +151,50 @@ class ItemText(DocumentView):
     def _top_row(self) -> tuple[str, int]:
         """Return (block key, row) at the top of the screen, to restore it after the document was rebuilt."""
         layout = self.document_layout
-        return (self.required_reader.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
+        return (self.required_cursor.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
         """Show the rebuilt document, with the row at the top that `_top_row` returned before."""
         key, row = top
-        at = self.required_reader.index_of(key, 0)
-        position = RowPosition(at, row if self.required_reader.blocks[at].key == key else 0)
-        self.show(BlockSource(self.required_reader.blocks), top=position, cursor=self.required_reader.index)
+        at = self.required_cursor.index_of(key, 0)
+        position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
+        self.show(BlockSource(self.required_cursor.blocks), top=position, cursor=self.required_cursor.index)
         self._show_cursor(message=message)
 
     def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
         """Draw the cursor and scroll to it. If its block does not fit the screen, scroll to `row` of the block."""
-        self.cursor = self.required_reader.index
-        self.footer = partial(self._footer_lines, self.required_reader.block.key)
+        self.cursor = self.required_cursor.index
+        self.footer = partial(self._footer_lines, self.required_cursor.block.key)
         self.redraw()
         self.reveal(self.cursor, row, entire_block=row == 0)
         self._notify_moved(message)
 
-    def _show_extent(self) -> None:
+    def _scroll_to_target(self) -> None:
         """Scroll to show as much as possible of the text that a verdict at the cursor applies to.
 
         Otherwise an annotator could confirm a judge verdict without seeing the judged reply, because it is below the
         screen.
         """
-        at = self.required_reader.index
-        until = last_block_of_target(self.required_reader.blocks, at)
+        at = self.required_cursor.index
+        until = last_block_of_target(self.required_cursor.blocks, at)
         if until > at:
             self.reveal(until)
             self.reveal(at, keep_previous=True)
 
     def _footer_lines(self, key: str, free: int) -> Sequence[Line]:
-        if self.required_reader.options.panels:
+        if self.required_cursor.options.panels:
             return self._context_panels(free - 1)
         if self.has_docs_column:
             return ()
         return footer_lines(
-            self._indexed_item, key, self.cells, free, allow_full_docs=not self.required_reader.options.docs_choice
+            self._indexed_item, key, self.cells, free, allow_full_docs=not self.required_cursor.options.docs_choice
         )
 
     def _context_panels(self, free: int) -> list[Line]:
         """Return the panels directly below the document: function docs, unless their column is shown, and other
         runs."""
-        cells, detail = self.cells, self.required_reader.detail
-        functions, docs = detail.item.functions, self.required_reader.options.docs_choice
+        cells, detail = self.cells, self.required_cursor.detail
+        functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
         lines = [] if is_beside else docs_panels(functions, self.functions_at_cursor, cells, free)
         rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
@@ -212,7 +212,7 @@ class ItemText(DocumentView):
 
         Without calls, these are the available functions.
         """
-        reading, indexed = self.required_reader, self._indexed_item
+        reading, indexed = self.required_cursor, self._indexed_item
         return (
             functions_at(indexed, reading.block.key)
             or functions_at(indexed, reading.nearest_call_address or "")
@@ -221,7 +221,7 @@ class ItemText(DocumentView):
 
     @property
     def _indexed_item(self) -> IndexedItem:
-        item = self.required_reader.detail.item
+        item = self.required_cursor.detail.item
         if self._scene is None or self._scene.item is not item:
             self._scene = IndexedItem(item)
         return self._scene
@@ -235,27 +235,27 @@ class ItemText(DocumentView):
 
     def move_to_target(self, target: str) -> bool:
         """Move to the block for verdicts on the target. Return False if the target has no block."""
-        found = self.required_reader.move_to_target(target)
-        self.show(BlockSource(self.required_reader.blocks), cursor=self.required_reader.index)
+        found = self.required_cursor.move_to_target(target)
+        self.show(BlockSource(self.required_cursor.blocks), cursor=self.required_cursor.index)
         self._show_cursor()
-        self._show_extent()
+        self._scroll_to_target()
         return found
 
     def action_move(self, step: int) -> None:
         """Move the cursor to the next (`step` 1) or previous (-1) block where it can stop. If there is none, scroll."""
-        blocks, top = self.required_reader.blocks, self._top_row()
-        if self.required_reader.move(step):
-            if self.required_reader.blocks is not blocks:
+        blocks, top = self.required_cursor.blocks, self._top_row()
+        if self.required_cursor.move(step):
+            if self.required_cursor.blocks is not blocks:
                 self._show_blocks(top, NO_MESSAGE)
             else:
                 self._show_cursor(message=NO_MESSAGE)
-            self._show_extent()
+            self._scroll_to_target()
         else:
             self.scroll_rows(step * 3)
             self._notify_moved(NO_MESSAGE)
 
     def action_turn(self, step: int) -> None:
-        if self.required_reader.move_to_turn(step):
+        if self.required_cursor.move_to_turn(step):
             self._show_cursor()
 
     def action_scroll(self, rows: int) -> None:
@@ -270,13 +270,13 @@ class ItemText(DocumentView):
         self._notify_moved()
 
     def action_difference(self) -> None:
-        if self.required_reader.move_to_difference():
+        if self.required_cursor.move_to_difference():
             self._show_cursor()
         else:
             self._warn("no difference between golden and predicted calls")
 
     def action_arguments(self) -> None:
-        if self.required_reader.toggle_arguments():
+        if self.required_cursor.toggle_arguments():
             self._show_cursor()
         else:
             self._warn("no arguments below the cursor")
@@ -288,37 +288,37 @@ class ItemText(DocumentView):
             self.action_arguments()
 
     def action_fold(self) -> None:
-        block, top = self.required_reader.block, self._top_row()
-        if self.required_reader.toggle_fold():
+        block, top = self.required_cursor.block, self._top_row()
+        if self.required_cursor.toggle_fold():
             self._show_blocks(top, NO_MESSAGE)
         elif block.full_text is not None:
             self.post_message(self.Opened(block.title, block.full_text()))
 
     def action_dialogue(self) -> None:
         top = self._top_row()
-        self.required_reader.toggle_dialogue()
+        self.required_cursor.toggle_dialogue()
         key = active_key_names(self.app).get("item.dialogue", "")
-        is_full = self.required_reader.options.full_dialogue
+        is_full = self.required_cursor.options.full_dialogue
         message = f"full dialogue; press {key} for the short dialogue" if is_full else ""
         self._show_blocks(top, StatusMessage(message))
 
     def action_document(self) -> None:
         """Show the next set of function docs: those of the golden call, of the predicted call, all or none."""
         top = self._top_row()
-        block = self.required_reader.show_next_docs()
+        block = self.required_cursor.show_next_docs()
         if block is None:
             self._warn("no functions are available here")
             return
-        documents = self.required_reader.options.docs_choice
+        documents = self.required_cursor.options.docs_choice
         message = f"function docs: {documents}, here and in the next items" if documents else "function docs hidden"
         self._show_blocks(top, StatusMessage(message))
         if documents:
-            self.reveal(self.required_reader.blocks.index(block))
-            self.reveal(self.required_reader.index, entire_block=False)
+            self.reveal(self.required_cursor.blocks.index(block))
+            self.reveal(self.required_cursor.index, entire_block=False)
 
     def action_search_again(self, by: int) -> None:
-        if self.required_reader.last_search:
-            self.search(self.required_reader.last_search, by)
+        if self.required_cursor.last_search:
+            self.search(self.required_cursor.last_search, by)
         else:
             self._warn(f"nothing to search for; press {active_key_names(self.app).get('item.search', '')} to search")
 
@@ -326,13 +326,13 @@ class ItemText(DocumentView):
         """Move to the next (1) or previous (-1) match."""
         top = self._top_row()
         self.highlight = text.casefold()
-        match = self.required_reader.search(text, self.cells, by)
+        match = self.required_cursor.search(text, self.cells, by)
         if match is None:
             self.redraw()
             self._warn(f"no match for {sanitize(text)}")
             return
         self._show_blocks(top)
-        opener = self.required_reader.options.open_key
+        opener = self.required_cursor.options.open_key
         where = f" · in folded text; press {opener} to open it" if match.row < 0 else ""
         self._show_cursor(max(match.row, 0), StatusMessage(f"match {match.number} of {match.count}{where}"))
 
@@ -366,8 +366,8 @@ class ItemBody(Horizontal):
 
     def _update_layout(self) -> bool:
         """Show the docs column if it fits and the item has functions, else hide it. Return whether it is shown."""
-        reader = self._text.reader
-        without_functions = reader is not None and not reader.detail.item.functions
+        cursor = self._text.document_cursor
+        without_functions = cursor is not None and not cursor.detail.item.functions
         cells = 0 if without_functions else docs_column_width(self.size.width)
         if cells != self._docs_cells:
             self._docs_cells = cells
@@ -377,9 +377,9 @@ class ItemBody(Horizontal):
 
     def _draw_docs(self) -> None:
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
-        if not self._update_layout() or self._text.reader is None:
+        if not self._update_layout() or self._text.document_cursor is None:
             return
-        functions, here = self._text.required_reader.detail.item.functions, self._text.functions_at_cursor
+        functions, here = self._text.required_cursor.detail.item.functions, self._text.functions_at_cursor
         if self._drawn[0] is functions and self._drawn[1] == here:
             return
         self._drawn = (functions, here)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.tui.text.layout import CHUNK_SIZE, DocumentLayout, TextSource, find_chunk_starts, find_match, indent_json
+from fcreview.tui.text.layout import (
+    CHUNK_SIZE,
+    DocumentLayout,
+    TextSource,
+    find_chunk_starts,
+    find_match_offset,
+    indent_json,
+)
 from fcreview.tui.text.lines import Line, plain_text
 
 
@@ -102,12 +109,12 @@ def test_text_position_is_found_on_screen(width: int) -> None:
 
 def test_search_wraps_around_in_both_directions() -> None:
     text = "One two one"
-    assert find_match(text, "one", -1, 1) == 0
-    assert find_match(text, "one", 0, 1) == 8
-    assert find_match(text, "one", 8, 1) == 0
-    assert find_match(text, "one", 0, -1) == 8
-    assert find_match(text, "One", 0, 1) == 0
-    assert find_match(text, "none", -1, 1) is None
+    assert find_match_offset(text, "one", -1, 1) == 0
+    assert find_match_offset(text, "one", 0, 1) == 8
+    assert find_match_offset(text, "one", 8, 1) == 0
+    assert find_match_offset(text, "one", 0, -1) == 8
+    assert find_match_offset(text, "One", 0, 1) == 0
+    assert find_match_offset(text, "none", -1, 1) is None
 
 
 def test_only_json_is_indented() -> None:

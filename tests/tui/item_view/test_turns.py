@@ -6,7 +6,13 @@ import pytest
 
 from fcreview.model.item import Item, Message, StateDifference
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import build_document, cursor_stops, first_difference, starting_block, target_at
+from fcreview.tui.item_view.document import (
+    build_document,
+    cursor_stops,
+    first_differing_block,
+    starting_block,
+    target_at,
+)
 from fcreview.tui.review.cursor import find_hits
 from tests.tui.item_view.document_text import (
     document_lines,
@@ -49,7 +55,7 @@ def test_cursor_starts_at_failing_turn_and_stops_at_targets() -> None:
     stops = [blocks[at].key for at in cursor_stops(blocks, arguments=False)]
     steps = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
     assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *steps, "turn:3"]
-    at = first_difference(blocks)
+    at = first_differing_block(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
     assert target_at(blocks, cursor_stops(blocks, arguments=False)[4]) == "turn:2"
 

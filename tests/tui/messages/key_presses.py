@@ -63,10 +63,10 @@ class ItemApp:
         self.screen.item_reviewer.open_item(line.item)
         await self.wait()
         text = self.screen.text
-        text.required_reader.options = replace(text.required_reader.options, unfold_all=line.open_all)
-        text.required_reader.rebuild(key=line.block)
+        text.required_cursor.options = replace(text.required_cursor.options, unfold_all=line.open_all)
+        text.required_cursor.rebuild(key=line.block)
         text._show_blocks((line.block, 0))
-        assert text.required_reader.block.key == line.block
+        assert text.required_cursor.block.key == line.block
 
     async def press(self, line: ItemLine, keys: Sequence[str], *, on_target: bool) -> KeyPress:
         await self.move_to(line)

@@ -6,7 +6,7 @@ import pytest
 
 from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.review import CORRECT, Opinion
-from fcreview.tui.review.adjudication import AdjudicationCase, OwnPart, fit_parts
+from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, shorten_message
 from fcreview.tui.review.answer_cards import adjudication_keys_line, answer_lines
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import make_item
@@ -29,7 +29,7 @@ def make_opinions(count: int) -> list[Opinion]:
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
 def test_cards_fit_and_include_every_answer(size: tuple[int, int], count: int) -> None:
     case = AdjudicationCase(0, Disagreement("item", CORRECT, make_opinions(count), None))
-    lines = answer_lines(case, make_item([], []), OwnPart(), size, "v")
+    lines = answer_lines(case, make_item([], []), AdjudicatorRole(), size, "v")
     texts = [plain_text(line) for line in lines]
     assert all(line_width(line) <= size[0] for line in lines), texts
     assert len(lines) <= size[1] // 2
@@ -40,18 +40,18 @@ def test_cards_fit_and_include_every_answer(size: tuple[int, int], count: int) -
 
 def test_own_answer_is_mentioned_until_the_case_is_resolved() -> None:
     case = AdjudicationCase(0, Disagreement("item", CORRECT, make_opinions(2), None))
-    lines = [answer_lines(case, make_item([], []), OwnPart(is_involved=True), (80, 24), "v")]
+    lines = [answer_lines(case, make_item([], []), AdjudicatorRole(is_involved=True), (80, 24), "v")]
     case.resolved = True
-    lines.append(answer_lines(case, make_item([], []), OwnPart(is_involved=True), (80, 24), "v"))
+    lines.append(answer_lines(case, make_item([], []), AdjudicatorRole(is_involved=True), (80, 24), "v"))
     texts = ["\n".join(map(plain_text, each)) for each in lines]
     assert "one answer is yours" in texts[0] and "yours" not in texts[1]
 
 
 def test_message_loses_whole_parts_then_the_middle_of_the_id() -> None:
     text = "✓ live_irrelevance_171-25-0 resolved: pass   all resolved   q back   z undo"
-    assert fit_parts(text, 80) == text
-    assert fit_parts(text, 70) == "✓ live_irrelevance_171-25-0 resolved: pass   all resolved   q back"
-    short = fit_parts(text, 30)
+    assert shorten_message(text, 80) == text
+    assert shorten_message(text, 70) == "✓ live_irrelevance_171-25-0 resolved: pass   all resolved   q back"
+    short = shorten_message(text, 30)
     assert short.endswith(" resolved: pass") and "…" in short and len(short) == 30
 
 

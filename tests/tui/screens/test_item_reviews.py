@@ -140,14 +140,14 @@ async def test_blind_item_shows_verdicts_only_after_own_review(workspace: Worksp
 async def test_lines_without_target_cannot_be_selected(workspace: Workspace) -> None:
     async with open_item_host(workspace) as (app, pilot):
         screen = app.screen
-        screen.text.required_reader.index = 0
+        screen.text.required_cursor.index = 0
         screen.text.action_scroll(0)
         await pilot.press("T")
         assert "part under the cursor cannot have a verdict" in bar_text(app, "status") and screen.target == "item"
-        screen.text.required_reader.move_to_difference()
+        screen.text.required_cursor.move_to_difference()
         await pilot.press("T")
         assert screen.target != "item"
-        screen.text.required_reader.index = 0
+        screen.text.required_cursor.index = 0
         screen.text.action_scroll(0)
         assert screen.target == "item" and "verdict target: whole item" in bar_text(app, "status")
         await pilot.press("s")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fcreview.tui.text.layout import fold_below, indent_json, max_indent_level
+from fcreview.tui.text.layout import fold_indented_lines, indent_json, max_indent_level
 from fcreview.tui.text.lines import format_json_text
 
 TEXT = indent_json(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
@@ -14,13 +14,13 @@ TEXT = indent_json(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
 
 def test_folded_levels_show_the_number_of_hidden_lines() -> None:
     assert max_indent_level(TEXT) == 3
-    assert fold_below(TEXT, 1).split("\n") == ["{", '  "a": { … 4 lines … },', '  "e": [ … 5 lines … ]', "}"]
-    assert fold_below(TEXT, 2).split("\n")[2] == '    "b": { … 2 lines … }'
+    assert fold_indented_lines(TEXT, 1).split("\n") == ["{", '  "a": { … 4 lines … },', '  "e": [ … 5 lines … ]', "}"]
+    assert fold_indented_lines(TEXT, 2).split("\n")[2] == '    "b": { … 2 lines … }'
 
 
 @pytest.mark.parametrize("depth", [3, 9])
 def test_deepest_level_hides_nothing(depth: int) -> None:
-    assert fold_below(TEXT, depth) == TEXT
+    assert fold_indented_lines(TEXT, depth) == TEXT
 
 
 def test_text_without_levels_has_level_0() -> None:

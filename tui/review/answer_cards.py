@@ -58,7 +58,7 @@ def question_text(case: AdjudicationCase) -> str:
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
-        return f"All annotators passed the {part}. Which fault applies?"
+        return "All passed. Which fault applies?"
     question = _QUESTIONS.get(criterion, "Which value of {criterion}?")
     return sanitize(question.format(criterion=criterion, part=part))
 

@@ -102,7 +102,7 @@ class ExportSource:
         self.selection = selection
         """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
-        """Noun -> number of rows read: {"label": 5}. Reading again starts a new count."""
+        """Number of rows read, by noun: {"label": 5}. Each call of a method that reads rows starts again from 0."""
         self.make_card: Callable[[str], str] | None = None
         """Takes the name of the export file and returns the text of a dataset card, which is written beside the file.
         None if the format has no card."""

@@ -190,7 +190,7 @@ class FormatError(ExportError):
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
+    """Standard output and progress callback of an export, and whether it may replace a file."""
 
     stdout: Callable[[Content], Sink] = lambda _: sys.stdout.buffer
     on_progress: ProgressCallback | None = None

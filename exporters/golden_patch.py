@@ -225,7 +225,7 @@ def _build_resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: Applie
 
 CONTEXT_LINES = 3
 SYNC_LINES = 4
-"""Number of equal lines in a row that end a difference."""
+"""Number of consecutive equal lines after which a change ends."""
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 

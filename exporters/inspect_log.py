@@ -21,7 +21,7 @@ from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
 CHECK_TOLERANCE = 1e-9
-"""Maximum difference, by rounding, between a written result and the same result of `inspect_ai`."""
+"""Maximum rounding difference between a written result and the result that `inspect_ai` computes."""
 
 
 def write(source: ExportSource, folder: Path) -> None:

@@ -20,7 +20,7 @@ from fcreview.model.wording import format_answer, get_scale_words, parse_answer
 from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
-"""Control -> type. All other controls are text areas."""
+"""Type of each control in the labelling interface of Label Studio. All other controls are text areas."""
 META_FIELDS = ("annotator", "act", "time", "blind", "bulk", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 

@@ -192,10 +192,10 @@ def _build_error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section
             rows.append([f"{kind.by} {kind.name}", verdicts, format_error(kind), share])
     if rows:
         note = (
-            f"The {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. "
-            "`wrong`: number of wrong verdicts of all verdicts of the source on these cases."
+            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. "
+            "`wrong` shows how many of the source's verdicts of the same kind on such items are wrong."
         )
-        table = make_table(["cases", "verdicts", "verdict", "wrong"], rows, (3,))
+        table = make_table(["items", "verdicts", "verdict", "wrong"], rows, (3,))
         yield Section("errors of automatic verdicts", [Paragraph(note), table])
 
 

@@ -47,12 +47,11 @@ MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates, those with the most items first."""
 MAX_REASONS = 6
 RATES_NOTE = (
-    "Percentage of items that pass, by official verdict. If some items of a category have no official verdict, by "
-    "recomputed verdict."
+    "Percentage of items that pass. A category uses recomputed verdicts if some of its items have no official verdict."
 )
 SCORES_NOTE = (
-    "Share of items that pass, each item counted once. Corrected: with reviewed verdicts in place of automatic ones. "
-    "The benchmarks' own metrics, which may weight items, follow in the details."
+    "Share of items that pass, each item counted once. In the corrected share, reviewed verdicts replace automatic ones. "
+    "The details list the benchmark's own metrics, which may weight items."
 )
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official pass rate."
@@ -92,7 +91,7 @@ class RunPassCounts:
 
     @property
     def n_verdicts(self) -> int:
-        """Number of official verdicts or, without any, of recomputed verdicts."""
+        """Number of official verdicts. If there are none, number of recomputed verdicts."""
         return self.official[1] or self.rule[1]
 
 
@@ -275,7 +274,7 @@ class MetricRow:
     digits: int
     counted: str
     of: int | None = None
-    """Number of verdicts that a source would have if it had one on every item (`Metric.total`)."""
+    """Number of verdicts that the metric needs (`Metric.total`). A source may have fewer."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
     values: dict[MetricSource, float | None] = field(default_factory=dict)
     open_disagreements: int = 0
@@ -316,7 +315,7 @@ def format_disagreements(line: MetricRow) -> str:
 
 
 def select_metric_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Return the sources that have a column. Errata have one only if they were applied."""
+    """Return the sources that have a column. The source `errata` has a column only if errata were applied."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
@@ -371,13 +370,14 @@ def format_estimate(estimate: Interval, line: MetricRow) -> str:
 
 
 def describe_sample(estimate: Interval, line: MetricRow) -> str:
-    """Describe the sample: `120 sampled, 71.8 to 79.0 % if the 5 undecided items all fail or all pass`."""
+    """Describe the sample: `120 sampled, 71.8 % if all 5 undecided items fail, 79.0 % if all pass`."""
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text
-    n = estimate.n_undecided
-    undecided = "the undecided item fails or passes" if n == 1 else f"the {n:,} undecided items all fail or all pass"
-    return f"{text}, {_format_range(estimate.bounds, line)} if {undecided}"
+    low, high = (_format_value(each, line) for each in estimate.bounds)
+    if estimate.n_undecided == 1:
+        return f"{text}, {low} if the undecided item fails, {high} if it passes"
+    return f"{text}, {low} if all {estimate.n_undecided:,} undecided items fail, {high} if all pass"
 
 
 def _format_range(ends: tuple[float, float], line: MetricRow) -> str:

@@ -46,7 +46,7 @@ class CorrectedGolden:
 
 
 class CorrectedGoldens:
-    """Finds the corrected golden answer of an item. `agreed` annotators must agree, or one must have adjudicated."""
+    """Finds the corrected golden answer of an item, on which `agreed` annotators agree or which an adjudicator gave."""
 
     def __init__(self, source: ExportSource, agreed: int) -> None:
         self._source = source
@@ -217,7 +217,7 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
     automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
     lines += [
         f"* {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
-        f"* Selected items: items with a verdict of at least {format_count(options.agreed, 'annotator')} or of an"
+        f"* The rows are from items with a verdict by at least {format_count(options.agreed, 'annotator')} or by an"
         f" adjudicator{automatic}.",
         f"* {format_count(counts.corrected, 'row')} with golden calls that annotators corrected.",
         *(f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}" for title, n in counts.titles.items()),

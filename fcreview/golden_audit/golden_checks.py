@@ -175,7 +175,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("notation", 1.0, text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
-        text = f"only one notation: {argument.name} may be {abbreviate(formulas[0], 40)}, but not the same with **"
+        text = f"only one notation: {argument.name} may be {abbreviate(formulas[0], 40)}, but not with ** instead of ^"
         yield Reason("notation", 1.0, text, other, argument.call.name)
 
 
@@ -215,7 +215,7 @@ def _is_damaged(text: str) -> bool:
 
 MIN_OTHER_ITEMS = 3
 MAJORITY = 0.75
-"""Minimum share, from 0 to 1, of the items with an argument that must agree, so that a deviating item is suspect."""
+"""Minimum share, from 0 to 1, of the items with an argument that must agree. Only then is a different item suspect."""
 
 
 @dataclass(slots=True)
@@ -223,23 +223,23 @@ class ArgumentUsage:
     """How golden answers use one argument of one function. A counter counts an item at most once for each key."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """Whether the argument may be omitted -> number of items."""
+    """Number of items that allow omitting the argument (True) or require it (False)."""
     types: Counter[str] = field(default_factory=Counter)
-    """JSON type of the first accepted value -> number of items."""
+    """Number of items by the JSON type of the first accepted value."""
 
 
 class GoldenAnswerIndex:
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
-        """(function, argument) -> usage in golden answers."""
+        """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, accepted string) -> {other string that the golden answer of an item also accepts: id of the item}.
-        The strings are normalized."""
+        """For each (argument, accepted string), the other strings that the same golden answer accepts, each with the id
+        of its item. The strings are normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question and functions -> {canonical golden answer: key of an item}. Questions of conversations are
-        excluded."""
+        """For each question with its functions, the different golden answers, each with the key of an item. Questions
+        of conversations are excluded."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """Key of an item -> (question and functions, canonical golden answer). Questions of conversations are
+        """For each item, its question with the functions, and its golden answer. Questions of conversations are
         excluded."""
         for question in questions:
             self._add(question)

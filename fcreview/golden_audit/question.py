@@ -131,7 +131,7 @@ class DistinctAnswer:
     has_verdict_conflict: bool = False
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()
-    """Differences from the golden answer. Answers that call the same functions in the same way share the sequence."""
+    """Differences from the golden answer. Answers with the same calls have the same list object."""
     items: list[int] = field(default_factory=list)
     """Numbers of the items with this answer, one for each run."""
 

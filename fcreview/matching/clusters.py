@@ -23,7 +23,7 @@ VALUE_ARROW = " -> "
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
 UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
-"""For each grouping, the title of the group whose clusters have no name in the grouping."""
+"""Titles, by grouping, of the clusters that lack the property of the grouping, such as `(no function)`."""
 
 
 @dataclass(slots=True)
@@ -148,8 +148,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
-    """Return the number of items in clusters with the same name in `grouping`, and a text: the name, then the clusters'
-    only name or the number of names in the grouping `other`."""
+    """Count the items of clusters that have the same name in `grouping`, such as the argument `city`. Returns the count
+    and a text: `city · get_weather` if the clusters also have the same name in `other`, else `city · 5 functions`."""
     name = clusters[0].names[grouping]
     others = {cluster.names[other] for cluster in clusters}
     parts = [sanitize(name) if name else ""]

@@ -33,9 +33,9 @@ FREE_TEXT_WORDS = 6
 """Minimum number of words of a text argument that is free text, such as the summary of a transfer. Free texts are not
 compared. The longest fixed value, a reason to cancel, has three words."""
 MIN_SHARED_NUMBERS = 2
-"""Minimum count of numbers that a wrong attempt at a golden calculation shares with it. One may be equal by chance."""
+"""Minimum count of numbers that a wrong calculation and a golden one have in common. One may be equal by chance."""
 MIN_SHARE = 0.5
-"""Minimum share, from 0 to 1, of the golden calculation's numbers that occur in a wrong attempt at it."""
+"""Minimum share, from 0 to 1, of the golden calculation's numbers that also occur in the wrong calculation."""
 MIN_DIGITS = 2
 """Minimum number of digits of a whole number that is searched for in replies. Single digits occur everywhere."""
 MIN_IDENTIFIER_LENGTH = 3
@@ -345,7 +345,7 @@ class _UserTurns:
         return DecisiveStep(last, "user_choice", "The user states values that no golden action contains.")
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the user's last message with a payment method that is not wanted."""
+        """Return a step at the user's last message with a payment method that no golden action uses."""
         for each in given:
             kind = {word for word in list_words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= list_words(text)]

@@ -53,9 +53,9 @@ class VerdictsByAnnotator:
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
-    """Collect the current verdicts on an item and its parts, those on `item`/`correct` first. Where an annotator has no
-    verdict or is unsure, verdicts are added that follow from the annotator's others: on the item from parts, and on a
-    reviewed criterion from other criteria."""
+    """Collect the current verdicts on an item and its parts, those on `item`/`correct` first. If an annotator gave no
+    verdict or is unsure, the verdict is derived from the annotator's other verdicts: the item's verdict from verdicts
+    on parts, and a verdict on a reviewed criterion from verdicts on other criteria."""
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
     collected = {}
@@ -83,9 +83,9 @@ def _is_current(opinion: Opinion) -> bool:
 
 
 def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion], context: RollUpContext) -> None:
-    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. If an
-    annotator only confirms the benchmark's verdicts on parts, none follows, unless another annotator overrides one of
-    them. The annotator then gets the benchmark's verdict on the item."""
+    """Derive the item verdict of each annotator who gave verdicts on parts only. If the annotator only confirms the
+    benchmark's verdicts, nothing is derived unless another annotator overrides one of these verdicts. The derived
+    verdict is then the benchmark's verdict on the item."""
     adjudicated = _collect_part_verdicts([o for o in parts if o.is_adjudication])
     if on_item.adjudication is None:
         on_item.adjudication = roll_up_parts(adjudicated, context)
@@ -105,9 +105,9 @@ def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion],
 def _complete_from_criteria(
     collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
 ) -> None:
-    """Add the verdicts that follow from verdicts on other criteria, so that they can be compared with given verdicts.
-    On a target and criterion without a given verdict, they are added only if they differ. Verdicts on which annotators
-    disagree are not used."""
+    """Derive verdicts from verdicts on other criteria and add them to `collected`. If nobody gave a verdict on a target
+    and criterion, derived verdicts are added only if those of different annotators differ. They are not derived from
+    verdicts on which annotators disagree."""
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
@@ -138,8 +138,8 @@ def _complete_from_criteria(
 def _derive_by_annotator(
     question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
-    """Return annotator -> verdict on `question`, derived from the annotator's other verdicts. An annotator who
-    overrides no verdict but confirms one that another annotator overrides gets the automatic verdict."""
+    """Derive each annotator's verdict on `question` from the annotator's other verdicts. If an annotator only confirms
+    automatic verdicts, and another annotator overrides one of them, the derived verdict is the automatic verdict."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_sources(context.benchmark, question, given)
     overriding = {
@@ -409,7 +409,7 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Decide on an item with one opinion, as most reviewed items have. The result is that of `_decide_item`."""
+    """Decide on an item that has only one opinion. This is faster than `_decide_item` and gives the same result."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(

@@ -169,8 +169,8 @@ SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]
 DiffState = Literal["=", "~", "!", "-", "+", " "]
-"""Equal, equal after normalisation, different, missing, not in the golden answer, and additional but allowed by the
-benchmark (`Extra.uncounted_states`)."""
+"""States: equal, equal after normalisation, different, missing, not in the golden answer, and additional but allowed by
+the benchmark (`Extra.uncounted_states`)."""
 
 T = TypeVar("T")
 

@@ -95,9 +95,9 @@ SCALES: dict[str, Scale] = {
 ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
 TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
-"""Criteria of judge remarks, which are not verdicts on a call."""
+"""Criteria of a judge's additional remarks. A remark does not decide whether a call passes."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria on which every item can be reviewed. Any other criterion needs a value by the benchmark."""
+"""Criteria on which annotators can review every item. On any other criterion, the item needs an automatic verdict."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
 """Criteria where true means a pass. On all other yes/no criteria, true means yes."""
 
@@ -390,7 +390,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
-"""Benchmark -> derived target and criterion -> rules. The first rule applies for which there is a verdict."""
+"""Rules by benchmark and by derived target and criterion. The first rule whose given verdict exists applies."""
 
 _PRODUCT_BENCHMARK = "tau"
 """Benchmark whose verdict is a product of parts, so that overrides of several parts together determine the verdict."""
@@ -472,7 +472,7 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria that are not reviewed but follow from at least two that are."""
+    """Return the targets and criteria without a review whose verdict can be derived from at least two reviewed ones."""
     given = set(reviewed)
     return [
         each

@@ -48,8 +48,8 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. The text names the judge of a judge verdict,
-    and names the criterion if it is not `criterion`."""
+    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. The text contains the name of a judge, and the
+    criterion if it differs from `criterion`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -108,7 +108,7 @@ class RepeatedRating:
     criterion: str
     annotator: str
     first: Any
-    """The annotator's current verdict at the time when a queue showed the item again."""
+    """First verdict, as it was when the queue showed the item for the second time."""
     second: Any
 
 

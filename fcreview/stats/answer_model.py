@@ -61,9 +61,8 @@ class CriterionAnswers:
 
 class AnswerModel:
     """Model of the right answers on one criterion of a run's items. `scale` is None if answers cannot be drawn.
-    `automatic` of each of the `statuses` is the kind of the automatic answer. If `n_unanswered` reviewed items of the
-    sample have no answer on the criterion, annotators may have chosen which items to answer, so the answers are not a
-    random sample."""
+    `n_unanswered` is the number of reviewed items of the sample without an answer on the criterion. If it is not 0,
+    annotators may have chosen which items to answer, so the answers are not a random sample."""
 
     def __init__(
         self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
@@ -183,9 +182,8 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """For each item, describe the other answers in its chain: `others are 0` if one of them is 0, else `others count`.
-    The text is empty for an item without a chain. Zeros are more often wrong if all other answers of the chain are
-    above 0."""
+    """Describe for each item whether another answer in its chain is 0. The text is empty for an item without a chain.
+    An answer of 0 is more often wrong if no other answer in the chain is 0."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -195,7 +193,7 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
         for at in positions:
             others = [answers[other] for other in positions if other != at]
             if others:
-                contexts[at] = "others count" if all(others) else "others are 0"
+                contexts[at] = "no other answer is 0" if all(others) else "another answer is 0"
     return contexts
 
 

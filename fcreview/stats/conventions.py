@@ -86,8 +86,8 @@ class ConventionRow:
     """Whether the run's own tool computes the figure this way."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that this convention counts differently from the convention of the run's own tool. In a row for
-    the run's own tool, the ids of the items whose tasks `note` describes."""
+    """Ids of the items that this convention counts differently from the convention of the run's own tool. In the row of
+    the run's own tool, ids of the items of the tasks that `note` mentions."""
 
 
 @dataclass(frozen=True, slots=True)

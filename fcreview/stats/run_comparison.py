@@ -294,7 +294,7 @@ class RunComparison:
     flips: list[Flip]
     n_unmatched: tuple[int, int]
     n_other_question: int
-    """Number of keys with different questions in A and B. Items with these keys may have no partner."""
+    """Number of keys with different questions in A and B. Items with these keys may be unmatched."""
     generations: tuple[str, ...]
     has_grouped_items: bool
     """Whether several items belong to the same conversation. The test then underestimates the uncertainty."""

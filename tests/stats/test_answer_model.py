@@ -163,12 +163,12 @@ def test_cells_depend_on_other_items_of_the_chain() -> None:
         )
         for at, (chain, value) in enumerate(zip(chains, own, strict=True))
     ]
-    assert describe_chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
+    assert describe_chain_contexts(rows, own) == ["", "another answer is 0", *["no other answer is 0"] * 4, ""]
     standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
     names = AnswerModel(rows, standings, make_answers(own, range(0, 7, 2))).population.cell_keys
     assert {(name.automatic, name.context) for name in names} == {
-        ("least", ""), ("high", "others are 0"), ("least", "others count"),
-        ("most", "others count"), ("low", "others count"), ("most", ""),
+        ("least", ""), ("high", "another answer is 0"), ("least", "no other answer is 0"),
+        ("most", "no other answer is 0"), ("low", "no other answer is 0"), ("most", ""),
     }  # fmt: skip
 
 

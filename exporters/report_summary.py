@@ -50,8 +50,8 @@ RATES_NOTE = (
     "Percentage of items that pass. A category uses recomputed verdicts if some of its items have no official verdict."
 )
 SCORES_NOTE = (
-    "Share of items that pass, each item counted once. In the corrected share, reviewed verdicts replace automatic ones. "
-    "The details list the benchmark's own metrics, which may weight items."
+    "Share of items that pass, each item counted once. In the corrected share, reviewed verdicts replace automatic "
+    "ones. The details list the benchmark's own metrics, which may weight items."
 )
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official pass rate."

@@ -44,3 +44,15 @@ def test_unchanged_lines_are_context_only() -> None:
     diff = unified_diff("x.json", old, new).split(b"\n")
     assert diff[3] == b"@@ -48,7 +48,7 @@"
     assert [line for line in diff[4:] if line[:1] in (b"-", b"+")] == [b"-line 50", b"+line fifty"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("name", ['say "no" twice.json', "tab\tand \\.json", "plain name.json"])
+def test_diff_of_file_with_odd_name_applies(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"old\n")
+    diff = unified_diff(name, b"old\n", b"new\n")
+    assert (b"\\040" in diff, b'"a/' in diff) == (False, name != "plain name.json")
+    done = subprocess.run(APPLY["git"], cwd=tmp_path, input=diff, capture_output=True, check=False)
+    assert done.returncode == 0, (done.stderr, diff)
+    assert file.read_bytes() == b"new\n"

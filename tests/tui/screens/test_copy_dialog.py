@@ -34,6 +34,9 @@ async def test_json_contains_the_input_of_the_model(workspace: Workspace) -> Non
         app.session._workspace = workspace
         await pilot.press("y", "j")
         whole = json.loads((workspace.root / "copied.txt").read_text())
+        key = ("benchmark", "generation", "language", "model", "category", "id")
+        content = ("messages", "functions", "golden", "predicted", "prediction_hash", "golden_hash")
+        assert tuple(whole) == (*key, *content)
         assert whole["messages"][-1]["content"] == "Weather in city 0?"
         assert whole["functions"][0]["name"] == "get_weather"
         assert whole["golden"][0]["call"] == {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}}

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.store import Store
+from fcreview.store.workspace import Workspace
+from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.runs import RunsScreen
+from fcreview.tui.session import Session
+from tests.sharing import Imports
 
 RUNS = {
     "maple-8b": [{"official": at < 2} for at in range(4)],
@@ -137,3 +145,21 @@ async def test_blind_comparison_key_gives_a_reason(make_app: Any, wait_for_scree
         await pilot.press("r", "j", "x")
         lines = await wait_for_screen(pilot)
         assert "not available in blind review" in lines[0] and "x compare" not in lines[-1]
+
+
+async def test_folding_at_the_last_run_folds_its_own_group(
+    samples: Path, imports: Imports, tmp_path: Path, wait_for_screen: Any
+) -> None:
+    workspace = imports.of([samples / "bfcl", samples / "confetti"])
+    with Store.open(workspace, "alice") as store:
+        reviewer = Reviewer(store, Journal(Workspace(tmp_path), "alice"))
+        app = FcreviewApp(Session(None, "alice", store, reviewer))
+        async with app.run_test(size=SIZE) as pilot:
+            await wait_for_screen(pilot)
+            await pilot.press("r", "tab", "tab", "j", "x")
+            text = "\n".join(await wait_for_screen(pilot))
+            assert "move to a run to mark it for comparison" in text and "▸ CONFETTI v1  1 run" in text
+            await pilot.press("enter", "j", "j", "h")
+            lines = await wait_for_screen(pilot)
+            assert any(line.startswith("▌ ▸ BFCL V4  2 runs") for line in lines)
+            assert any(line.startswith("  ▸ CONFETTI v1  1 run") for line in lines)

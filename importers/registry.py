@@ -45,7 +45,8 @@ class Importer:
     expected_files: str
     """Description of the files that the importer recognizes. It is shown if no run was found."""
     version: int = 1
-    """Version of the importer. Raise it if a change makes the same files produce other items, to re-import runs."""
+    """Version of the importer. Raise it if a change makes the same files produce other items; fcreview then re-imports
+    runs."""
     combines_runs: bool = False
     """Whether `leaderboard` defines `compute_combined_metrics`."""
     aggregates_rows: bool = False

@@ -46,7 +46,7 @@ REQUIRED_PHRASES = {
     "special_error_param": "There is incorrect value",
     "special_irrelevant": "the limitations of the function",
 }
-"""Category -> phrase that a reply must contain, case-sensitive."""
+"""Category -> phrase that a reply must contain. Upper and lower case are distinguished."""
 
 DecodedCall = tuple[str, dict[Any, Any]]
 """(function name, arguments) of a decoded call."""
@@ -56,7 +56,7 @@ CheckFailure = tuple[str, str] | None
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """Result of a check. If the check failed, it has the error type of the evaluator, and where the error is."""
+    """Result of a check. A failed check has the error type of the evaluator, a message, and the place of the error."""
 
     valid: bool
     error_type: str | None = None
@@ -386,7 +386,7 @@ def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> li
 
 
 def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Return the milestone sequence with the highest share of met milestones, and the alternative sequences."""
+    """Return (the milestone sequence with the highest share of met milestones, the other sequences)."""
     if not isinstance(milestones, list) or not milestones:
         return [], []
     if not isinstance(milestones[0], list):

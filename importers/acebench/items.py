@@ -258,9 +258,10 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Return {path such as `FoodPlatform.users.Eve.balance`: difference} of two end states; None if they are equal.
+    """Return the differences between two end states as {path: difference}; None if there are none.
 
-    The evaluator does not compare classes whose names differ only in case, so these are omitted.
+    An example of a path is `FoodPlatform.users.Eve.balance`. The evaluator does not compare classes whose names differ
+    only in case, so these are omitted.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None

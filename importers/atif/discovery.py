@@ -43,7 +43,7 @@ class TrialFiles:
 
     name: str
     documents: tuple[Path, ...] = ()
-    """The trajectory and its continuations, in order. For a task in several steps, the trajectories of all steps."""
+    """The trajectory and its continuations, in order, or the trajectories of all steps of a task."""
     result: Path | None = None
     """The trial's `result.json`; None if the item is not a Harbor trial or the file is missing."""
     verifier: tuple[Path, ...] = ()

@@ -203,7 +203,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the reward and the exported verdicts of fcreview from `extra` of the last document."""
+    """Add the reward and the verdicts in `extra` of the last document. fcreview exports its verdicts to this field."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return

@@ -37,7 +37,7 @@ class DatasetItem:
     id: str
     category: str
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
-    """Messages `{"role", "content"}` of each turn. V1's plain string is one user message in one turn."""
+    """Messages `{"role", "content"}` of each turn. In V1, the question is a string, which becomes one user message."""
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Function docs as in the dataset. A single object in V1 becomes a list with one element."""
     ground_truth: Any = None
@@ -237,7 +237,7 @@ class Dataset:
 
 
 MAX_CACHED_ITEMS = 20_000
-"""If the cached datasets have more different items than this, only `MIN_CACHED_DATASETS` datasets stay in the cache."""
+"""If the cached datasets have more distinct items than this, the cache keeps only `MIN_CACHED_DATASETS` datasets."""
 MIN_CACHED_DATASETS = 64
 _cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
 """(dataset files, category, file stamps) -> dataset, in order of last use. See `file_stamp`."""
@@ -446,7 +446,7 @@ def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
-    """Return the messages at the start of each turn. In an empty turn, a log message lists new functions."""
+    """Return the messages at the start of each turn. An empty turn gets a log message that lists new functions."""
     messages = []
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):

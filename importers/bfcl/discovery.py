@@ -466,7 +466,10 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
 
 
 def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
-    """Return (ISO date of a dataset, from its path or else its newest file; time of the newest file in nanoseconds)."""
+    """Return (ISO date of a dataset, time of its newest file in nanoseconds).
+
+    If the path contains no date, the date is that of the newest file.
+    """
     names = [name for category in plan.importer_data for name in _question_categories(category)]
     found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
     changed = max((file_stamp(path)[1] for files in found if files for path in files.paths), default=0)

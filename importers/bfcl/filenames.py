@@ -41,7 +41,7 @@ FLAT_VERSIONS = VERSIONS[:3]
 
 
 def rules_version(version: str) -> str:
-    """Return the BFCL version whose rules apply: V4 for newer versions."""
+    """Return the BFCL version whose rules apply: the version itself, or V4 for all newer versions."""
     return version if version in VERSIONS else VERSIONS[-1]
 
 
@@ -82,7 +82,7 @@ class ClassifiedFile:
     ignored_reason: str = ""
     """Description of an ignored file for a notice, as a plural noun. Empty for files that need no notice."""
     is_certain: bool = True
-    """False if another benchmark may have a file of the same name."""
+    """Whether no other benchmark can have a file of the same name."""
 
 
 def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
@@ -137,7 +137,7 @@ def _ignored_reason(path: Path) -> str | None:
     if name.endswith("_prereq_result.json"):
         return "results of the unscored phase in which memories are written"
     if name == "result.json":
-        return "raw generation dumps (result.json) without ids"
+        return "raw model outputs (result.json) without ids"
     if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):

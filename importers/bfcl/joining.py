@@ -168,7 +168,7 @@ def is_same_answer(ours: Any, theirs: Any) -> bool:
 def is_same_reply(quoted: Any, result: Any) -> bool:
     """Whether a score entry quotes this result.
 
-    Some programs wrote `str(result)`, or turned arguments or single values in them into text.
+    Some programs wrote `str(result)`, or converted arguments or single values of arguments to text.
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True

@@ -292,7 +292,7 @@ def overall_and_groups_v3(
 
 
 def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
-    """Return the mean of the columns of `data_non_live.csv`, without the executable ones if none of them was run."""
+    """Return the mean of the columns of `data_non_live.csv`, without the executable columns if none of them was run."""
     executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
     return mean_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
 
@@ -429,7 +429,7 @@ def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes 
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as the only trial of its task. An item whose model call failed ended with an error."""
+    """Return each item as the only trial of its task. An item whose model call failed counts as ended with an error."""
     trials = []
     for item in items:
         has_no_reply = item.valid is False and "inference_error" in (item.error_type or "")

@@ -56,7 +56,7 @@ class ScoreEntry:
 @dataclass(slots=True)
 class ScoreFile:
     path: Path = Path()
-    """Empty if the category has no score file."""
+    """Path of the score file; empty if the category has none."""
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, ScoreEntry] = field(default_factory=dict)
     """Item id -> first score entry of the item."""
@@ -157,8 +157,10 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
 
 
 def _count_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many of the `later` entries score another record than `first`: an earlier record, or another
-    question."""
+    """Return how many of the `later` entries score a different record than `first`.
+
+    Their question differs, or the earlier record was replaced.
+    """
     n_other_questions = sum(entry.question not in (None, first.question) for entry in later)
     return max(n_other_questions, min(n_replaced, len(later)))
 

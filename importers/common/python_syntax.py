@@ -1,7 +1,8 @@
 """Read calls in Python syntax from the syntax tree, as the decoders of BFCL and ACEBench do. No text is evaluated.
 
 The official programs evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same
-value. Expressions with names fail in both. Expressions with a huge value fail only in fcreview.
+value. Expressions with names fail in the official programs and in fcreview. Expressions with a huge value fail only in
+fcreview.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class FailureList:
     """The content of a score file with a header and entries of failing items."""
 
     path: Path = Path()
-    """Empty if there is no score file."""
+    """Path of the score file; empty if there is none."""
     header: JsonObject = field(default_factory=dict)
     entries: dict[str, JsonObject] = field(default_factory=dict)
     is_complete: bool = False

@@ -87,7 +87,7 @@ class LineEdits:
     added: list[tuple[int, Any]] = field(default_factory=list)
     """(position, record) of each added record. A record is inserted before the first line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
-    """Line number -> position of the record in the line. Added records are sorted in by their positions."""
+    """Line number -> position of the line's record among all records. Added records are inserted by position."""
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)

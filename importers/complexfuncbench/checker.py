@@ -278,7 +278,7 @@ class CallVerdict:
     error_type: str | None = None
     rationale: str | None = None
     is_partner_guessed: bool = False
-    """True if no file states the golden call, so that `golden` is the most similar one."""
+    """Whether no file states the golden call. `golden` is then the most similar golden call."""
 
 
 def derive_call_verdicts(

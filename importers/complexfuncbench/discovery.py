@@ -46,7 +46,10 @@ def _read_keys(path: Path) -> set[str]:
 
 
 def _is_dataset_file(path: Path, keys: set[str]) -> bool:
-    """Return whether a file has samples, or is empty with the dataset's name. `keys` are those of its first record."""
+    """Return whether a file has samples, or is empty and has the name of the dataset.
+
+    `keys` are the keys of its first record.
+    """
     return keys >= DATASET_KEYS or (path.name == DATASET_NAME and not keys)
 
 
@@ -76,7 +79,7 @@ def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders
         return passed
     folders = [folder for root in list(path.parents)[:4] for folder in (root / "data", root)]
     files = dataset_files or list(_iter_dataset_files(folders))
-    # Files with a shorter folder path in common with the run may belong to other runs.
+    # A file that shares fewer parent folders with the run may belong to another run.
     shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in files}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 

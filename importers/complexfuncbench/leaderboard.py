@@ -119,7 +119,7 @@ class SampleOutcome:
     completeness: int | None = None
     """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
     correctness: int | None = None
-    """Score of the judge, as `completeness`."""
+    """Score of the judge, with the same values as `completeness`."""
 
 
 def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:

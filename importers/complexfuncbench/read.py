@@ -175,7 +175,7 @@ def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
 
 
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
-    """Pair predicted calls with golden calls, in golden order. Predicted calls without a partner come last."""
+    """Pair predicted calls with golden calls, in golden order. Predicted calls without a golden call come last."""
     pairs: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:

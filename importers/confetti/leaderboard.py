@@ -102,7 +102,7 @@ def _validity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 @cached_on_item
 def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
-    """Return the numbers of (valid, judged) arguments in the predicted calls of the golden function."""
+    """Return (number of valid arguments, number of judged arguments) in the predicted calls of the golden function."""
     flags = get_hallucination_flags(item)
     named_calls = [target for target, criterion, value in item.part_verdicts if criterion == "name_matches" and value]
     names = [[target for target in flags if enclosing_call(target) == call] for call in named_calls]
@@ -127,7 +127,10 @@ def mean(values: Sequence[float]) -> float:
 
 
 def count_valid_parameters(calls: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[int, int]:
-    """Count (valid, judged) arguments, given (argument names, flagged names) of each call of the golden function."""
+    """Return (number of valid arguments, number of judged arguments).
+
+    `calls` has (argument names, flagged names) for each call of the golden function.
+    """
     valid = judged = 0
     for names, flagged in calls:
         judged += len(names)

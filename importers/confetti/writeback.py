@@ -57,7 +57,7 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the effective flags. Names that are no arguments of their call are kept."""
+    """Return a judge's record with the effective flags. Flagged names that are not arguments of their call are kept."""
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
     if not isinstance(old_lists, list) or not is_overridden:

@@ -62,7 +62,7 @@ class SnapshotOutcome(NamedTuple):
     missing: int = 0
     """Number of golden argument names that the prediction does not have."""
     is_changed: bool = False
-    """True if a slot is overridden in this snapshot or the user refers to an attached message."""
+    """Whether a slot is overridden in this snapshot or the user refers to an attached message."""
 
     @property
     def other_error(self) -> bool:
@@ -221,7 +221,10 @@ def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> Snapsh
 
 
 def is_declined(item: ScoredItem) -> bool | None:
-    """Return whether the model declined, as it should. The verdict on the item counts, or an override of `rejected`."""
+    """Return whether the model declined an item that it should decline.
+
+    The verdict on the item decides, or an override of `rejected`.
+    """
     declined: bool | None = item.derive("hammerbench", ITEM, CORRECT)
     return item.valid if declined is None else declined
 
@@ -246,7 +249,7 @@ END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 """Metrics of first and last snapshots: the paper's Table 6. Table 13 has PR and SR of changed snapshots too."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
-"""Metrics that are compared between each type and the base type: Tables 10 and 12."""
+"""Metrics that are compared between each type and the base type, as in the paper's tables 10 and 12."""
 CONVERSATION_NOTE = "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
 OTHER_ERRORS_NOTE = (
     "correct argument names with a wrong value, among snapshots with the golden function; "
@@ -305,7 +308,8 @@ def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return PR and SR (tables 5 and 9 of the paper) and metrics of first, last (6) and changed snapshots (13)."""
+    """Return PR and SR (the paper's tables 5 and 9), and metrics of first, last (table 6) and changed (table 13)
+    snapshots."""
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
     for selector, title in _list_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"
@@ -357,7 +361,7 @@ def _conversation_and_number(item: ScoredItem) -> tuple[str | None, int]:
 
 
 def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
-    """Compare each type with the base type on the conversations that both have (tables 10 and 12)."""
+    """Compare each type with the base type on the conversations that both have (the paper's tables 10 and 12)."""
     metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     for type_name in PROGRESS_TYPES if base_conversations else ():

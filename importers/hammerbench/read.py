@@ -256,7 +256,10 @@ class CompanionVerdicts:
     """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
 
     def add(self, item: Item, conversation: int, snapshot: int) -> None:
-        """Add the official verdict and the judge verdicts of a snapshot to its item. Numbers are from 0."""
+        """Add the official verdict and the judge verdicts of a snapshot to its item.
+
+        `conversation` and `snapshot` count from 0.
+        """
         if conversation < len(self.scores):
             name_ok, flags = self.scores[conversation]
             if snapshot < len(flags):

@@ -1,6 +1,6 @@
 """Recognize Inspect logs by their content. One log is one run.
 
-Logs with the same task id are attempts at the same run: retries copy finished samples, and edits are further files.
+Logs with the same task id are attempts at the same run: retries copy finished samples, and an edit writes another file.
 Only the latest attempt is imported, so that no sample counts twice. The parts of a log that several workers write
 (`NAME.shards/`) are one run, unless the merged log exists.
 """

@@ -30,10 +30,7 @@ class JsonStreamError(ValueError):
 
 
 class JsonStream:
-    """Reads a JSON text from beginning to end.
-
-    `read(n)` must return up to n bytes that follow, and no bytes at the end.
-    """
+    """Reads a JSON text from beginning to end. `read(n)` must return the next bytes, at most n, and none at the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read

@@ -47,7 +47,7 @@ class ReducedScore:
     """Score of one sample, reduced over its epochs to one value."""
 
     value: Any
-    """None if the sample is not scored."""
+    """Reduced value; None if the sample is not scored."""
     metadata: Mapping[str, Any]
 
 
@@ -72,7 +72,8 @@ class ScoreColumn:
     """Name of the scorer, or the key of its object scores."""
     scorer: str
     reducer: str | None
-    """None means the mean, which is the default, or metrics over unreduced epochs (`is_unreduced`)."""
+    """Name of the reducer. None stands for the mean, which is the default, or for metrics over unreduced epochs
+    (`is_unreduced`)."""
     metrics: Sequence[MetricSpec]
     is_unreduced: bool = False
 
@@ -102,7 +103,7 @@ class LogFigures:
     """Whether a language model gives the primary score."""
     columns: Sequence[ScoreColumn] = ()
     is_complete: bool = True
-    """False for a log that was cancelled, that ended with an error or that has no results."""
+    """Whether the log has results and did not end early: it was not cancelled and did not end with an error."""
 
 
 def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -412,7 +413,8 @@ class ColumnValues:
     known: Sequence[EpochValue]
     """Values of the samples in which the source has a verdict on every epoch."""
     complete: Sequence[EpochValue]
-    """Values of all scored samples, for the total and the groups. Samples that `known` lacks have recorded values."""
+    """Values of all scored samples, for the total and the groups. Samples that are not in `known` have their recorded
+    values."""
     is_recorded: bool
     """Whether `known` are the values that the log recorded."""
 
@@ -484,7 +486,7 @@ def _unit(spec: MetricSpec) -> MetricUnit:
 
 
 def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
-    """Yield the values of a score after the edits that the log contains."""
+    """Yield the values that a score has after the edits in the log."""
     for item in items:
         scores = as_object(item.metadata.get("scores")) | as_object(item.metadata.get("edited"))
         if scorer in scores:

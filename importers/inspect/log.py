@@ -105,7 +105,8 @@ class InspectLog:
     path: Path
     header: dict[str, Any]
     has_header: bool
-    """False for an `.eval` log without `header.json`, because the run is still active or has crashed."""
+    """Whether the log has a final header. An `.eval` log has no `header.json` while the run is active or after a
+    crash."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
 
 

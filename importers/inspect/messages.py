@@ -78,7 +78,10 @@ def _message_parts(message: dict[str, Any], role: Role, turn: int, step: int) ->
 
 
 def content_parts(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) of each part of a message. The text of an image or a sound is its kind and beginning."""
+    """Yield (kind, text) of each part of a message.
+
+    An image or a sound becomes text: its kind and the beginning of its data.
+    """
     if isinstance(content, (str, list)):
         for part in [content] if isinstance(content, str) else content:
             if isinstance(part, (dict, str)):

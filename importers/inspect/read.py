@@ -101,7 +101,8 @@ def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
 
 
 def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
-    """Choose the score for the item verdicts: the headline's score, else the first declared score without a grader."""
+    """Choose the score for the item verdicts: the score of the log's headline, else the first score without a
+    grader."""
     declared = [str(each["scorer"]) for each in read_columns(header)]
     scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
     graders = sample.facts.graders if sample is not None else {}

@@ -56,7 +56,7 @@ class ScoreEdit:
 class SampleScore:
     name: str
     official: ScoreState | None
-    """None for a score that a person added."""
+    """State of the score before all edits; None if a person added the score."""
     edits: list[ScoreEdit] = field(default_factory=list)
 
     @property
@@ -170,7 +170,7 @@ def _parse_text_value(text: str) -> float | None:
 
 
 def to_verdict(value: Any) -> bool | None:
-    """Return whether a value is a pass (partial credit is not), or None if it is not on the scale from 0 to 1."""
+    """Return whether a score value is a pass; partial credit is not. None for a value that is not between 0 and 1."""
     if isinstance(value, str):
         value = _parse_text_value(value)
     if isinstance(value, (int, float)) and 0 <= value <= 1:
@@ -192,9 +192,10 @@ def value_for_verdict(old: Any, passed: bool) -> Any:
 
 
 def is_graded_by_model(scorer: str, score: SampleScore | None) -> bool:
-    """Whether a scorer calls a model, by its name or by the conversation with a grader in the metadata of a score.
+    """Whether a scorer calls a model.
 
-    Repeated scorers have numbered names, such as `NAME1`.
+    The name of the scorer shows this, or a conversation with a grader in the metadata of a score. Repeated scorers have
+    numbered names, such as `NAME1`.
     """
     metadata = (score.official or score.current).metadata if score is not None else None
     has_grading = isinstance(as_object(metadata).get("grading"), list)

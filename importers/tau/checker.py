@@ -121,9 +121,10 @@ def _quote(texts: Sequence[str]) -> str:
 def set_reward_verdicts(
     item: Item, reward: float | None, parts: tuple[Parts, Parts] | None, ended: str = "", reason: str | None = None
 ) -> None:
-    """Set the verdicts of an item from the recorded reward and (recorded parts, recomputed parts).
+    """Set the verdicts of an item from the recorded reward and its parts.
 
-    `parts` is None if nothing was checked. The error type is then `ended`, and the rationale is `reason`.
+    `parts` is (recorded parts, recomputed parts), or None if nothing was checked. Without parts, the error type is
+    `ended` and the rationale is `reason`.
     """
     item.official = None if reward is None else is_success(reward)
     official, recomputed = parts or (Parts(), Parts())
@@ -269,7 +270,8 @@ def _checked_actions(recorded: JsonObject) -> list[str | None]:
 def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, bool] | None) -> dict[str, float | None]:
     """Return the recomputed values of ACTION and COMMUNICATE; None for a value that the file does not determine.
 
-    `met`: (all golden actions were made, all texts were said); None if the conversation cannot be read.
+    `met` is (whether all golden actions were made, whether all texts were said); None if the conversation cannot be
+    read.
     """
     if criteria is None:
         return {}

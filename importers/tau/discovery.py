@@ -80,7 +80,8 @@ def _attach_notes(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
 
 
 def mentions_run(head: str, run_path: Path) -> bool:
-    """Return whether the beginning of a file of notes names the run: its file, or `results.json` in its folder."""
+    """Return whether the beginning of a file of notes has a path to the run: to its file, or to a file in its
+    folder."""
     named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(head)]
     return any(run_path.name in parts[-2:] for parts in named)
 
@@ -94,7 +95,7 @@ def _read_head(path: Path) -> str:
 
 
 def _has_keys(head: str, *names: str) -> bool:
-    """Whether the text contains all keys. `a|b` is one of the keys `a` and `b`."""
+    """Whether the text contains all keys. In `names`, `a|b` stands for one of the keys `a` and `b`."""
     has_words = all(any(f'"{each}"' in head for each in name.split("|")) for name in names)  # faster than the pattern
     return has_words and all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
 

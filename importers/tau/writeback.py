@@ -71,7 +71,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
-    """Return no files: the figures are computed from the simulations."""
+    """Return no files, because all figures are computed from the simulations."""
     return []
 
 

@@ -32,7 +32,7 @@ TYPE_NAMES = {
 
 
 def normalise_string(text: str) -> str:
-    """Normalise a string as BFCL does: no spaces and `,./-_*^`, lower case, `"` for `'`. `A, B` becomes `ab`."""
+    """Normalise a string as BFCL does: remove spaces and `,./-_*^`, convert to lower case, and replace `'` by `"`."""
     return _remove_ignored("", text).lower().replace("'", '"')
 
 
@@ -50,8 +50,8 @@ COMPARISON_RULES = ComparisonRules(
     tuple_is_list=True,
     is_same_name=lambda golden, predicted: predicted in (golden, golden.replace(".", "_")),
 )
-"""Rules of the call diff, which compares values as BFCL does. A name with `_` for `.` is equal, because most native
-APIs forbid dots."""
+"""Rules of the call diff, which compares values as BFCL does. Names may have `_` for `.`, because most native APIs
+forbid dots."""
 
 
 def shorten(value: Any) -> str:

@@ -62,7 +62,7 @@ has_long_number = re.compile(r"[0-9]{19}").search
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON, also NaN, Infinity, big integers and lone surrogates. Raises Undecodable."""
+    """Parse JSON, which may contain NaN, Infinity, big integers and lone surrogates. Raises Undecodable."""
     if not has_long_number(text):
         try:
             return orjson.loads(text)

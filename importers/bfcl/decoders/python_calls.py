@@ -64,7 +64,7 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 
 def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
-    """Parse the arguments of a call from `position` on, into `into`.
+    """Parse the arguments of a call and add them to `into`.
 
     Returns the position after the call; None for other syntax.
     """
@@ -96,10 +96,7 @@ def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | No
 
 
 def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
-    """Parse list elements from `position` on, into `into`.
-
-    Returns the position after the list; None for other syntax.
-    """
+    """Parse list elements and add them to `into`. Returns the position after the list; None for other syntax."""
     if text.startswith("]", position):
         return position + 1
     while True:

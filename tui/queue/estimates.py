@@ -19,7 +19,7 @@ from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.commands import FormField
 from fcreview.tui.queue.columns import short_run_names
-from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, format_range, label_runs
+from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, label_runs
 from fcreview.tui.queue.overview import QueueProgress, estimate_bar, queue_progress_line
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
@@ -230,9 +230,10 @@ def undecided_line(sample: RunSample | None) -> Line:
     if estimate.is_bounds_headline:
         items = format_count(estimate.n_undecided, "undecided item")
         return make_line(f"Only a range, no estimate: {items} of the sample may fail or pass", "warn")
-    items = format_count(estimate.n_undecided, "undecided item")
-    verb = "fails or passes" if estimate.n_undecided == 1 else "all fail or all pass"
-    return make_line(f"{format_range(*estimate.bounds)} if the {items} {verb}", "dim")
+    low, high = (f"{100 * bound:.1f} %" for bound in estimate.bounds)
+    if estimate.n_undecided == 1:
+        return make_line(f"{low} if the undecided item fails, {high} if it passes", "dim")
+    return make_line(f"{low} if all {estimate.n_undecided:,} undecided items fail, {high} if all pass", "dim")
 
 
 # -- form

@@ -186,7 +186,7 @@ def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
     """
     text = format_interval(estimate)
     if estimate.bounds is not None:
-        reason = "" if short else f" if {estimate.n_undecided:,} undecided fail or pass"
+        reason = "" if short else f", depending on {estimate.n_undecided:,} undecided"
         bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_range(*estimate.bounds)}"
         return text + bounds + reason
     if not estimate.needed or short:
@@ -262,7 +262,7 @@ def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
         return (), ()
     long: Line = (COLUMN_GAP, (format_count(n, "disagreement"), "disputed"))
     hint: Line = ((": press ", "dim"), (key, "key")) if key else ()
-    return (*long, *hint), (COLUMN_GAP, (f"{n:,} open", "disputed"))
+    return (*long, *hint), (COLUMN_GAP, (f"{n:,} unresolved", "disputed"))
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:

@@ -286,7 +286,7 @@ def read_annotators(store: Store) -> list[KnownAnnotator]:
 
 
 def _is_valid_annotator(name: str) -> bool:
-    """Return whether the name of a journal is an annotator name. Any program can write a file to the folder."""
+    """Return whether the name of a journal is an annotator name. The folder may contain other files."""
     from fcreview.store.workspace import to_safe_annotator
 
     return to_safe_annotator(name) == name

@@ -287,8 +287,8 @@ class QueueLevels:
         self.lists = ListStates()
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Save `settings` as a level above the current level, unless they are still the current settings and no
-        overview is above."""
+        """Save `settings` as a level above the current level, if the current settings differ or were chosen on the
+        overview."""
         if settings != self._state.settings or opened_from == OVERVIEW:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
@@ -416,7 +416,7 @@ def position_in_queue(queue: str) -> QueuePosition:
 
 
 def position_for(workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool) -> QueuePosition:
-    """Return the same place for another annotator. Queue files without items for that annotator are left."""
+    """Return the same position for another annotator, but not in queue files that assign no items to that annotator."""
 
     def is_shared(settings: QueueSettings) -> bool:
         return settings.file is None or (workspace is not None and has_share(workspace, settings.file, annotator))

@@ -44,13 +44,13 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> Cho
 
 
 def default_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
-    """Return the annotators for a new sample: the user and the others of the workspace, unless they are many."""
+    """Return the annotators for a new sample: the user and, unless they are many, the others of the workspace."""
     others = [each.name for each in annotators]
     return ", ".join([current, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
 def find_unfinished(shares: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:
-    """Return the first share of another annotator that has items left, or None."""
+    """Return the first progress of another annotator in a queue file with items left, or None."""
     return next((each for each in shares if each.left and each.share.annotator != annotator), None)
 
 
@@ -112,7 +112,7 @@ def _ask(app: App[Any], question: str, then: Callable[[], object]) -> None:
 
 
 def _start(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
-    """Continue as another annotator, after a question if the annotator is not known in the workspace."""
+    """Continue as another annotator. If the annotator is new in the workspace, ask the user first."""
 
     async def check() -> None:
         try:

@@ -1,6 +1,6 @@
 """Let the annotator correct the golden answer of an item as JSON, and check the text while it is typed.
 
-A key switches between the text, where letters are typed, and the commands, where letters are keys.
+A key leaves the text, so that letters run commands instead of being typed.
 """
 
 from __future__ import annotations

@@ -151,7 +151,8 @@ async def _query_item(view: ItemView, session: Session, item: int, read: Callabl
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens above this item. Its queue is the item in all runs."""
+    """List the same item in other runs. The chosen item opens above this one, in a queue with the item
+    of every run."""
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))

@@ -25,7 +25,7 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
-from fcreview.tui.key_bindings import active_key_names, make_bindings
+from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.header import progress_line
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
@@ -44,7 +44,7 @@ from fcreview.tui.widgets.item_text import ItemBody, ItemText
 MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
-NO_CHAT_MESSAGE = StatusMessage("no message of a conversation under the cursor", "warn")
+NO_CHAT_MESSAGE = StatusMessage("the cursor is not on a message of a conversation", "warn")
 NO_PART = StatusMessage("the part under the cursor cannot have a verdict", "warn")
 
 
@@ -280,6 +280,11 @@ class ItemPane(Vertical):
         if message.style == "bad":
             self.app.bell()
         self.draw_bars()
+
+    def show_unavailable_key(self, key: str) -> None:
+        """Show a message that the key has no action on the item."""
+        if not self.item_reviewer.is_gone:
+            self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     def show_summary(self, lines: Sequence[str]) -> None:
         cells, styles = self.size.width, ("strong", *[""] * len(lines))
@@ -541,6 +546,9 @@ class ItemScreen(GuardedScreen[int]):
 
     def on_item_pane_review_saved(self) -> None:
         self._draw_top()
+
+    def no_key(self, key: str) -> None:
+        self.pane.show_unavailable_key(key)
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:
         self.dismiss(closed.item)

@@ -53,7 +53,7 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 
 OverviewChoice = tuple[str, Any]
-"""(menu of the queue, choice) that a line or a key of the overview opens."""
+"""(name of a menu of the queue, choice in this menu) that a line or a key of the overview selects."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
@@ -130,7 +130,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._drawn_runs: tuple[object, ...] = ()
         """Values from which the lines of the runs were last drawn."""
         self._suspects_done = (0, 0)
-        """(checked, all) questions of the search for suspects, set by the store's thread."""
+        """Numbers of (checked, all) questions of the search for suspects. The store's thread sets them."""
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next())
         self._first_category = 0
         self._loader = QueueLoader(session)

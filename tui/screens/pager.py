@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 
 class PagerText(NamedTuple):
-    """Text in the two forms that the pager can show."""
+    """Text for the pager, as it is in the file and with JSON indented."""
 
     raw: str
-    """Text as it is in the file. This form is copied."""
+    """Text as it is in the file. The copy action copies this text."""
     indented: str
 
 
 async def read_records(session: Session, number: int, item: Item) -> PagerText:
-    """Read the records of an item, with this number, from the result and score files."""
+    """Read the records of item `number` from the result and score files."""
     records = await read_raw_records(session, number, item)
     return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 

@@ -145,7 +145,7 @@ class QueueScreen(GuardedScreen[None]):
                 self.action_open()
 
     def _mention_restored_search(self) -> None:
-        """Say that the list omits items because of a search or filter of the last session."""
+        """Show a message if a search or filter of the last session hides items."""
         where, search = self.state.where, self.state.search
         if self._is_restored and (search or where not in ("", FAILING_FILTER)):
             what = f'search "{search}"' if search else f"filter {where}"
@@ -360,8 +360,11 @@ class QueueScreen(GuardedScreen[None]):
         return self._split.opening or self.pane.opens_unreviewed
 
     def no_key(self, key: str) -> None:
-        """Show a message that the key has no action in the list."""
-        if self._split.is_item_focused or self._filter_line.display:
+        """Show a message that the key has no action here."""
+        if self._filter_line.display:
+            return
+        if self._split.is_item_focused and self._split.item_pane is not None:
+            self._split.item_pane.show_unavailable_key(key)
             return
         open_key = active_key_names(self.app).get("queue.open", "") if self.list.total else ""
         self.pane.show_message(unavailable_key_message(self.app, key, open_key))

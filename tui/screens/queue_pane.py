@@ -200,7 +200,7 @@ class QueuePane(Vertical):
         super().__init__()
         self._session, self._state, self._menus = session, state, menus
         self._shown = state
-        """State that the rows and the lines around them show. While another view is being loaded, the state before."""
+        """State whose rows are on screen. While another view is being loaded, this is still the earlier state."""
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""

@@ -63,7 +63,7 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
 def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
     assert plain_text(undecided_line(make_sample(estimate=bounds))) == (
-        "71.8 to 79.0 % if the 6 undecided items all fail or all pass"
+        "71.8 % if all 6 undecided items fail, 79.0 % if all pass"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
     assert plain_text(undecided_line(headline)) == (

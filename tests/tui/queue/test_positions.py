@@ -151,6 +151,10 @@ async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(make_ap
         ):
             await pilot.press(key)
             assert message in (await wait_for_screen(pilot))[-2]
+        await pilot.press("enter")
+        await wait_for_screen(pilot)
+        await pilot.press("x")
+        assert "x (adjudicate) works in the queue and on the overview" in (await wait_for_screen(pilot))[-2]
 
 
 async def test_half_pages_and_both_ends_are_reached(make_app: Any, wait_for_screen: Any) -> None:

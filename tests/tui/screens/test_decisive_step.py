@@ -94,5 +94,5 @@ async def test_blind_annotator_sees_only_an_own_step(workspace: Workspace) -> No
 async def test_step_cannot_be_marked_outside_conversations(workspace: Workspace) -> None:
     async with open_item_host(workspace) as (app, pilot):
         await pilot.press("D")
-        assert "no message of a conversation" in bar_text(app, "status")
+        assert "not on a message of a conversation" in bar_text(app, "status")
     assert not (workspace.reviews / "alice.jsonl").exists() or not read_events(workspace)

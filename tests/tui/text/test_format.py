@@ -377,7 +377,7 @@ def test_open_disagreements_are_named_with_their_key():
     run = run_row(disputed=10)
     run.info.needs_dataset = False
     wide, narrow = (plain_text(header.rates_line([run], cells, adjudicate_key="x")) for cells in (80, 58))
-    assert "10 disagreements: press x" in wide and "10 open" in narrow
+    assert "10 disagreements: press x" in wide and "10 unresolved" in narrow
     assert "disagree" not in plain_text(header.rates_line([run], 80, blind=True, adjudicate_key="x"))
 
 

@@ -26,7 +26,7 @@ from fcreview.store.database import (
     retry_with_more_memory,
     run_sql,
 )
-from fcreview.store.queries import item_detail, item_order, summaries
+from fcreview.store.queries import item_counts, item_detail, item_order
 from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
 from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_progress
 from fcreview.store.reviews.decision_cache import attach_cache
@@ -85,7 +85,7 @@ class Store:
         self._orders = item_order.ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self.runs = summaries.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
+        self.runs = item_counts.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
         self._run_names = item_order.build_run_names(self.runs)
 
     @classmethod
@@ -126,10 +126,10 @@ class Store:
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._query(lambda: summaries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._query(lambda: item_counts.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._query(lambda: summaries.fetch_source_paths(self.connection, self.workspace))
+        return self._query(lambda: item_counts.fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
         return self._query(lambda: self._orders.order_of(view, 0).count)
@@ -137,7 +137,7 @@ class Store:
     def count_verdicts(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
         """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
         self._raise_if_blind("counting verdicts")
-        return self._query(lambda: summaries.count_verdicts(self.connection, view))
+        return self._query(lambda: item_counts.count_verdicts(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
@@ -213,7 +213,7 @@ class Store:
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by value of each filter key: `{"category": [("live_simple", 258), ...], ...}`."""
-        return self._query(lambda: summaries.fetch_facets(self.connection, view, blind=self.blind))
+        return self._query(lambda: item_counts.fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
@@ -238,7 +238,7 @@ class Store:
     def count_missing_recomputed(self, runs: Sequence[int]) -> list[tuple[str, int]]:
         """Count the items of these runs that have no recomputed verdict: (reason, number of items)."""
         self._raise_if_blind("recomputed verdicts")
-        return self._query(lambda: summaries.count_missing_recomputed(self.connection, runs))
+        return self._query(lambda: item_counts.count_missing_recomputed(self.connection, runs))
 
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""

@@ -31,8 +31,8 @@ EVENT_INDENT = " " * 11
 def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Show an item's review history.
 
-    Lists every review, adjudication and retraction in order of time. STALE marks reviews from before the prediction or
-    the golden answer changed.
+    Lists every review, adjudication and retraction in order of time. STALE marks reviews that were written before the
+    prediction or the golden answer changed.
 
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """

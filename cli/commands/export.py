@@ -57,7 +57,7 @@ def export(
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
-    Labels have a row for each target with the verdict of each source, the reviews of each annotator and the effective
+    A label is a row for one target, with the verdict of each source, the reviews of each annotator and the effective
     verdict. native writes runs as files of their benchmark, golden-patch writes corrected golden answers, atif writes
     trajectories, sft and preference write training rows from reviewed items. docs/export.md describes the formats.
 

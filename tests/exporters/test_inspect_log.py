@@ -34,7 +34,7 @@ N_EDITS = len(REVIEWS) + 2
 """Number of score edits in the log, including those for the review of a turn and for the model-graded score."""
 
 
-@pytest.fixture(scope="module", params=["json", "eval"])
+@pytest.fixture(scope="module", params=[pytest.param("json", marks=pytest.mark.sweep), "eval"])
 def log(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample log as JSON and as an archive, without dana's edit."""
     (source,) = (samples / "inspect").glob("*.json")

@@ -147,7 +147,7 @@ async def compare_screens(app: Any, size: tuple[int, int], keys: list[str], wait
     return n_frames
 
 
-@pytest.fixture(params=WIDTHS)
+@pytest.fixture(params=["usual", *(pytest.param(each, marks=pytest.mark.sweep) for each in WIDTHS if each != "usual")])
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Set the character widths of the terminal, which differ between terminals."""
     monkeypatch.setattr(pyte.screens, "wcwidth", WIDTHS[request.param])

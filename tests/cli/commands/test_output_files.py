@@ -68,11 +68,15 @@ def read_files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "seen.json"}
 
 
+@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.sweep), 3])
 @commands
-def test_journals_and_imported_files_are_never_replaced(cli: Cli, run: Path, command: tuple[str, ...]) -> None:
-    places, words = protected_files(run), fill_command(command, run)
+def test_journals_and_imported_files_are_never_replaced(
+    cli: Cli, run: Path, command: tuple[str, ...], share: int
+) -> None:
+    """Try one in `share` of the files, others for each command."""
+    places, words = protected_files(run)[COMMANDS.index(command) % share :: share], fill_command(command, run)
     if command[1] == "issue":
-        places = [place for place in places if ".fcreview" in os.path.realpath(place)] + [Path(words[2])]
+        places = [*(place for place in places if ".fcreview" in os.path.realpath(place)), Path(words[2])]
     before = read_files(run.parent)
     for place in places:
         for force in ((), ("--force",)) if place is places[0] else (("--force",),):

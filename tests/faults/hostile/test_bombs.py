@@ -15,7 +15,10 @@ from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
-SHORT = ["bfcl V1 maple python", "acebench", "hammerbench default"]
+SHORT = [
+    *("bfcl V1 maple python", "acebench readable", "hammerbench default"),
+    pytest.param("acebench", marks=pytest.mark.sweep),
+]
 MEMORY = 1 << 30
 """Limit of the address space, in bytes. The interpreter with its modules needs a third of it."""
 SECONDS = 5.0

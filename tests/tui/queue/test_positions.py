@@ -249,7 +249,7 @@ async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any)
         assert "Queue complete (3 reviewed): run fcreview export" in lines[4] and "3 of 3" in lines[0]
 
 
-@pytest.mark.parametrize("keys", [["down", "enter", "c", "enter"], ["f"], ["s"]])
+@pytest.mark.parametrize("keys", [["down", "enter", "c", "enter"], pytest.param(["f"], marks=pytest.mark.sweep), ["s"]])
 async def test_leaving_a_list_returns_to_the_overview_it_was_opened_from(
     make_app: Any, wait_for_screen: Any, keys: list[str]
 ) -> None:

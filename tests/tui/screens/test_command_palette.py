@@ -244,7 +244,10 @@ async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_fo
         assert json.loads(file.read_text()) == {}
 
 
-@pytest.mark.parametrize("file", ["~no-such-user/x.csv", "x" * 300, "/dev/null/x"])
+@pytest.mark.parametrize(
+    "file",
+    ["~no-such-user/x.csv", *(pytest.param(each, marks=pytest.mark.sweep) for each in ("x" * 300, "/dev/null/x"))],
+)
 async def test_unusable_export_path_is_reported(make_app: Any, wait_for_screen: Any, file: str) -> None:
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=(100, 24)) as pilot:
@@ -403,20 +406,22 @@ async def test_argument_is_passed_to_the_command(
         assert app.session.filter_history.saved_filters == {"live": "category:live_simple"}
 
 
-@pytest.mark.parametrize("name", ["order", "ORDER", "Order"])
-async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any, name: str) -> None:
+async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any) -> None:
     """Even if other ids contain it, and commands match better."""
     app: FcreviewApp = make_app([{"id": each} for each in ("order_10", "an order", "order", "order_1", "order_11")])
     async with app.run_test(size=(80, 40)) as pilot:
         await wait_for_screen(pilot)
-        await type_in_palette(pilot, wait_for_screen, "")
-        enter_text(app, name)
-        await wait_for_screen(pilot)
-        rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
-        assert rows[0][:2] == ["item", "order"], "the match is first"
-        assert sum(row[0] == "item" for row in rows) == 5
-        await pilot.press("enter")
-        assert shown_item_id(await wait_for_screen(pilot)) == "order"
+        for name in ("order", "ORDER", "Order"):
+            await type_in_palette(pilot, wait_for_screen, "")
+            enter_text(app, name)
+            await wait_for_screen(pilot)
+            rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
+            assert rows[0][:2] == ["item", "order"], f"{name}: the match is first"
+            assert sum(row[0] == "item" for row in rows) == 5, name
+            await pilot.press("enter")
+            assert shown_item_id(await wait_for_screen(pilot)) == "order", name
+            await pilot.press("escape")
+            await wait_for_screen(pilot)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 160])

@@ -49,7 +49,7 @@ class FormField:
     def full_help(self) -> str:
         """Description of the field with its choices."""
         if self.choices:
-            return f"{self.name}: {', '.join(self.choices)}. Right arrow completes a name; empty selects all"
+            return f"{self.name}: {', '.join(self.choices)}. Right arrow completes a name. Leave empty for all"
         return self.help + (" (yes or no)" if self.is_switch else "")
 
 
@@ -85,7 +85,7 @@ class CommandForm:
     """Name of the field with the path of the file that the command writes, if it writes only one file. In a browser,
     the file becomes a download."""
     is_read_only: bool = False
-    """Whether the command writes nothing, so that it is also available in a browser."""
+    """Whether the command writes nothing. It is then available in a browser too."""
 
     @property
     def is_for_browser(self) -> bool:
@@ -119,7 +119,7 @@ _FORMS = (
     CommandForm("doctor", "doctor", "check the setup"),
 )
 FORMS = {form.command: form for form in _FORMS}
-"""Forms by command, for the commands without a screen of their own."""
+"""Maps a command to its form. A command with a screen of its own has no form."""
 
 
 def use_run_names(fields: Sequence[FormField], names: Mapping[int, str]) -> list[FormField]:
@@ -153,7 +153,7 @@ class ReportServices:
     format_report: Callable[[Store, Sequence[int], Callable[[], bool]], str]
     """Formats the report of the runs with these numbers, or of all runs if the sequence is empty.
 
-    The last argument is a function that returns true to cancel; the report then contains the tables made so far.
+    The last argument is a function that returns true to cancel. A cancelled report contains the tables made so far.
     Raises: StoreError in blind mode.
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]

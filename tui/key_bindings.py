@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
-    """Return the actions of these tables as Textual bindings with their default keys."""
+    """Convert tables of actions to Textual bindings with the default keys."""
     return [
         Binding(action.keys, action.action, action.label, show=action.has_hint, id=action.id, priority=action.priority)
         for table in tables

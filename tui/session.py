@@ -325,7 +325,7 @@ class Session:
             interrupt.add_done_callback(self._interrupts.discard)
 
     def open_current_store(self) -> Store:
-        """Open the store that is on disk now, and leave the store in use open. Must be called in a thread.
+        """Open the store that is on disk now. The store in use stays open. Must be called in a thread.
 
         The caller passes the new store to `swap_store` or closes it.
         """

@@ -104,7 +104,7 @@ def _split_into_runs(number: int, row: Row, changed: Sequence[int]) -> list[_Run
 
 
 def _state_for_blanks(blanks: _Run, groups: dict[GraphicState, list[_Run]]) -> GraphicState:
-    """Return the graphic state to write blanks with: that of text in the same row if it draws the blanks, else the most
+    """Return the graphic state to write blanks with: a state of text in the same row if one draws them, else the most
     frequent state that does."""
 
     def usefulness(state: GraphicState) -> tuple[bool, int]:

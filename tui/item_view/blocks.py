@@ -80,7 +80,7 @@ class Block:
     is_heading: bool = False
     """Whether the cursor stops at this block even though the block cannot be folded."""
     is_argument: bool = False
-    """Whether the block is an argument. The cursor stops at arguments only after the user moved it into them."""
+    """Whether the block is an argument. The cursor stops at arguments only after the user moved it to an argument."""
     differs: bool = False
     """Whether the golden answer and the prediction differ in this block."""
     is_judged: bool = False
@@ -235,9 +235,12 @@ class IndexedItem:
         """Whether the item has several turns or tool results, rather than one question and one answer."""
 
     def _with_shown_state(self, pair: CallPair) -> CallPair:
-        """Return a pair with its state on screen. An extra call is neutral (` `) if the benchmark does not count it. If
-        the item has no golden calls, an answer that cannot be decoded is not an extra call: it is neutral, or an error
-        (`!`) if a visible automatic verdict fails the item."""
+        """Return a pair with its state on screen.
+
+        An extra call is neutral (` `) if the benchmark does not count it. If the item has no golden calls, an answer
+        that cannot be decoded is not an extra call. It is neutral, or an error (`!`) if a visible automatic verdict
+        fails the item.
+        """
         if pair.state != "+":
             return pair
         if "+" in self.uncounted_states:
@@ -311,7 +314,7 @@ class IndexedItem:
         return f"step {self.step_numbers[turn, step]}"
 
     def has_several_steps(self, turn: int) -> bool:
-        """Whether the turn has several steps, so that its calls need the label of their step."""
+        """Whether the turn has several steps. Its calls then need the label of their step."""
         return self.step_counts[turn] > 1
 
     def is_earlier_dialogue(self, turn: int) -> bool:

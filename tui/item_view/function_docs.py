@@ -161,10 +161,10 @@ def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class RelevantFunctions:
-    """Functions whose docs are relevant at the cursor. An instance without functions is false."""
+    """Functions whose docs are relevant at the cursor. An instance without functions counts as false in a condition."""
 
     names: Sequence[str] = ()
-    """Function name of the golden call, then the function name of the predicted call if it is different."""
+    """Function name of the golden call, then that of the predicted call if it differs."""
     argument: str | None = None
     """Parameter under the cursor. If the cursor is on a call, the first argument with a difference."""
 
@@ -177,7 +177,7 @@ MAX_AVAILABLE_DOCS = 20
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Return the functions that are called at this block key or target address."""
+    """Return the functions of the call or argument at this block key or target address."""
     part = parse_address(key)
     if part is None or part.call is None:
         return NO_FUNCTIONS

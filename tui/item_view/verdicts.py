@@ -177,8 +177,7 @@ def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int
 
 
 def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
-    """Return the error type and the rationale of a verdict as text. If the verdict has no error type, `error_type` is
-    used."""
+    """Return the error type and the rationale of a verdict as text. `error_type` is used if the verdict has none."""
     error = (verdict.error_type if verdict else None) or error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -331,7 +330,8 @@ def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
 
 
 def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`, with the judge's reply after its last verdict."""
+    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`. A reply that several verdicts share is shown after the last
+    of them."""
     lines: list[Line] = []
     parts: list[StyledText] = []
     previous = ""

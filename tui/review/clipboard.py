@@ -1,6 +1,7 @@
 """Copy an item to the clipboard: build the texts, and write them to the terminal's clipboard and to a file.
 
-The escape sequence OSC 52 sets the clipboard. The file is needed because no terminal reports whether it did so.
+The escape sequence OSC 52 sets the clipboard. The file is needed because no terminal confirms that it set the
+clipboard.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Move the cursor in the document of an item, fold its blocks and search them."""
+"""Move the cursor in the document of an item, fold the blocks of the document and search its text."""
 
 from __future__ import annotations
 

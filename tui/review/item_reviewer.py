@@ -61,7 +61,7 @@ class ItemView(Protocol):
 
     @property
     def is_in_front(self) -> bool:
-        """Whether no other screen covers the pane, so that it may show another item."""
+        """Whether no other screen covers the pane. Only then may the pane show another item."""
         ...
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None: ...
@@ -73,7 +73,7 @@ class ItemView(Protocol):
     def show_message(self, message: StatusMessage) -> None: ...
 
     def show_summary(self, lines: Sequence[str]) -> None:
-        """Show the summary of a complete queue below the item, until another item or review is shown."""
+        """Show the summary of a complete queue below the item until another item or review is shown."""
         ...
 
     def close(self, item: int) -> None:

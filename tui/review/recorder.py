@@ -238,8 +238,8 @@ class ReviewRecorder:
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
     def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
-        """Return (target, criterion) of the next score: the first criterion without a score. If all have scores, return
-        the criterion after the last recorded one, or the first. None if the item has no scores."""
+        """Return (target, criterion) of the first criterion without a score. If all have scores, return the criterion
+        after the one that was scored last, or the first criterion. None if the item has no scores."""
         criteria = score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
@@ -364,8 +364,8 @@ def describe_bulk(events: Sequence[Event]) -> str:
 
 
 def _override_text(event: Event) -> str:
-    """Return text such as `, overrides judge gpt-4o` for a verdict on a part of the item. For the whole item, it is
-    empty, because the header shows the verdicts."""
+    """Return text such as `, overrides judge gpt-4o` for a verdict on a part of the item. The text is empty for the
+    whole item, because the header shows the item's verdicts."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""
@@ -394,8 +394,7 @@ class BulkReview:
     tags: list[str] = field(default_factory=list)
 
     def set_verdict(self, key: str) -> None:
-        """Set the verdict. The key `golden` also sets the fault `golden`. If another verdict replaces it, the fault is
-        removed."""
+        """Set the verdict. The key `golden` also sets the fault `golden`, which another verdict removes."""
         fault = VERDICTS_BY_KEY[key][1]
         if fault is not None or self.verdict_key == "golden":
             self.fault = fault

@@ -100,14 +100,14 @@ def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
 
 
 MIN_NAME_CELLS = 6
-"""Minimum width of a name in a path whose beginning is cut, in cells."""
+"""Minimum width, in cells, of a path name whose beginning is cut."""
 
 
 def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
     """Return the top line of a screen: the program name, the path to the screen, and facts on the right.
 
-    `path`: sanitized names, of which the last is the screen. If the line is too short, the first names are omitted or
-    lose their beginning. The end of a run's name distinguishes it from other runs of the model.
+    `path`: sanitized names. The last name is that of the screen. If the line is too short, the first names are omitted
+    or lose their beginning. The end of a run's name distinguishes it from other runs of the model.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")

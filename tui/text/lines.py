@@ -101,9 +101,9 @@ WORD_SIGNS = "._/-,:"
 def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
-    A row ends after a blank if there is one in its second half or if the next word fits on a row. Otherwise it ends
-    inside the word, after a sign such as `.` or `_` if there is one in the second half of the row. With `limit`, at
-    most that many rows are made, and the cost does not depend on the rest of the text.
+    A row ends after a blank if the row's second half has one, or if the next word fits on a row. Otherwise it ends
+    inside a word, after a sign such as `.` or `_` if the second half has one. With `limit`, at most that many rows are
+    made, and the cost does not depend on the rest of the text.
     """
     cells = max(cells, 1)
     if limit is not None:

@@ -39,7 +39,7 @@ class Palette:
     """Colours of one theme, as Rich names them (`#rrggbb`, or names of the terminal's 16 colours)."""
 
     is_ansi: bool
-    """Whether the colours are those of the terminal. Then there are no background colours."""
+    """Whether the colours are those of the terminal. There are no background colours then."""
     is_dark: bool
     background: str
     bar: str
@@ -128,7 +128,7 @@ def _tint(background: str, colour: str, text: str) -> str:
 
 
 def _choose_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:
-    """Return the candidate whose hue is the closest to that of the meaning, or a new colour if none is close."""
+    """Return the candidate whose hue is closest to the meaning's preferred hue, or a new colour if none is close."""
     target = HUES[meaning]
 
     def hue_distance(colour: str) -> float:
@@ -266,7 +266,7 @@ COLOURLESS_STYLES: Mapping[str, Style] = {
     "fail_badge": Style(reverse=True, bold=True),
     "unsure_badge": Style(reverse=True),
 }
-"""Styles by meaning without colour. A meaning that is not listed has no style."""
+"""Styles without colour, by meaning. A meaning that is not listed has no style."""
 
 
 POOR_TERMINALS = ("linux", "vt100", "vt102", "vt220", "ansi", "cons25", "dumb")

@@ -290,7 +290,7 @@ class KeyLine(LineBar):
         self.show(key_hints_line(hints, self.size.width, always))
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints before all other hints but the verdict keys, which lose their labels."""
+        """Show these (key, label) hints after the verdict keys, which lose their labels, and before all other hints."""
         if hints != self._priority_hints:
             self._priority_hints = hints
             self.update()

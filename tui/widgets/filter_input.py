@@ -79,7 +79,7 @@ class FilterLine(Vertical):
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
         self._filter_to_save: str | None = None
-        """Filter to save, while the annotator types its name. None at other times."""
+        """Filter to save while the annotator types its name, else None."""
         self._name_to_replace = ""
         """Name of the saved filter to replace if the annotator confirms. Empty if no confirmation is pending."""
 
@@ -90,7 +90,7 @@ class FilterLine(Vertical):
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:
-        """Show the line with a text to edit. `hint` is shown below it while there is nothing else to show."""
+        """Show the line with a text to edit. `hint` is shown below the line until there is a message."""
         self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
         self.display = True
         self._start_prompt(kind, text, hint)

@@ -135,7 +135,7 @@ class ItemText(DocumentView):
         """Cursor in the displayed item.
 
         Raises:
-            RuntimeError: No item is open. Keys then do nothing, so only an error in the program causes this.
+            RuntimeError: No item is open. This is an error in the program, because keys do nothing without an item.
         """
         if self.document_cursor is None:
             raise RuntimeError("no item is open")

@@ -189,9 +189,10 @@ PREFETCH_ROWS = 64
 
 
 class QueueList(LineList):
-    """List of a queue of any length. It requests windows of rows with a message, and draws rows not yet loaded as `…`.
+    """List of a queue of any length.
 
-    The owner answers a request with `add_window`.
+    It requests windows of rows with a message, and draws a row that is not loaded as `…`. The owner answers a request
+    with `add_window`.
     """
 
     @dataclass
@@ -219,7 +220,7 @@ class QueueList(LineList):
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
-        """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
+        """Show another view of `total` rows and drop all loaded rows. `extent`: column widths of the rows."""
         self.version += 1
         self.is_waiting = False
         self._windows.clear()

@@ -289,7 +289,7 @@ class BrowserServer:
         await asyncio.gather(*(end(*each) for each in self.sessions.items()))
 
     async def _send_download(self, request: web.Request) -> web.StreamResponse:
-        """Send a file that the app of the same annotator offers. It can be fetched once."""
+        """Send a file that an app of the same annotator offers for download. Each file can be downloaded once."""
         annotator, key = self._identify(request), request.match_info["key"]
         try:
             download = await self.downloads.get_download_metadata(key)

@@ -138,7 +138,8 @@ class QueueRow:
 
     @property
     def is_overruled(self) -> bool:
-        """Whether the verdict of all annotators, as after adjudication, is the opposite of this annotator's verdict."""
+        """Whether the verdict of all annotators, for example after adjudication, is the opposite of this annotator's
+        verdict."""
         return isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
 
 

@@ -66,7 +66,7 @@ class AnnotatorState:
         return self.root / kind / f"{self.annotator}.json" if self.root is not None else None
 
     def read(self, kind: str) -> dict[str, Any]:
-        """Read the JSON object of this kind. It is empty if the file is missing or unreadable."""
+        """Read the annotator's state of this kind, a JSON object. It is empty if the file is missing or unreadable."""
         file = self.path_of(kind)
         return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
 
@@ -143,7 +143,8 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset`, a path or description, to the form in the store. A path begins with `./`."""
+        """Convert `Run.dataset`, which is a path or a description, to the form used in the store. There, a path begins
+        with `./`."""
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)

@@ -93,7 +93,7 @@ def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
     runs = format_count(len({id(flip.run) for flip in flips}), "run")
     counts = f"{gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
-    emit(f"{format_count(len(flips), 'verdict')} would change, of {items} in {runs}: {counts}")
+    emit(f"{format_count(len(flips), 'verdict')} would change ({items}, {runs}): {counts}")
     cells = [
         [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
         for flip in ordered

@@ -38,9 +38,9 @@ def suspects(
 ) -> None:
     """List golden answers that look wrong.
 
-    Ranks items by the evidence against their golden answers, which comes from all runs at PATH and from the golden
-    answers of other items. A score of 0.5 or more is strong evidence. --where and --run only limit the items that are
-    listed. docs/suspects.md explains the reasons.
+    Ranks items by the evidence against their golden answers. The evidence comes from all runs at PATH and from the
+    golden answers of other items. A score of 0.5 or more is strong evidence. --where and --run only limit the items
+    that are listed. docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """

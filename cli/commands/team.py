@@ -268,7 +268,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
     """Join a team with a workspace.
 
     The server and the project are saved in your own configuration, not in the workspace. The password comes from
-    PGPASSWORD, ~/.pgpass or a service file. If it is not there, the command asks for it. You replace a one-time
+    PGPASSWORD, ~/.pgpass or a service file. If none of them has it, the command asks for it. You replace a one-time
     password with your own.
 
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o

@@ -319,7 +319,7 @@ class _Import:
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load the runs together. If that fails, load each run alone, and a run that fails again without its invalid
+        """Load the runs together. If that fails, load each run alone. If a run fails again, load it without its invalid
         values."""
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:

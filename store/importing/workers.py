@@ -245,8 +245,8 @@ def _can_fork() -> bool:
 
 
 def _hash_source(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
-    """Add the hash to a file state. Each process hashes a dataset file of several runs once. An empty hash is not
-    cached, because the file may be readable for the next run."""
+    """Add the hash to a file state. A process hashes a dataset file only once, even if several runs use it. An empty
+    hash is not cached, because the file may be readable for the next run."""
     key = (folder, source.path, source.size, source.mtime_ns)
     hashed_source = hash_source(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
     if hashed_source.hash:

@@ -233,7 +233,7 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
-        # A line counts without its newline.
+        # A line counts as saved even without its newline.
         saved = sum(len(prefix) + end - 1 <= written for end in accumulate(map(len, lines)))
         if saved:
             _sync(descriptor)

@@ -19,7 +19,7 @@ from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope, describe_selection
-from fcreview.stats.disagreement_bounds import bound_metrics
+from fcreview.stats.disagreement_bounds import compute_metric_bounds
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -123,7 +123,7 @@ def _add_bounds(
     items: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> list[summary.MetricRow]:
-    bounds = bound_metrics(items, compute_metrics)
+    bounds = compute_metric_bounds(items, compute_metrics)
     for line in lines:
         if found := bounds.get(line.key):
             line.open_disagreements, line.corrected_low, line.corrected_high = found.n, found.low, found.high

@@ -22,7 +22,7 @@ import orjson
 
 from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
-from fcreview.exporters.report_markdown import code_block, code_span, titled_lines
+from fcreview.exporters.report_pages import code_block, code_span, format_titled_block
 from fcreview.model.address import ITEM
 from fcreview.model.json_value import canonical_json
 from fcreview.model.verdict import DISPUTED
@@ -55,11 +55,11 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"### {code_span(entry.id)}"
     yield ""
-    yield from titled_lines("Question", code_block(entry.question))
-    yield from titled_lines("Current golden answer", code_block(_format_json(entry.old), "json"))
-    yield from titled_lines("Corrected golden answer", code_block(_format_json(entry.new), "json"))
+    yield from format_titled_block("Question", code_block(entry.question))
+    yield from format_titled_block("Current golden answer", code_block(_format_json(entry.old), "json"))
+    yield from format_titled_block("Corrected golden answer", code_block(_format_json(entry.new), "json"))
     if entry.reasons:
-        yield from titled_lines("Reason", code_block("\n\n".join(entry.reasons)))
+        yield from format_titled_block("Reason", code_block("\n\n".join(entry.reasons)))
     decided_by = {"adjudication": "adjudicated", "majority": "most annotators agree"}
     how = decided_by.get(entry.decided_by, "all annotators agree")
     yield f"**Resolved**: {how}: {', '.join(map(code_span, entry.settled_by))}"
@@ -273,12 +273,12 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
         if at < len(old) and there < len(new) and old[at] == new[there]:
             at, there = at + 1, there + 1
             continue
-        end, new_end = _find_sync(old, new, at, there)
+        end, new_end = _find_next_equal_lines(old, new, at, there)
         yield ChangedLines(at, end, there, new_end)
         at, there = end, new_end
 
 
-def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
+def _find_next_equal_lines(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
     """Return the positions (old, new) where both files continue with equal lines."""
     if len(old) == len(new) and at == there:
         end = at

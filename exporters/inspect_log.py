@@ -61,10 +61,10 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):
             if label["decided_by"] in RESOLUTIONS and decides(label["human"]):
-                yield _make_verdict(source, label)
+                yield _make_reviewed_verdict(source, label)
 
 
-def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
+def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     target, criterion, value = label["target"], label["criterion"], label["human"]
     history = source.store.reviews.events.history_of(key)

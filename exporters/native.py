@@ -46,7 +46,7 @@ def write(source: ExportSource, folder: Path) -> None:
     for path in files:
         _copy_file(path, folder / path.relative_to(root), changed.get(path))
     source.counts |= {"run": len(runs), "file": len(files), "changed file": len(changed)}
-    messages = [message for run in runs for message in _run_messages(run, root)]
+    messages = [message for run in runs for message in _describe_rewritten_run(run, root)]
     advice = "run the benchmark's own program to compute it from the new scores"
     for message in [*messages, *(f"{path.name} omitted: {advice}" for path in dict.fromkeys(stale))]:
         source.benchmarks.print_message(message)
@@ -93,7 +93,7 @@ def _find_naming_folder(plan: RunPlan) -> Path:
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]
 
 
-def _run_messages(run: _RewrittenRun, root: Path) -> list[str]:
+def _describe_rewritten_run(run: _RewrittenRun, root: Path) -> list[str]:
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
     found = [f"{name}: omitted, because the files cannot represent them: {'; '.join(problems)}"] if problems else []

@@ -37,7 +37,7 @@ from fcreview.model.wording import (
     format_metric_value,
     format_official_rate,
     format_recomputed_rate,
-    source_label,
+    get_source_name,
 )
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ def format_denominator(line: MetricRow) -> str:
     """Format the denominator, and smaller ones of single sources: `400 items (recomputed 380)`."""
     if line.of is None:
         return ""
-    fewer = [f"{source_label(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
+    fewer = [f"{get_source_name(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
     return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
@@ -340,7 +340,7 @@ def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Interv
     sources = select_metric_sources(lines)
     disputed = any(line.open_disagreements for line in lines)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
-    heads = [title, *map(source_label, sources), *more, "over"]
+    heads = [title, *map(get_source_name, sources), *more, "over"]
     rows = [TableRow(_format_metric_cells(line, sources, intervals, more), line.level) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 

@@ -62,7 +62,7 @@ def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     tags = [tag.replace(" ", "_") for tag in opinion.tags or ()]
     return {
         "id": f"note_{json_hash([item.id, own], 4)}",
-        "note": _describe(opinion),
+        "note": _format_note_text(opinion),
         "author_email": opinion.annotator,
         "created_at": opinion.time or None,
         "simulation_id": item.extra.metadata["simulation"],
@@ -76,7 +76,7 @@ def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     }
 
 
-def _describe(opinion: Opinion) -> str:
+def _format_note_text(opinion: Opinion) -> str:
     parts = [] if opinion.verdict is None else [format_verdict(opinion.verdict, opinion.criterion)]
     parts += [opinion.criterion] if opinion.criterion != CORRECT else []
     parts += [f"on {opinion.target}"] if opinion.target != ITEM else []

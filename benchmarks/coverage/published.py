@@ -172,6 +172,6 @@ def _weights(
     effects = np.zeros(len(categories))
     for number, category in enumerate(categories):
         positions = [at for at, row in enumerate(rows) if row.category == category]
-        more, less = (outcomes.with_same_verdict(positions, verdict)[figure] for verdict in (True, False))
+        more, less = (outcomes.compute_with_same_verdict(positions, verdict)[figure] for verdict in (True, False))
         effects[number] = (more - less) / len(positions)
     return {figure[2]: effects}

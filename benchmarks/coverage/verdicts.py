@@ -194,7 +194,7 @@ def measure_metric(setting: Setting, key: MetricKey, size: int, repetitions: int
     everything = np.arange(len(setting.truth))
     truth = dict(enumerate(setting.truth.tolist()))
     before = [replace(row, valid=bool(flag)) for row, flag in zip(setting.rows, setting.automatic, strict=True)]
-    value = MetricCalculator(before, before, setting.figures).with_verdicts(truth.items())[key]
+    value = MetricCalculator(before, before, setting.figures).compute_with_verdicts(truth.items())[key]
     hits, width = 0, 0.0
     for repetition in range(repetitions):
         sample = set(_draw(np.random.default_rng([size, repetition]), everything, size).tolist())

@@ -147,12 +147,12 @@ def _describe_causes(row: ConventionRow) -> str:
 def _write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
     page = build_report_page(session, run)
     if html is None:
-        from fcreview.exporters.report_markdown import render_markdown
+        from fcreview.exporters.report_pages import render_markdown
 
         emit_data(render_markdown(page).encode())
         return
     from fcreview.exporters.export import OverwriteRules, write_file
-    from fcreview.exporters.report_html import render_html
+    from fcreview.exporters.report_pages import render_html
 
     write_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
     print_message(f"fcreview: {html} written")

@@ -128,11 +128,11 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
         return None  # In questions about code, a variable name can take the place of a list or an object.
     json_type = get_json_type(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
-        return f"wrong type: {name} is {_with_documented(value, parameter.kind)}"
+        return f"wrong type: {name} is {_describe_type_conflict(value, parameter.kind)}"
     if isinstance(value, list) and (element_type := parameter.item_kind):
         wrong = next((each for each in value if not _is_allowed_type(get_json_type(each), element_type, each)), None)
         if wrong is not None:
-            return f"wrong element type: {name} contains {_with_documented(wrong, f'list of {element_type}')}"
+            return f"wrong element type: {name} contains {_describe_type_conflict(wrong, f'list of {element_type}')}"
     if parameter.choices:
         elements = value if isinstance(value, list) else [value]
         wrong = next(
@@ -161,7 +161,7 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
     return documented == "integer" and json_type == "number" and float(value).is_integer()
 
 
-def _with_documented(value: Any, documented: str) -> str:
+def _describe_type_conflict(value: Any, documented: str) -> str:
     return f"{get_json_type(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
 
 
@@ -412,7 +412,9 @@ def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
     if not evidence.question.is_self_contained or not evidence.question.text.strip():
         return []
     content = TextContent(evidence.question.text)
-    return [reason for argument in evidence.golden_arguments for reason in _check_argument(argument, content, evidence)]
+    return [
+        reason for argument in evidence.golden_arguments for reason in _check_grounding(argument, content, evidence)
+    ]
 
 
 class TextContent:
@@ -449,7 +451,7 @@ def find_numbers(text: str) -> set[float]:
     return numbers | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
 
 
-def _check_argument(argument: GoldenArgument, question: TextContent, evidence: QuestionEvidence) -> Iterable[Reason]:
+def _check_grounding(argument: GoldenArgument, question: TextContent, evidence: QuestionEvidence) -> Iterable[Reason]:
     accept, parameter = argument.accept, argument.parameter
     if parameter is None or parameter.choices or not accept.any_of:
         return

@@ -51,7 +51,7 @@ because fcreview may read such a run incorrectly."""
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
     return [
         *_find_failures(evidence),
-        *_find_agreement(evidence),
+        *_find_consensus(evidence),
         *_find_reversed_ranking(evidence),
         *_find_verdict_conflicts(evidence),
     ]
@@ -71,7 +71,7 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
     return [Reason("failing", share, text)]
 
 
-def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
+def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     """Suspect the question because several model families have the same difference. The one with the largest weight is
     used."""
     weights = evidence.run_weights

@@ -100,7 +100,7 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
     return sorted(groups.values(), key=lambda group: (grouping == BY_VALUE and group.name is None, -group.count))
 
 
-def computed_grouping(grouping: int) -> int:
+def get_computed_grouping(grouping: int) -> int:
     """Return the grouping for which clusters must be computed. The first three groupings use the same clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
@@ -134,10 +134,12 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
     informative = select_named_clusters(group.clusters, grouping)
     if len(informative) == 1:
         return describe_cluster(informative[0], grouping, separator)
-    found = [_count_by_name(each, inner, outer, separator) for each in _group_by_name(informative, outer).values()]
+    found = [
+        _summarize_named_clusters(each, inner, outer, separator) for each in _group_by_name(informative, outer).values()
+    ]
     if outer != BY_ERROR_TYPE:
         shared = group_by_shared_name(informative, inner).values()
-        found += [_count_by_name(each, outer, inner, separator) for each in shared]
+        found += [_summarize_named_clusters(each, outer, inner, separator) for each in shared]
     count, text = max(found, key=lambda each: each[0], default=(0, ""))
     if count > 1:
         return f"{count:,} {text}"
@@ -147,7 +149,9 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
     return format_count(len(outer_names), GROUPINGS[outer])
 
 
-def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
+def _summarize_named_clusters(
+    clusters: Sequence[Cluster], other: int, grouping: int, separator: str
+) -> tuple[int, str]:
     """Count the items of clusters that have the same name in `grouping`, such as the argument `city`. Returns the count
     and a text: `city · get_weather` if the clusters also have the same name in `other`, else `city · 5 functions`."""
     name = clusters[0].names[grouping]

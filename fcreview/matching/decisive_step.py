@@ -233,7 +233,7 @@ class _Facts:
                     continue
                 numbers = _count_numbers(call.arguments)
                 golden = [_count_numbers(_first_accepted_values(each)) for each in self.golden_calculations]
-                if numbers not in golden and any(_is_near(numbers, each) for each in golden):
+                if numbers not in golden and any(_is_attempt_at(numbers, each) for each in golden):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
@@ -249,7 +249,7 @@ class _Facts:
             others = [
                 n
                 for n, each in replies
-                if any(self._has_form(wanted, one) for one in _list_stated_numbers(each.content))
+                if any(self._has_same_form(wanted, one) for one in _list_stated_numbers(each.content))
             ]
             if beside_call:
                 reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
@@ -260,7 +260,7 @@ class _Facts:
             else:
                 yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")
 
-    def _has_form(self, expected: str, stated: str) -> bool:
+    def _has_same_form(self, expected: str, stated: str) -> bool:
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
             return False
         if "." in expected:
@@ -445,7 +445,7 @@ def _count_numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
     return Counter(number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each)))
 
 
-def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
+def _is_attempt_at(numbers: Counter[str], golden: Counter[str]) -> bool:
     shared = (numbers & golden).total()
     return shared >= MIN_SHARED_NUMBERS and shared >= MIN_SHARE * golden.total()
 

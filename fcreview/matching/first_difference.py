@@ -47,7 +47,10 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
         return None
     opcodes = SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes()
     _, golden_start, golden_end, start, end = next(each for each in opcodes if each[0] != "equal")
-    expected, found = _name_characters(golden[golden_start:golden_end]), _name_characters(predicted[start:end])
+    expected, found = (
+        _format_character_names(golden[golden_start:golden_end]),
+        _format_character_names(predicted[start:end]),
+    )
     if found and expected:
         change = f"{found} instead of {expected}"
     else:
@@ -55,7 +58,7 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     return f"texts look alike: {change} at character {start + 1}"
 
 
-def _name_characters(text: str) -> str:
+def _format_character_names(text: str) -> str:
     if text and not text.strip(" "):
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
     names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_MAX_NAMED_CHARACTERS]]

@@ -28,8 +28,8 @@ from fcreview.model.verdict import (
     contradicts,
     decides,
     derive_verdict,
+    find_derivation_sources,
     find_derived_targets,
-    find_sources,
     majority_verdict,
     roll_up_benchmark,
     roll_up_parts,
@@ -141,7 +141,7 @@ def _derive_by_annotator(
     """Derive each annotator's verdict on `question` from the annotator's other verdicts. If an annotator only confirms
     automatic verdicts, and another annotator overrides one of them, the derived verdict is the automatic verdict."""
     given = {source: None for own in verdicts.values() for source in own}
-    sources = find_sources(context.benchmark, question, given)
+    sources = find_derivation_sources(context.benchmark, question, given)
     overriding = {
         name: {
             source: own[source]

@@ -398,7 +398,7 @@ _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 
 
-def find_sources(
+def find_derivation_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
     """Return the targets and criteria from which the verdict on `question` can be derived, in order of precedence.
@@ -477,5 +477,5 @@ def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) ->
     return [
         each
         for each in ((_REWARD, _ITEM_VERDICT) if benchmark == _PRODUCT_BENCHMARK else _RULES.get(benchmark, {}))
-        if each not in given and len(given.intersection(find_sources(benchmark, each, given))) > 1
+        if each not in given and len(given.intersection(find_derivation_sources(benchmark, each, given))) > 1
     ]

@@ -253,7 +253,7 @@ NO_VALUE = "–"
 NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. Pass --data DIR."
 
 
-def source_label(source: str) -> str:
+def get_source_name(source: str) -> str:
     """Return the name of a source on screens and in tables: `recomputed` for the key `rule`."""
     return "recomputed" if source == "rule" else source
 

@@ -362,12 +362,16 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
             by_criterion.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
     for criterion, by_annotator in sorted(by_criterion.items()):
         for annotator, group in sorted(by_annotator.items()):
-            yield _compute_for(annotator, criterion, group)
+            yield _compute_self_agreement_on(annotator, criterion, group)
         if len(by_annotator) > 1:
-            yield _compute_for(None, criterion, [each for group in by_annotator.values() for each in group])
+            yield _compute_self_agreement_on(
+                None, criterion, [each for group in by_annotator.values() for each in group]
+            )
 
 
-def _compute_for(annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]) -> SelfAgreement:
+def _compute_self_agreement_on(
+    annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]
+) -> SelfAgreement:
     ratings = [
         Rating(unit, each.key, each.target, criterion, occasion, value)
         for unit, each in enumerate(repeats)

@@ -274,7 +274,7 @@ class MetricCalculator:
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
-    def with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
+    def compute_with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
         """Compute the metrics with assumed verdicts, given as (position of the item, verdict) pairs."""
         return collect_metric_values(self._compute_metrics(self.assume_verdicts(verdicts)))
 
@@ -284,8 +284,8 @@ class MetricCalculator:
             items[at] = self._with_verdict(at, verdict)
         return items
 
-    def with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
-        return self.with_verdicts((at, verdict) for at in positions)
+    def compute_with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
+        return self.compute_with_verdicts((at, verdict) for at in positions)
 
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
@@ -305,7 +305,7 @@ class MetricCalculator:
                 if key.automatic is None:
                     verdicts += ((at, True) for at in unreviewed)
                 verdicts += ((unreviewed[at], not assumed) for at in others)
-            draws.append(self.with_verdicts(verdicts))
+            draws.append(self.compute_with_verdicts(verdicts))
         return _stack_draws(draws)
 
     def _with_verdict(self, at: int, verdict: bool) -> ScoredItem:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_count, format_verdict, format_with_interval, source_label
+from fcreview.model.wording import NO_VALUE, format_count, format_verdict, format_with_interval, get_source_name
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
 from fcreview.stats.intervals import wilson_interval
 
@@ -183,7 +183,7 @@ def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
 def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
     """Return two table cells: the source, with the name of the judge if there is one, and the criterion."""
     judge = f" {sanitize(group.judge)}" if group.judge else ""
-    return [source_label(group.source) + judge, sanitize(group.criterion)]
+    return [get_source_name(group.source) + judge, sanitize(group.criterion)]
 
 
 def format_selection_method(group: Calibration) -> str:
@@ -300,7 +300,7 @@ def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorG
     for (name, automatic, _), errors in wrong.items():
         yield ErrorGroup(
             group.source, group.judge, group.criterion, by, name,
-            errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _unique_items(errors),
+            errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _list_item_numbers(errors),
         )  # fmt: skip
 
 
@@ -315,12 +315,12 @@ def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell,
 
     order = sorted(cells, key=sort_key)
     return tuple(
-        ConfusionCell(members[0].automatic, members[0].human, len(members), _unique_items(members))
+        ConfusionCell(members[0].automatic, members[0].human, len(members), _list_item_numbers(members))
         for members in (cells[labels] for labels in order)
     )
 
 
-def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+def _list_item_numbers(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 

@@ -124,7 +124,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     merged: dict[tuple[str, str], ConventionRow] = {}
     for row in (row for name in names for row in _compute_rows(table, CONVENTIONS[name])):
         key = (row.figure, "" if row.value is None else f"{row.value:.12f}")
-        merged[key] = _merge(merged[key], row) if key in merged else row
+        merged[key] = _merge_rows(merged[key], row) if key in merged else row
     everyone = ", ".join(names)
     for key, row in merged.items():
         if row.convention == everyone and len(names) > 1:
@@ -135,7 +135,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
 def _is_applicable(convention: Convention, table: TrialTable) -> bool:
     if convention.trials == "planned":
         return table.planned is not None
-    return convention.has_repeats or _highest_k(table) == 1
+    return convention.has_repeats or _find_highest_k(table) == 1
 
 
 def _figure_key(figure: str) -> tuple[int, int]:
@@ -143,7 +143,7 @@ def _figure_key(figure: str) -> tuple[int, int]:
     return ("accuracy", "pass").index(kind) + ("@" in figure), int(k or 0)
 
 
-def _merge(first: ConventionRow, second: ConventionRow) -> ConventionRow:
+def _merge_rows(first: ConventionRow, second: ConventionRow) -> ConventionRow:
     items = first.items if first.is_own else tuple(dict.fromkeys((*first.items, *second.items)))
     return replace(first, convention=f"{first.convention}, {second.convention}", items=items)
 
@@ -158,12 +158,12 @@ def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
 
 
 def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[ConventionRow]:
-    counted = [trial for trial in table.trials if _counts(trial, convention)]
+    counted = [trial for trial in table.trials if _is_counted(trial, convention)]
     tasks: Tasks = {}
     for trial in counted:
         tasks.setdefault(trial.task, []).append(trial.passed)
     n_all_tasks = len({trial.task for trial in table.trials})
-    n, max_k = _denominator(table, tasks, convention)
+    n, max_k = _find_trials_per_task(table, tasks, convention)
     notes = []
     if len(tasks) < n_all_tasks:
         vanished = n_all_tasks - len(tasks)
@@ -175,20 +175,22 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
         n_trials = size * len(tasks) if size is not None else len(counted)
         items = tuple(_find_differently_counted(table, convention, figure))
         if is_own and text:
-            items = tuple(trial.item for trial in table.trials if trial.task in _short_tasks(table, tasks, note))
+            items = tuple(
+                trial.item for trial in table.trials if trial.task in _find_incomplete_tasks(table, tasks, note)
+            )
         return ConventionRow(figure, convention.name, convention.rule, value, n_trials, len(tasks), is_own, text, items)
 
     planned = n if convention.trials == "planned" else None
-    yield row("accuracy", _accuracy(tasks, convention, planned), planned)
-    highest = _highest_k(table)
+    yield row("accuracy", _compute_accuracy(tasks, convention, planned), planned)
+    highest = _find_highest_k(table)
     for k in range(1, highest + 1) if highest > 1 else ():
         too_high = "" if k <= max_k else _explain_missing(tasks, highest)
-        yield row(f"pass^{k}", None if too_high else _pass_hat(tasks, k, n), n, too_high)
+        yield row(f"pass^{k}", None if too_high else _compute_pass_hat_k(tasks, k, n), n, too_high)
         if k > 1:
-            yield row(f"pass@{k}", None if too_high else _pass_at(tasks, k, n), n, too_high)
+            yield row(f"pass@{k}", None if too_high else _compute_pass_at_k(tasks, k, n), n, too_high)
 
 
-def _short_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
+def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
     """Return the tasks without a counted trial. If `note` is not empty, also return the tasks with the fewest counted
     trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
@@ -203,13 +205,13 @@ def _explain_missing(tasks: Tasks, highest: int) -> str:
     return f"{name} has {fewest} of {highest} trials"
 
 
-def _counts(trial: Trial, convention: Convention) -> bool:
+def _is_counted(trial: Trial, convention: Convention) -> bool:
     if trial.ending == "not run":
         return convention.not_run == "failure"
     return trial.ending == "graded" or convention.errors == "failure"
 
 
-def _highest_k(table: TrialTable) -> int:
+def _find_highest_k(table: TrialTable) -> int:
     """Return the largest k for which figures are computed: the largest number of trials of a task, but at most the
     planned number."""
     counts: defaultdict[str, int] = defaultdict(int)
@@ -219,7 +221,7 @@ def _highest_k(table: TrialTable) -> int:
     return min(most, table.planned) if table.planned else most
 
 
-def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
+def _find_trials_per_task(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
     """Return the number of trials to assume for every task, and the largest k that has a value. The first number is
     None if each task's own number of trials is used."""
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
@@ -231,7 +233,7 @@ def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tup
     return None, min(fewest, table.planned or fewest)
 
 
-def _accuracy(tasks: Tasks, convention: Convention, n: int | None) -> float | None:
+def _compute_accuracy(tasks: Tasks, convention: Convention, n: int | None) -> float | None:
     if not tasks:
         return None
     if convention.by_task:
@@ -240,13 +242,13 @@ def _accuracy(tasks: Tasks, convention: Convention, n: int | None) -> float | No
     return sum(map(sum, tasks.values())) / total
 
 
-def _pass_hat(tasks: Tasks, k: int, n: int | None) -> float | None:
+def _compute_pass_hat_k(tasks: Tasks, k: int, n: int | None) -> float | None:
     if not tasks:
         return None
     return sum(comb(sum(passes), k) / comb(n or len(passes), k) for passes in tasks.values()) / len(tasks)
 
 
-def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
+def _compute_pass_at_k(tasks: Tasks, k: int, n: int | None) -> float | None:
     """Return the mean probability that at least one of k trials passes. `n` is the number of trials to assume for every
     task, or None to use each task's own number of trials."""
     if not tasks:
@@ -263,15 +265,15 @@ def _find_differently_counted(table: TrialTable, convention: Convention, figure:
         return
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
-        counts[trial.task] += _counts(trial, convention)
+        counts[trial.task] += _is_counted(trial, convention)
     full = max(*counts.values(), table.planned or 0) if counts else 0
-    divides = _division(convention, figure) != _division(own, figure)
+    divides = _get_mean_and_divisor(convention, figure) != _get_mean_and_divisor(own, figure)
     for trial in table.trials:
-        if _counts(trial, convention) != _counts(trial, own) or (divides and counts[trial.task] < full):
+        if _is_counted(trial, convention) != _is_counted(trial, own) or (divides and counts[trial.task] < full):
             yield trial.item
 
 
-def _division(convention: Convention, figure: str) -> tuple[bool, str]:
+def _get_mean_and_divisor(convention: Convention, figure: str) -> tuple[bool, str]:
     """Return whether a figure is a mean over tasks, and the number of trials by which it is divided (see
     `Convention.trials`)."""
     if figure == "accuracy":

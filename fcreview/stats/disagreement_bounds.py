@@ -36,17 +36,21 @@ class OpenDisagreements:
     high: float
 
 
-def bound_metrics(
+def compute_metric_bounds(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> dict[MetricKey, OpenDisagreements]:
     """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
     one or several runs. The metrics are computed twice for each kind of disagreement."""
-    kinds = Counter(_kind_of(item, question) for part in items for item in part for question in item.disputed)
+    kinds = Counter(
+        _get_disagreement_kind(item, question) for part in items for item in part for question in item.disputed
+    )
     if not kinds:
         return {}
 
     def compute(selected: set[DisagreementKind], passes: bool) -> dict[MetricKey, float]:
-        resolved = [[_resolve(item, selected, passes) for item in part] if selected else part for part in items]
+        resolved = [
+            [_resolve_disagreements(item, selected, passes) for item in part] if selected else part for part in items
+        ]
         return {metric.key: metric.value for metric in compute_metrics(resolved) if metric.value is not None}
 
     values = compute(set(), passes=False)
@@ -64,13 +68,13 @@ def bound_metrics(
     return found
 
 
-def _kind_of(item: ScoredItem, question: TargetCriterion) -> DisagreementKind:
+def _get_disagreement_kind(item: ScoredItem, question: TargetCriterion) -> DisagreementKind:
     target, criterion = question
     return item.category, target in WHOLE_TARGETS, criterion
 
 
-def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
-    questions = [question for question in item.disputed if _kind_of(item, question) in kinds]
+def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
+    questions = [question for question in item.disputed if _get_disagreement_kind(item, question) in kinds]
     if not questions:
         return item
     automatic: dict[TargetCriterion, Any] = {(target, name): value for target, name, value in item.part_verdicts}
@@ -78,7 +82,7 @@ def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> Sc
     for target, criterion in questions:
         own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
         own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
-        verdict = _resolved_verdict(criterion, own, item.metadata, passes)
+        verdict = _choose_extreme_verdict(criterion, own, item.metadata, passes)
         if same_verdict(verdict, own):
             continue
         overrides[target, criterion] = automatic[target, criterion] = verdict
@@ -95,7 +99,7 @@ def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> Sc
     )
 
 
-def _resolved_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
+def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
     """Return the best verdict on a criterion if it `passes`, else the worst. If the scale has no bounds, return the
     automatic verdict."""
     golden = metadata.get(GOLDEN_ACTS_KEY)

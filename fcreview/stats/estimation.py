@@ -144,7 +144,7 @@ class MetricDependencies:
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
         judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
         for category, items in self._group_by_category(judged):
-            passing, failing = (calculator.with_same_verdict(items, verdict) for verdict in (True, False))
+            passing, failing = (calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
             yield category, _changed_metrics(passing, failing)
 
     def _vary_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
@@ -249,7 +249,7 @@ class MetricDraws:
         the cell passes."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
-            passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
+            passing, failing = (self.calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
             for key, weight in weights.items():
                 if items and key in passing and key in failing:
                     weight[cell] = (passing[key] - failing[key]) / len(items)

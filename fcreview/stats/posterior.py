@@ -219,10 +219,14 @@ def _log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passe
     """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
     The binomial coefficient is omitted, because it is the same under all priors."""
     failed = reviewed - passed
-    return _log_rising(alpha, passed) + _log_rising(beta, failed) - _log_rising(alpha + beta, reviewed)
+    return (
+        _log_rising_factorial(alpha, passed)
+        + _log_rising_factorial(beta, failed)
+        - _log_rising_factorial(alpha + beta, reviewed)
+    )
 
 
-def _log_rising(base: FloatArray, count: IntArray) -> FloatArray:
+def _log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArray:
     """Compute log(base (base + 1) ... (base + count - 1)) of shape (bases, counts)."""
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
     sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)

@@ -15,7 +15,7 @@ from fcreview.matching.clusters import (
     BY_VALUE,
     GROUPINGS,
     Cluster,
-    computed_grouping,
+    get_computed_grouping,
 )
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import restrict_to_runs_sql
@@ -84,7 +84,7 @@ def fetch_clusters(
     `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
     `MAX_VALUE_PAIRS` most frequent pairs of values. `Cluster.where` selects exactly the items of the cluster.
     """
-    computed = [computed_grouping(by) for by in groupings]
+    computed = [get_computed_grouping(by) for by in groupings]
     found = _fetch_cluster_rows(connection, view, computed)
     all_clusters = []
     for grouping, rows in zip(computed, found, strict=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.exporters.report_html import SORT_SCRIPT, render_html
+from fcreview.exporters.report_pages import SORT_SCRIPT, render_html
 from fcreview.exporters.report_sections import (
     Bar,
     Card,

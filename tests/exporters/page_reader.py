@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from fcreview.exporters.report_html import SORT_SCRIPT
+from fcreview.exporters.report_pages import SORT_SCRIPT
 
 VOID = {"meta", "link", "br", "img", "rect", "line", "wbr"}
 """Elements without content."""

@@ -15,8 +15,7 @@ from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import OverwriteRules, write_file
-from fcreview.exporters.report_html import SORT_SCRIPT, render_html
-from fcreview.exporters.report_markdown import inline_text, render_markdown
+from fcreview.exporters.report_pages import SORT_SCRIPT, inline_text, render_html, render_markdown
 from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
     Bar,

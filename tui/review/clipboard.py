@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fcreview.exporters.report_markdown import code_block, code_span, titled_lines
+from fcreview.exporters.report_pages import code_block, code_span, format_titled_block
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Call
 from fcreview.model.sanitize import sanitize
@@ -153,17 +153,19 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str)
         yield ", ".join(verdicts) + (f": {code_span(error)}" if error else "")
     yield ""
     questions = [message.content for message in item.messages if message.role == "user"]
-    yield from titled_lines("Question", code_block("\n\n".join(questions) or item.question))
-    yield from titled_lines("Golden and predicted", code_block(diff or "no calls"))
+    yield from format_titled_block("Question", code_block("\n\n".join(questions) or item.question))
+    yield from format_titled_block("Golden and predicted", code_block(diff or "no calls"))
     for verdict in item.verdicts:
         if verdict.rationale:
-            yield from titled_lines(f"{verdict.source} {code_span(verdict.by or '')}", code_block(verdict.rationale))
+            yield from format_titled_block(
+                f"{verdict.source} {code_span(verdict.by or '')}", code_block(verdict.rationale)
+            )
     mine = next((o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None)
     if mine is not None and mine.note:
-        yield from titled_lines("Note", code_block(mine.note))
+        yield from format_titled_block("Note", code_block(mine.note))
     if mine is not None and mine.golden_fix:
         fix = json.dumps(mine.golden_fix, ensure_ascii=False, indent=2)
-        yield from titled_lines("Corrected golden answer", code_block(fix, "json"))
+        yield from format_titled_block("Corrected golden answer", code_block(fix, "json"))
     yield from code_block(command)
 
 

@@ -475,7 +475,7 @@ class Override:
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
     @property
-    def source_label(self) -> str:
+    def get_source_name(self) -> str:
         source = str(self.contradicted.get("source"))
         return SOURCE_NAMES.get(source, sanitize(source))
 
@@ -485,13 +485,13 @@ class Override:
         said = f"gave {verdict_words(value, self.criterion)} to"
         if isinstance(value, bool) and isinstance(self.verdict, bool):
             said = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.source_label} {said} "
+        start = f"Why {verdict} although the {self.get_source_name} {said} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
         name = f"{part} of {item}" if part else item
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
 
     def reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.source_label)
+        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.get_source_name)
 
 
 class OverrideReasons:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Annotation
-from fcreview.model.wording import source_label
+from fcreview.model.wording import get_source_name
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MEASURE_LABELS,
@@ -80,7 +80,9 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
         assert "› calibration" in lines[0] and "Calibration overall" in lines[1]
         assert any(f"{NOT_RANDOM} · 2 groups" in line for line in lines)
         for each in expected:
-            at = next(at for at, line in enumerate(lines) if f"{source_label(each.source)} · correct · by hand" in line)
+            at = next(
+                at for at, line in enumerate(lines) if f"{get_source_name(each.source)} · correct · by hand" in line
+            )
             own = lines[at : at + 11]
             for rate in each.rates:
                 (line,) = (line for line in own if line.strip("│▌▸ ").startswith(MEASURE_LABELS[rate.metric] + " "))

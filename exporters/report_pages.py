@@ -1,20 +1,23 @@
-"""Render a report as one HTML page that loads no fonts or other files. The content security policy of the page forbids
-it.
+"""Render a report as one HTML page or as GitHub Markdown.
 
-The policy allows only the script that sorts tables. The page shows everything without scripts too. All text is escaped.
-The summary comes first and fits on one A4 page, where tables have fewer rows than on the screen. Details are folded and
-are printed only if they are open. Below 900 pixels, table rows become cards, except in small tables of numbers.
+The HTML page loads no fonts or other files; its content security policy forbids it, and allows only the script that
+sorts tables. The page shows everything without scripts too. All text is escaped. The summary comes first and fits on
+one A4 page, where tables have fewer rows than on the screen. Details are folded and are printed only if they are open.
+Below 900 pixels, table rows become cards, except in small tables of numbers.
+
+In Markdown, text from data never becomes markup, a mention or a link.
 """
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from html import escape
 
 from fcreview.exporters.report_sections import Bar, Card, Paragraph, ReportPage, Section, Table, TableRow, Whisker
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import NO_VALUE
 
 HEAT_COLORS = (
@@ -285,3 +288,88 @@ def _cell_class(block: Table, at: int) -> str:
     if at in block.right:
         return ' class="right"'
     return ' class="code"' if block.graphic_at and at == len(block.heads) - 1 else ""
+
+
+TICKS = re.compile(r"`+")
+
+
+def code_block(text: str, language: str = "") -> list[str]:
+    """Return a fenced code block, with a fence longer than any run of backticks in the text."""
+    fence = "`" * max(3, 1 + _longest_backticks(text))
+    return [fence + language, *sanitize_lines(text), fence]
+
+
+def code_span(text: str) -> str:
+    shown = " ".join(sanitize(text).split()) or "(none)"
+    ticks = "`" * (1 + _longest_backticks(shown))
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def format_titled_block(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield a bold title and the lines below it. `title` must be Markdown."""
+    yield f"**{title}**"
+    yield ""
+    yield from lines
+    yield ""
+
+
+def _longest_backticks(text: str) -> int:
+    return max(map(len, TICKS.findall(text)), default=0)
+
+
+_PLAIN_MARKDOWN = re.compile(r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[] .,;:()%/·…+='?[-])*")
+"""Pattern of text that contains no Markdown markup once brackets are escaped."""
+_BRACKET = re.compile(r"[][]")
+_LINK = re.compile(r"://|www\.", re.IGNORECASE)
+MARKDOWN_INDENT = "\u2003"
+"""Em space that indents a cell, because Markdown drops leading spaces."""
+
+
+def render_markdown(page: ReportPage) -> str:
+    lines = [f"# {inline_text(page.title)}", ""]
+    for text in page.lead:
+        lines += [inline_text(text), ""]
+    for card in page.cards:
+        lines.append(f"- {inline_text(card.label)}: {inline_text(card.value)} · {inline_text(card.note)}")
+    lines.append("")
+    for section in (*page.summary, *page.details):
+        lines += _render_markdown_section(section, 2)
+    return "\n".join(lines)
+
+
+def inline_text(text: str) -> str:
+    """Return the text unchanged if it contains no markup, else as a code span."""
+    shown = sanitize(text)
+    if _PLAIN_MARKDOWN.fullmatch(shown) and not _LINK.search(shown):
+        return _BRACKET.sub(r"\\\g<0>", shown)
+    return code_span(text)
+
+
+def _render_markdown_section(section: Section, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {inline_text(section.title)}"
+    yield ""
+    for block in section.blocks:
+        if isinstance(block, Paragraph):
+            yield inline_text(block.text)
+        else:
+            yield from _render_markdown_table(block)
+        yield ""
+    for inner in section.sections:
+        yield from _render_markdown_section(inner, level + 1)
+
+
+def _render_markdown_table(block: Table) -> Iterator[str]:
+    yield _format_markdown_row([_format_markdown_cell(head) for head in block.heads])
+    yield _format_markdown_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
+    for row in block.rows:
+        first, *others = map(_format_markdown_cell, row.cells)
+        yield _format_markdown_row([MARKDOWN_INDENT * row.level + first, *others])
+
+
+def _format_markdown_row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _format_markdown_cell(text: str) -> str:
+    return inline_text(text).replace("|", "\\|") if text.strip() else ""

@@ -94,7 +94,6 @@ class _Run:
 
 
 def _split_into_runs(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
-    """Return the runs of the changed cells of a row."""
     runs: list[_Run] = []
     for at in changed:
         cell = row[at]

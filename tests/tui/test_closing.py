@@ -41,15 +41,31 @@ class EndlessMethod:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("before", "method", "keys"),
-    [("f s i m", "count_items", "enter"), ("j", "fetch_clusters", "c"), ("j", "read_detail", "enter")],
+    ("open_item", "before", "method", "keys"),
+    [
+        (None, "f s i m", "count_items", "enter"),
+        (None, "j", "fetch_clusters", "c"),
+        (None, "j", "read_detail", "enter"),
+        ("simple_0", "", "fetch_page", NEXT),
+        ("simple_0", "", "fetch_page", f"{NEXT} {NEXT}"),
+        ("simple_0", "", "fetch_used_tags", "e"),
+        ("simple_0", "", "read_raw_record", "R"),
+    ],
 )
-async def test_queue_closes_during_a_query(
-    make_app: Any, wait_for_screen: Any, monkeypatch: Any, caplog: Any, before: str, method: str, keys: str
+async def test_app_closes_during_a_query(
+    make_app: Any,
+    wait_for_screen: Any,
+    monkeypatch: Any,
+    caplog: Any,
+    open_item: str | None,
+    before: str,
+    method: str,
+    keys: str,
 ) -> None:
-    app = make_app([{} for _ in range(5)])
+    app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item=open_item)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
+        assert isinstance(app.screen, ItemScreen) == (open_item is not None)
         await pilot.press(*before.split())
         method_call = EndlessMethod(make_app.stores[-1], method, monkeypatch)
         send_keys(app, *keys.split())
@@ -60,29 +76,6 @@ async def test_queue_closes_during_a_query(
     assert time.monotonic() - start < 5
     gc.collect()
     assert not caplog.records, "no exception was left unhandled"
-
-
-@pytest.mark.sweep
-@pytest.mark.parametrize(
-    ("method", "keys"),
-    [("fetch_page", NEXT), ("fetch_page", f"{NEXT} {NEXT}"), ("fetch_used_tags", "e"), ("read_raw_record", "R")],
-)
-async def test_item_closes_during_a_query(
-    make_app: Any, wait_for_screen: Any, monkeypatch: Any, caplog: Any, method: str, keys: str
-) -> None:
-    app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_screen(pilot)
-        assert isinstance(app.screen, ItemScreen)
-        method_call = EndlessMethod(make_app.stores[-1], method, monkeypatch)
-        send_keys(app, *keys.split())
-        await method_call.wait_for_call()
-        send_keys(app, "ctrl+q")
-        await wait_until(lambda: app.return_value == 0)
-        start = time.monotonic()
-    assert time.monotonic() - start < 5
-    gc.collect()
-    assert not caplog.records
 
 
 async def test_verdict_after_an_endless_query_is_saved(make_app: Any, wait_for_screen: Any, monkeypatch: Any) -> None:

@@ -125,7 +125,6 @@ def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
 
 
 def _word_fits(text: str, start: int, cells: int) -> bool:
-    """Whether the word that begins at `start` has at most `cells` cells."""
     end = text.find(" ", start, start + cells + 1)
     word = text[start:] if end < 0 and len(text) - start <= cells else text[start:end] if end >= 0 else ""
     return bool(word) and display_width(word) <= cells

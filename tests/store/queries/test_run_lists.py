@@ -53,6 +53,21 @@ def test_runs_without_a_rate_are_last_in_both_directions(sort: str, order: list[
     assert list_numbers(sort_runs(RUNS, sort, reverse=True)) == reversed_
 
 
+@pytest.mark.parametrize(
+    ("sort", "counts"),
+    [
+        ("items", [{"n_items": 1}, {"n_items": 3}, {"n_items": 2}]),
+        ("yours", [{"yours": 0}, {"yours": 2}, {"yours": 1}]),
+        ("issues", [{"n_issues": 0}, {"n_issues": 2}, {"n_issues": 1}]),
+        ("rule", [{}, {"rule_pass": 2, "rule_known": 2}, {"rule_pass": 2, "rule_known": 4}]),
+        ("corrected", [{}, {"effective_pass": 2, "effective_known": 2}, {"effective_pass": 2, "effective_known": 4}]),
+    ],
+)
+def test_runs_with_the_highest_count_or_rate_are_first(sort: str, counts: list[dict[str, int]]) -> None:
+    runs = [make_row(number, "maple", **each) for number, each in enumerate(counts, 1)]
+    assert list_numbers(sort_runs(runs, sort)) == [2, 3, 1]
+
+
 def test_all_orders_work_on_all_runs() -> None:
     for sort in SORT_KEYS:
         assert sorted(list_numbers(sort_runs(RUNS, sort))) == [1, 2, 3, 4]

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.screens.runs import GROUPINGS, RunListState, available_run_orders, run_choices
+from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, run_choices
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.store.queries.test_run_lists import make_row
 
@@ -96,7 +96,7 @@ def test_keys_cycle_through_orders_and_groupings() -> None:
     for _ in available_run_orders(blind=False):
         orders.append(state.order)
         state.next_order(blind=False)
-    assert orders == available_run_orders(blind=False) and state.order == "run"
+    assert orders == available_run_orders(blind=False) == list(RUN_ORDERS) and state.order == "run"
     by = [state.grouping]
     for _ in GROUPINGS:
         state.next_grouping()

@@ -300,6 +300,12 @@ class Progress:
         _rewrite_line(clip(line, 78))
         self._visible = True
 
+    def start(self) -> None:
+        """Show the activity at once, because the first amount may take seconds."""
+        if self._enabled:
+            _rewrite_line(f"{self._activity} ...")
+            self._visible = True
+
     def close(self) -> None:
         if self._visible:
             _rewrite_line("")

@@ -467,6 +467,7 @@ def import_discovered_runs(
     workspace = locate_workspace(options)
     set_import_options(discovered.plans, options, config, workspace)
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
+    progress.start()
     try:
         summary = import_runs(
             workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
@@ -526,7 +527,12 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
             runs = cache.find_unchanged_runs(workspace)
             if runs is not None:
                 return workspace, runs
-    discovered = discover_runs(options, config)
+    search = Progress("looking for runs")
+    search.start()
+    try:
+        discovered = discover_runs(options, config)
+    finally:
+        search.close()
     cache.record_datasets(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]

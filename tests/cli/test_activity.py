@@ -27,6 +27,18 @@ def test_activity_is_shown_only_on_terminal(monkeypatch: pytest.MonkeyPatch, str
     assert text.endswith("\r\x1b[K" if shown else "")
 
 
+@pytest.mark.parametrize(("stream", "text"), [(Terminal, "\rimporting ...\x1b[K\r\x1b[K"), (io.StringIO, "")])
+def test_progress_is_shown_before_the_first_amount(
+    monkeypatch: pytest.MonkeyPatch, stream: type[io.StringIO], text: str
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", stderr := stream())
+    progress = output.Progress()
+    progress.start()
+    progress.close()
+    assert stderr.getvalue() == text
+
+
 def test_wide_table_continues_in_second_table() -> None:
     rows = [["maple", "1", "22", "one two three four five six"], ["birch", "3", "44", ""]]
     table = output.format_table(["run", "passed", "failed", "remark"], rows, right_aligned=(1, 2), page_width=24)

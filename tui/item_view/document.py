@@ -223,6 +223,8 @@ def header_line(
     row, item_id = detail.row, sanitize(detail.row.id) if names_item else ""
     automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
     verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
+    if not hide_verdicts and row.human is not None and row.human != row.you:
+        verdicts.append(("reviews", row.human))  # such as an adjudication, or the reviews of other annotators
     has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
     long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]

@@ -50,8 +50,19 @@ def test_overruled_verdict_is_in_brackets() -> None:
     assert not detail.row.is_overruled and "you  FAIL " in plain_text(header_line(detail, 0, 9, 120))
     for human, overruled in ((False, False), ("disputed", False), (True, True)):
         detail.row.human = human
-        assert ("you (✗)" in plain_text(header_line(detail, 0, 9, 120))) is overruled
+        header = plain_text(header_line(detail, 0, 9, 120))
+        assert ("you (✗)" in header) is overruled and ("reviews" in header) is (human is not False)
         assert ("(✗)" in plain_text(queue_row_line(detail.row, columns))) is overruled
+
+
+def test_header_shows_the_verdict_of_the_reviews_unless_it_is_yours_or_hidden() -> None:
+    detail = make_detail(WEATHER)
+    detail.row.human = True
+    assert "you  –    reviews  PASS " in plain_text(header_line(detail, 0, 9, 120))
+    assert "reviews ✓" in plain_text(header_line(detail, 1044, 14850, 60))
+    assert "reviews" not in plain_text(header_line(detail, 0, 9, 120, hide_verdicts=True))
+    detail.row.you = True
+    assert "reviews" not in plain_text(header_line(detail, 0, 9, 120))
 
 
 def test_header_omits_judge_without_verdict() -> None:

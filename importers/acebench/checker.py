@@ -314,10 +314,7 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`.
-
-    Golden classes that are missing in the end state are not compared.
-    """
+    """Check an end state `[{class: {attribute: value}}]`. Golden classes that are missing in it are not compared."""
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
     if len(states) != len(golden):
@@ -335,10 +332,7 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
 
 
 def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, difference as text) for each attribute that differs.
-
-    Attributes that only `golden` has are ignored.
-    """
+    """Return (attribute, difference as text) for each different attribute. Those that only `golden` has are ignored."""
     found = []
     for name, value in attributes.items():
         if name not in golden:
@@ -395,3 +389,10 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
     best = shares.index(max(shares))
     others = [sequence for index, sequence in enumerate(milestones) if index != best]
     return [str(milestone) for milestone in milestones[best]], others
+
+
+def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
+    """Describe how many milestones were met and which one was missed first: `1 of 3 met: turn_on_wifi; not login`."""
+    names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
+    met = f": {', '.join(names[:n_met])}" if n_met else ""
+    return f"{n_met} of {len(names)} met{met}" + (f"; not {names[n_met]}" if n_met < len(names) else "")

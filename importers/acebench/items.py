@@ -250,13 +250,6 @@ def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequ
     return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]
 
 
-def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
-    """Describe how many milestones were met and which one was missed first: `1 of 3 met: turn_on_wifi; not login`."""
-    names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
-    met = f": {', '.join(names[:n_met])}" if n_met else ""
-    return f"{n_met} of {len(names)} met{met}" + (f"; not {names[n_met]}" if n_met < len(names) else "")
-
-
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
     """Return the differences between two end states as {path: difference}; None if there are none.
 
@@ -347,7 +340,7 @@ def fill_agent_item(
         Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"),
     ]
     if sequence:
-        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
+        item.extra.metadata["milestones"] = checker.describe_milestones(sequence, len(met))
     item.extra.metadata[MILESTONES_MET], _ = checker.compute_process_accuracy(result.get("process"), milestones, False)
     if not outcome.valid:
         set_difference_location(item, outcome.function, outcome.argument)

@@ -22,13 +22,15 @@ change only their means.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.complexfuncbench.checker import PARAMETER_TYPES
+from fcreview.importers.complexfuncbench.checker import CallVerdict, call_to_json, find_call_error, is_equal_value
+from fcreview.importers.complexfuncbench.log import JsonCall
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.verdict import EQUIVALENT
@@ -247,3 +249,61 @@ def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     for table, values in (("steps taken", steps_taken), ("steps of the golden path", golden_steps)):
         metrics += [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
     return metrics
+
+
+_PARAMETER_TYPE_WORDS = {
+    "filter": {"filter", "filters"}, "legs": {"legs"}, "token": {"token"}, "slug": {"slug"}, "date": {"date"},
+    "time": {"time"}, "sort_by": {"sort"},
+    "location": {"query", "latitude", "longitude", "location", "country", "city"},
+    "key": {"key"}, "id": {"id"}, "type": {"type"}, "age": {"age", "ages", "children"},
+    "people": {"adults", "people", "passengers"},
+}  # fmt: skip
+"""Parameter type -> words in the names of such parameters. The first type with a matching word applies. The paper's
+Table 4 has one example for each of 13 types, but does not state the type of every parameter."""
+OTHER_TYPE = "other"
+PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
+
+
+def classify_parameter(parameter: str) -> str:
+    """Return the paper's type of a parameter: `date` for `departDate`, `sort_by` for `sort_option_id`."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
+    return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
+
+
+def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
+    """Summarize a predicted call for the metrics, such as `{"accepted": true, "golden": 4, "error": "value_error",
+    "wrong": {"legs": "legs"}}`.
+
+    `accepted` is null if the evaluator did not judge the call. `golden` is the number, from 1, of the compared golden
+    call; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call, it is the error
+    type that the call would get if it were rejected. `wrong` contains the differing parameters with the paper's types.
+    """
+    summary: dict[str, Any] = {"accepted": verdict.ok}
+    if verdict.golden is not None:
+        summary["golden"] = verdict.golden.index + 1
+    predicted, golden = _compared_arguments(verdict)
+    equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
+    wrong = {name: classify_parameter(name) for name in [*golden, *predicted] if name not in equal}
+    error = verdict.error_type
+    if error is None and wrong and verdict.golden is not None:
+        error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden))[0]
+    if error is not None:
+        summary["error"] = error
+    return summary | ({"wrong": wrong} if wrong else {})
+
+
+def _compared_arguments(verdict: CallVerdict) -> tuple[JsonCall, JsonCall]:
+    """Return the (predicted, golden) arguments that the evaluator compared.
+
+    They are empty for a malformed call, and for a call of another function.
+    """
+    predicted, golden = verdict.predicted, verdict.golden
+    if golden is None or verdict.tier == "format" or golden.name != predicted.name:
+        return {}, {}
+    return call_to_json(predicted)["arguments"], call_to_json(golden)["arguments"]
+
+
+def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
+    """Count the compared parameters of the calls by parameter type of the paper."""
+    calls = [_compared_arguments(verdict) for verdict in verdicts]
+    return dict(Counter(classify_parameter(name) for predicted, golden in calls for name in {**golden, **predicted}))

@@ -19,6 +19,7 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import CallVerdict, GoldenPath
+from fcreview.importers.complexfuncbench.leaderboard import count_compared_parameters, summarize_call
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
@@ -196,8 +197,8 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 
 
 def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
-    item.extra.metadata["calls"] = {address: checker.summarize_call(verdict) for address, verdict in verdicts.items()}
-    item.extra.metadata["parameters compared"] = checker.count_compared_parameters(list(verdicts.values()))
+    item.extra.metadata["calls"] = {address: summarize_call(verdict) for address, verdict in verdicts.items()}
+    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts.values()))
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
-"""Parse HammerBench predictions, and check snapshots by the rules of the released evaluator.
+"""Parse HammerBench predictions, check snapshots by the rules of the released evaluator, and read recorded verdicts.
 
-A prediction is parsed by one of four parsers, which is chosen by the path of the log, not by the content.
+The files next to `MT_res.json` have recorded verdicts: `badcase.csv` of the evaluator, and the replies and flags of a
+judge. A prediction is parsed by one of four parsers, which is chosen by the path of the log, not by the content.
 
 Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
 score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
@@ -12,13 +13,20 @@ Source of the rules: the released `evaluate.py` and `utils` (March 2025).
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from fcreview.importers.common.records import as_object
+from fcreview.importers.common.jsonl import read_json
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.hammerbench.discovery import BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE
+from fcreview.model.item import ImportIssue, Item, Verdict
+from fcreview.model.verdict import SAME_NAMES_KEY
 
 ParsedCall = dict[str, Any]
 """`{"name": str, "arguments": {...}}`. The optional key `"blank"` lists the arguments that were dropped as empty."""
@@ -217,3 +225,105 @@ def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tu
         return False, None, None
     lowest_argument = min(scores, key=scores.__getitem__)
     return scores[lowest_argument] >= MIN_SIMILARITY, scores[lowest_argument], lowest_argument
+
+
+class ConversationFlags(NamedTuple):
+    """Verdicts on a conversation in `badcase.csv`."""
+
+    name_ok: bool
+    """Whether the first predicted call has the name of the golden function."""
+    arguments: list[bool]
+    """`args_ok` of each snapshot."""
+
+
+@dataclass(slots=True)
+class CompanionVerdicts:
+    """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
+
+    scores: list[ConversationFlags] = field(default_factory=list)
+    replies: list[list[str]] = field(default_factory=list)
+    """The judge's reply to each snapshot, as text, in a list for each conversation."""
+    flags: list[list[bool]] = field(default_factory=list)
+    """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
+
+    def add(self, item: Item, conversation: int, snapshot: int) -> None:
+        """Add the official verdict and the judge verdicts of a snapshot to its item.
+
+        `conversation` and `snapshot` count from 0.
+        """
+        if conversation < len(self.scores):
+            name_ok, flags = self.scores[conversation]
+            if snapshot < len(flags):
+                item.official = name_ok and flags[snapshot]
+                item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
+                by = f"{BADCASE_FILE}, first snapshot"
+                item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
+                item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
+        judge_reply = get_cell(self.replies, conversation, snapshot)
+        judge_flag = get_cell(self.flags, conversation, snapshot)
+        if judge_flag is None and judge_reply is not None:
+            judge_flag = "True" in judge_reply
+        if judge_flag is not None:
+            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_names(item)
+            item.judge = bool(judge_flag) and same_names
+            rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
+            item.verdicts += [
+                Verdict("judge", item.judge, rationale=rationale, by=by),
+                Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
+                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
+            ]
+
+
+def _has_golden_names(item: Item) -> bool:
+    """Return whether function and argument names are the golden ones. If not, the evaluator ignores the judge."""
+    if not item.golden or not item.predicted or item.predicted[0].arguments is None:
+        return False
+    golden, predicted = item.golden[0], item.predicted[0]
+    return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
+
+
+def get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
+    row = rows[conversation] if conversation < len(rows) else []
+    return row[snapshot] if snapshot < len(row) else None
+
+
+def count_snapshots(entry: Any) -> int:
+    return len(as_list(as_object(entry).get("FC_res")))
+
+
+def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
+    """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
+    companions = CompanionVerdicts()
+    snapshot_counts = [count_snapshots(entry) for entry in results]
+    names = (BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE, "LLM_check_L.json")
+    badcase_file, flags_file, replies_file, offsets_file = (folder / name for name in names)
+    if badcase_file.is_file():
+        companions.scores = _read_badcase(badcase_file, snapshot_counts, issues)
+    if flags_file.is_file():
+        companions.flags = list(map(as_list, read_json(flags_file, issues, list) or []))
+    if replies_file.is_file() and offsets_file.is_file():
+        replies = read_json(replies_file, issues, list) or []
+        offsets = read_json(offsets_file, issues, list) or []
+        ranges = pairwise(int(offset) for offset in offsets if isinstance(offset, int))
+        companions.replies = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
+        if [len(row) for row in companions.replies] != snapshot_counts:
+            companions.replies = []
+            text = "replies do not match the snapshots. Only turn_flags_res.json is used."
+            issues.append(ImportIssue(str(replies_file), None, text))
+    return companions
+
+
+def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
+    csv.field_size_limit(1 << 27)
+    rows: list[ConversationFlags] = []
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            for row in csv.DictReader(file):
+                flags = json.loads((row.get("Args") or "[]").lower())
+                rows.append(ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags))))
+    except (OSError, csv.Error, ValueError) as error:
+        issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
+    if [len(row.arguments) for row in rows] != snapshot_counts:
+        issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
+        return []
+    return rows

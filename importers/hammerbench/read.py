@@ -1,21 +1,18 @@
 """Read HammerBench items, one for each snapshot, from flat logs or folders of conversations.
 
-A dialogue is read from the dataset, or else from the text `input` of a flat log. The files next to `MT_res.json` have
-verdicts: `badcase.csv` of the evaluator, and the replies and flags of a judge.
+A dialogue is read from the dataset, or else from the text `input` of a flat log.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -28,12 +25,16 @@ from fcreview.importers.common.records import (
     last_question,
     read_function_docs,
 )
-from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot, choose_parser, parse_prediction
+from fcreview.importers.hammerbench.checker import (
+    CompanionVerdicts,
+    SnapshotCheck,
+    check_snapshot,
+    choose_parser,
+    parse_prediction,
+    read_companion_files,
+)
 from fcreview.importers.hammerbench.discovery import (
-    BADCASE_FILE,
     DATASET_FILE_NAME,
-    JUDGE_FLAGS_FILE,
-    JUDGE_REPLIES_FILE,
     get_folder_type,
     split_item_id,
 )
@@ -44,7 +45,7 @@ from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import GOLDEN_CALL, AcceptedValues, Call, ImportIssue, Item, Message, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.verdict import DECLINE_KEY, SAME_NAMES_KEY
+from fcreview.model.verdict import DECLINE_KEY
 from fcreview.run_plan import RunPlan
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
@@ -234,108 +235,6 @@ def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] 
 
 def _slot_state(arguments: dict[str, Any], name: str) -> str:
     return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"
-
-
-class ConversationFlags(NamedTuple):
-    """Verdicts on a conversation in `badcase.csv`."""
-
-    name_ok: bool
-    """Whether the first predicted call has the name of the golden function."""
-    arguments: list[bool]
-    """`args_ok` of each snapshot."""
-
-
-@dataclass(slots=True)
-class CompanionVerdicts:
-    """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
-
-    scores: list[ConversationFlags] = field(default_factory=list)
-    replies: list[list[str]] = field(default_factory=list)
-    """The judge's reply to each snapshot, as text, in a list for each conversation."""
-    flags: list[list[bool]] = field(default_factory=list)
-    """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
-
-    def add(self, item: Item, conversation: int, snapshot: int) -> None:
-        """Add the official verdict and the judge verdicts of a snapshot to its item.
-
-        `conversation` and `snapshot` count from 0.
-        """
-        if conversation < len(self.scores):
-            name_ok, flags = self.scores[conversation]
-            if snapshot < len(flags):
-                item.official = name_ok and flags[snapshot]
-                item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
-                by = f"{BADCASE_FILE}, first snapshot"
-                item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
-                item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
-        judge_reply = get_cell(self.replies, conversation, snapshot)
-        judge_flag = get_cell(self.flags, conversation, snapshot)
-        if judge_flag is None and judge_reply is not None:
-            judge_flag = "True" in judge_reply
-        if judge_flag is not None:
-            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_names(item)
-            item.judge = bool(judge_flag) and same_names
-            rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
-            item.verdicts += [
-                Verdict("judge", item.judge, rationale=rationale, by=by),
-                Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
-                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
-            ]
-
-
-def _has_golden_names(item: Item) -> bool:
-    """Return whether function and argument names are the golden ones. If not, the evaluator ignores the judge."""
-    if not item.golden or not item.predicted or item.predicted[0].arguments is None:
-        return False
-    golden, predicted = item.golden[0], item.predicted[0]
-    return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
-
-
-def get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
-    row = rows[conversation] if conversation < len(rows) else []
-    return row[snapshot] if snapshot < len(row) else None
-
-
-def count_snapshots(entry: Any) -> int:
-    return len(as_list(as_object(entry).get("FC_res")))
-
-
-def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
-    """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
-    companions = CompanionVerdicts()
-    snapshot_counts = [count_snapshots(entry) for entry in results]
-    names = (BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE, "LLM_check_L.json")
-    badcase_file, flags_file, replies_file, offsets_file = (folder / name for name in names)
-    if badcase_file.is_file():
-        companions.scores = _read_badcase(badcase_file, snapshot_counts, issues)
-    if flags_file.is_file():
-        companions.flags = list(map(as_list, read_json(flags_file, issues, list) or []))
-    if replies_file.is_file() and offsets_file.is_file():
-        replies = read_json(replies_file, issues, list) or []
-        offsets = read_json(offsets_file, issues, list) or []
-        ranges = pairwise(int(offset) for offset in offsets if isinstance(offset, int))
-        companions.replies = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
-        if [len(row) for row in companions.replies] != snapshot_counts:
-            companions.replies = []
-            text = "replies do not match the snapshots. Only turn_flags_res.json is used."
-            issues.append(ImportIssue(str(replies_file), None, text))
-    return companions
-
-
-def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
-    csv.field_size_limit(1 << 27)
-    rows: list[ConversationFlags] = []
-    try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            for row in csv.DictReader(file):
-                flags = json.loads((row.get("Args") or "[]").lower())
-                rows.append(ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags))))
-    except (OSError, csv.Error, ValueError) as error:
-        issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
-    if [len(row.arguments) for row in rows] != snapshot_counts:
-        issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
-        return []
-    return rows
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:

@@ -23,7 +23,16 @@ from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject
-from fcreview.importers.hammerbench.checker import check_snapshot, choose_parser, parse_prediction
+from fcreview.importers.hammerbench.checker import (
+    CompanionVerdicts,
+    ConversationFlags,
+    check_snapshot,
+    choose_parser,
+    count_snapshots,
+    get_cell,
+    parse_prediction,
+    read_companion_files,
+)
 from fcreview.importers.hammerbench.discovery import (
     BADCASE_FILE,
     JUDGE_FLAGS_FILE,
@@ -34,12 +43,7 @@ from fcreview.importers.hammerbench.discovery import (
 )
 from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import (
-    CompanionVerdicts,
-    ConversationFlags,
-    count_snapshots,
-    get_cell,
     make_golden_call,
-    read_companion_files,
     read_dataset_copy,
     should_decline,
 )

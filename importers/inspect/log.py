@@ -18,48 +18,11 @@ from typing import Any, BinaryIO
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_archive, open_member, read_first_member
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
-from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
+from fcreview.importers.inspect.messages import EventFacts, collect_event_facts
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file
-
-
-@dataclass(slots=True)
-class EventFacts:
-    functions: list[dict[str, Any]] = field(default_factory=list)
-    """Function docs of the first model call that has functions."""
-    graders: dict[str, str] = field(default_factory=dict)
-
-
-def collect_event_facts(events: Any) -> EventFacts:
-    """Collect facts from a list of events. Events of unknown kinds and forms are ignored."""
-    facts = EventFacts()
-    parents: dict[str, str | None] = {}
-    scorers: dict[str, str] = {}
-    for event in list_objects(events):
-        kind, name = event.get("event"), str(event.get("id"))
-        if kind == "span_begin":
-            parents[name] = event.get("parent_id")
-            if event.get("type") == "scorer":
-                scorers[name] = str(event.get("name"))
-        elif kind == "model":
-            scorer = _enclosing_scorer(event.get("span_id"), parents, scorers)
-            if scorer is not None:
-                facts.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
-            else:
-                facts.functions = facts.functions or list_objects(event.get("tools"))
-    return facts
-
-
-def _enclosing_scorer(span: Any, parents: dict[str, str | None], scorers: dict[str, str]) -> str | None:
-    for _ in range(50):
-        if not isinstance(span, str):
-            return None
-        if span in scorers:
-            return scorers[span]
-        span = parents.get(span)
-    return None
-
 
 HEADER, START = "header.json", "_journal/start.json"
 SAMPLE_FOLDER = "samples/"

@@ -1,4 +1,4 @@
-"""Convert the messages of an Inspect sample to turns, steps and predicted calls."""
+"""Convert the messages of an Inspect sample to turns, steps and predicted calls, and collect facts from its events."""
 
 from __future__ import annotations
 
@@ -134,3 +134,40 @@ def find_last_reply_text(messages: Sequence[Message]) -> str | None:
     """Return the text of the last reply with text; None if there is none."""
     replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
     return next((each.content for each in replies), None)
+
+
+@dataclass(slots=True)
+class EventFacts:
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    """Function docs of the first model call that has functions."""
+    graders: dict[str, str] = field(default_factory=dict)
+
+
+def collect_event_facts(events: Any) -> EventFacts:
+    """Collect facts from a list of events. Events of unknown kinds and forms are ignored."""
+    facts = EventFacts()
+    parents: dict[str, str | None] = {}
+    scorers: dict[str, str] = {}
+    for event in list_objects(events):
+        kind, name = event.get("event"), str(event.get("id"))
+        if kind == "span_begin":
+            parents[name] = event.get("parent_id")
+            if event.get("type") == "scorer":
+                scorers[name] = str(event.get("name"))
+        elif kind == "model":
+            scorer = _enclosing_scorer(event.get("span_id"), parents, scorers)
+            if scorer is not None:
+                facts.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
+            else:
+                facts.functions = facts.functions or list_objects(event.get("tools"))
+    return facts
+
+
+def _enclosing_scorer(span: Any, parents: dict[str, str | None], scorers: dict[str, str]) -> str | None:
+    for _ in range(50):
+        if not isinstance(span, str):
+            return None
+        if span in scorers:
+            return scorers[span]
+        span = parents.get(span)
+    return None

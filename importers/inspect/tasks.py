@@ -40,13 +40,14 @@ from fcreview.importers.inspect.messages import (
     read_call,
     text_with_error,
 )
-from fcreview.importers.tau.checker import read_actions, read_reward_basis
+from fcreview.importers.tau.checker import read_reward_basis
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     ToolCall,
     add_conversation,
     add_instruction,
     pair_actions,
+    read_actions,
 )
 from fcreview.importers.tau.read import describe_scenario
 from fcreview.matching.align import align_turns

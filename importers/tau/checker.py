@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import add_issue, as_list, as_object, is_number, list_objects
-from fcreview.importers.tau.conversation import ConversationMessage, GoldenAction, pair_actions
+from fcreview.importers.tau.conversation import (
+    ConversationMessage,
+    GoldenAction,
+    find_spoken_texts,
+    pair_actions,
+    read_actions,
+)
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM, call_address
@@ -36,8 +42,7 @@ DEFAULT_BASIS = ["DB", "COMMUNICATE"]
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on one natural-language assertion, counted from 1."""
 OWN_FIELD = "fcreview"
-"""Field of an exported note, with target, criterion, verdict and events of the review. In `reward_info.info`, the field
-marks a reward that reviews changed."""
+"""Field of exported notes with the data of the review. In `reward_info.info`, it marks a reward that reviews changed."""
 
 
 def is_success(reward: float) -> bool:
@@ -184,16 +189,6 @@ def _set_first_difference(item: Item, parts: Parts) -> None:
         item.diff_golden = parts.missing_texts[0][:120]
 
 
-def read_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
-    actions = []
-    for action in list_objects(criteria.get("actions")):
-        arguments, names = action.get("arguments"), action.get("compare_args")
-        arguments = arguments if isinstance(arguments, dict) else None
-        compared = [str(name) for name in names] if isinstance(names, list) else None
-        actions.append(GoldenAction(str(action.get("name")), arguments, compared))
-    return actions
-
-
 def add_verdicts(
     item: Item, simulation: JsonObject, criteria: JsonObject | None, messages: Sequence[ConversationMessage] | None
 ) -> None:
@@ -270,8 +265,7 @@ def _checked_actions(recorded: JsonObject) -> list[str | None]:
 def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, bool] | None) -> dict[str, float | None]:
     """Return the recomputed values of ACTION and COMMUNICATE; None for a value that the file does not determine.
 
-    `met` is (whether all golden actions were made, whether all texts were said); None if the conversation cannot be
-    read.
+    `met` is (all golden actions were made, all texts were said); None if the conversation cannot be read.
     """
     if criteria is None:
         return {}
@@ -302,9 +296,7 @@ def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, re
             return [str(part) for part in value]
     if reason not in GRADED_ENDINGS:
         return None
-    if criteria is None:
-        return []
-    return read_reward_basis(criteria)
+    return [] if criteria is None else read_reward_basis(criteria)
 
 
 def read_reward_basis(criteria: JsonObject) -> list[str]:
@@ -363,12 +355,6 @@ def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
     values = [each.get(field) for each in list_objects(recorded.get(name))]
     is_known = bool(values) and all(isinstance(value, bool) for value in values)
     return float(all(values)) if is_known else None
-
-
-def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
-    """Return `{text: whether a reply contains it}`. Case is ignored, and commas are removed from the replies only."""
-    plain_replies = [reply.lower().replace(",", "") for reply in replies]
-    return {text: any(text.lower() in reply for reply in plain_replies) for text in texts}
 
 
 def _add_uncounted_checks(

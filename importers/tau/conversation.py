@@ -295,3 +295,19 @@ def _make_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> Ca
         differences = [replace(each, state="~") for each in differences]
     state: Any = "=" if not differences else "~" if all(each.state == "~" for each in differences) else "!"
     return CallPair(golden.turn, golden.index, predicted.index, golden.name, state, differences)
+
+
+def read_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
+    actions = []
+    for action in list_objects(criteria.get("actions")):
+        arguments, names = action.get("arguments"), action.get("compare_args")
+        arguments = arguments if isinstance(arguments, dict) else None
+        compared = [str(name) for name in names] if isinstance(names, list) else None
+        actions.append(GoldenAction(str(action.get("name")), arguments, compared))
+    return actions
+
+
+def find_spoken_texts(texts: Sequence[str], replies: Sequence[str]) -> dict[str, bool]:
+    """Return `{text: whether a reply contains it}`. Case is ignored, and commas are removed from the replies only."""
+    plain_replies = [reply.lower().replace(",", "") for reply in replies]
+    return {text: any(text.lower() in reply for reply in plain_replies) for text in texts}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import clean_value
-from fcreview.importers.common.records import is_integer
+from fcreview.importers.common.records import as_object, is_integer
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.redact import redact_keys_in_text
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -195,3 +195,17 @@ class ItemIds:
             item_id += f"#{line}"
         self.known.add(item_id)
         return item_id, ImportIssue(file, line, f"{what}; imported as {item_id}", item=item_id)
+
+
+def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    info = as_object(fields.get("info"))
+    agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
+    settings = {
+        "agent": agent.get("implementation"), "agent arguments": agent.get("llm_args") or None,
+        "user simulator": user.get("implementation"), "user model": user.get("llm"),
+        "user simulator arguments": user.get("llm_args") or None,
+        "domain": as_object(info.get("environment_info")).get("domain_name"),
+    }  # fmt: skip
+    names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
+    settings |= {name: info.get(name) for name in names}
+    return {name: value for name, value in settings.items() if value is not None}

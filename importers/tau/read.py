@@ -32,7 +32,7 @@ from fcreview.importers.common.records import (
 from fcreview.importers.tau import conversation
 from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_verdicts, read_number
 from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, content_text
-from fcreview.importers.tau.discovery import ItemIds, is_task_id
+from fcreview.importers.tau.discovery import ItemIds, is_task_id, read_settings
 from fcreview.importers.tau.version1 import read_version1
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
@@ -128,20 +128,6 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
             what = f"task {task['id']} occurs more than once, with different content. The first one is used"
             issues.append(ImportIssue(file, None, what))
     return data
-
-
-def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    info = as_object(fields.get("info"))
-    agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
-    settings = {
-        "agent": agent.get("implementation"), "agent arguments": agent.get("llm_args") or None,
-        "user simulator": user.get("implementation"), "user model": user.get("llm"),
-        "user simulator arguments": user.get("llm_args") or None,
-        "domain": as_object(info.get("environment_info")).get("domain_name"),
-    }  # fmt: skip
-    names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
-    settings |= {name: info.get(name) for name in names}
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def compare_with_index(paths: Sequence[Path], fields: Mapping[str, Any], main: Path) -> Iterator[ImportIssue]:

@@ -31,7 +31,6 @@ from fcreview.importers.common.records import (
 from fcreview.importers.tau.checker import (
     OWN_FIELD,
     Parts,
-    find_spoken_texts,
     is_success,
     read_number,
     read_part_value,
@@ -45,6 +44,7 @@ from fcreview.importers.tau.conversation import (
     add_instruction,
     add_unreadable_issue,
     content_text,
+    find_spoken_texts,
     pair_actions,
     read_role,
 )

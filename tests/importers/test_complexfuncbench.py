@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from fcreview.importers.complexfuncbench.checker import (
     check_exact_parameters,
-    classify_parameter,
     derive_call_verdicts,
     find_call_error,
     find_format_error,
@@ -25,7 +24,7 @@ from fcreview.importers.complexfuncbench.checker import (
     read_golden_path,
     read_predicted_path,
 )
-from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
+from fcreview.importers.complexfuncbench.leaderboard import classify_parameter, compute_metrics
 from fcreview.importers.complexfuncbench.log import parse_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import items
-from fcreview.importers.acebench.checker import choose_milestone_sequence, find_met_milestones
+from fcreview.importers.acebench.checker import choose_milestone_sequence, describe_milestones, find_met_milestones
 from fcreview.importers.acebench.items import (
     MAX_STATE_DIFFERENCES,
-    describe_milestones,
     find_state_differences,
     pair_milestones,
 )

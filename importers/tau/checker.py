@@ -42,7 +42,7 @@ DEFAULT_BASIS = ["DB", "COMMUNICATE"]
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on one natural-language assertion, counted from 1."""
 OWN_FIELD = "fcreview"
-"""Field of exported notes with the data of the review. In `reward_info.info`, it marks a reward that reviews changed."""
+"""Field of exported notes with data of the review. In `reward_info.info`, it marks a reward that reviews changed."""
 
 
 def is_success(reward: float) -> bool:

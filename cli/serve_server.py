@@ -37,7 +37,7 @@ INHERITED = (
     *("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
     *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
 )
-"""Environment variables that a session inherits. Others may contain secrets."""
+"""Environment variables that a session inherits. Other variables may contain secrets."""
 PRELUDE = b"__GANGLION__\n"  # line that the app's driver writes before its first packet
 MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
 END_TIMEOUT = 15.0  # Seconds until a process that does not end is killed. The app itself gives up after ten.

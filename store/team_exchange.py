@@ -186,7 +186,7 @@ class Inbox:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _store_own(self, bodies: Sequence[bytes]) -> int:
-        """Append the user's own lines from another machine to their journal, so that both have all lines."""
+        """Append the user's own lines from another machine to the user's journal."""
         new: dict[str, bytes] = {}
         for body in self._file_at(self._journal.path).find_new(bodies):
             try:

@@ -216,8 +216,8 @@ def extend(
 ) -> None:
     """Extend a queue to narrow a metric's interval.
 
-    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The number of items
-    assumes that NAME is reviewed first. `fcreview estimate` uses all of these queues as one sample.
+    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The number of items is
+    enough if all items of NAME are reviewed, too. `fcreview estimate` uses all of these queues as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """

@@ -48,8 +48,8 @@ IGNORED_FILE = "team.toml"
 
 
 def _teams_file() -> Path:
-    """Return the path of `teams.json` in the user's configuration. A workspace never decides where fcreview connects,
-    because it may come from somebody else."""
+    """Return the path of `teams.json` in the user's configuration. The file is not in the workspace, because a
+    workspace may come from somebody else and must not decide where fcreview connects."""
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 

@@ -61,7 +61,7 @@ class StoreBuilder:
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
         """Create the new file in `folder`, empty or as a copy of the present store.
 
-        DuckDB also writes temporary files to the folder. It follows links, so no other user may be able to write there.
+        No other user may be able to write to the folder, because DuckDB writes temporary files there and follows links.
         """
         self._workspace = workspace
         self._path = folder / workspace.store.name
@@ -76,7 +76,7 @@ class StoreBuilder:
         self._execute("SET temp_directory = ?", [os.fspath(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
         self._execute(f"ATTACH {database.quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
-        # A view in a store of another user could read any file. `_compact` needs a second file in the folder.
+        # A view in a store of another user could read any file. `_compact` needs the folder.
         database.disable_external_access(self._connection, folder=folder)
         self._execute("USE store")
         if copy_existing and database.is_foreign(workspace):

@@ -103,7 +103,7 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
 
 
 def count_missing_recomputed(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
-    """Return (reason, number of items) of the items without a recomputed verdict, most frequent reason first."""
+    """Count the items without a recomputed verdict: (reason, number of items), most frequent reason first."""
     where, params, _ = build_condition(View(runs=tuple(runs)), blind=False)
     query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
     return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()

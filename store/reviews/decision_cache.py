@@ -75,7 +75,8 @@ MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster tha
 
 
 def collect_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
-    """Return everything except the journals that the cached rows depend on. None if the database has no build id."""
+    """Return the values, apart from the journals, that the cached rows depend on. None if the database has no build
+    id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None

@@ -345,7 +345,7 @@ def parse_verified_line(line: bytes) -> Event:
 
 
 def read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid, so that the next event does not break the chain."""
+    """Return the `hash` field of a line that may be invalid. The next event refers to this hash."""
     try:
         content = orjson.loads(line)
     except ValueError:

@@ -276,7 +276,7 @@ class Outbox:
     """Finds the lines of a journal that the server does not have, and sends them."""
 
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
-        """`sent_bytes`: last known length of the journal when all of its lines were sent."""
+        """`sent_bytes`: length of the journal when all of its lines had been sent for the last time."""
         self.annotator = annotator
         self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `compare_with_server`
         self.sent_bytes = sent_bytes

@@ -254,8 +254,8 @@ class _ReviewSelection:
 
     random: set[ContentKey]  # items that were reviewed as part of a random sample
     unknown: set[ContentKey]
-    """Other reviewed items, if it is unknown how they were selected, because reviews of sampled items do not record the
-    queue."""
+    """Other reviewed items of which it is unknown how they were selected. Empty if all reviews of sampled items record
+    their queue."""
 
 
 def _classify_selection(

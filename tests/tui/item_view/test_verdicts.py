@@ -13,6 +13,7 @@ from fcreview.model.review import Opinion
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
+from fcreview.tui.item_view.verdicts import judge_label_verdict
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
@@ -228,3 +229,13 @@ def test_cursor_starts_at_suspect_call() -> None:
     assert any("· undocumented argument: y is not in the function docs (b)" in line for line in lines)
     hidden = "\n".join(document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS))
     assert "suspect" not in hidden and "undocumented" not in hidden
+
+
+def test_labels_of_the_response_come_from_a_judge() -> None:
+    item = Item("a", "b")
+    item.verdicts = [
+        Verdict("official", ["a"], "response", "dialog_act"), Verdict("judge", True, "response", "equivalent"),
+        Verdict("judge", ["b"], "turn:1/call:1", "hallucinated"), Verdict("judge", ["c"], "response", "dialog_act"),
+    ]  # fmt: skip
+    verdict = judge_label_verdict(item)
+    assert verdict is not None and verdict.value == ["c"]

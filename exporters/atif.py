@@ -86,7 +86,6 @@ def _describe_item(detail: ItemDetail) -> JsonObject:
 
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
-    """Build the steps, at least one. The results of calls are in the same step as the calls."""
     steps: list[JsonObject] = []
     step_of_call: dict[str, JsonObject] = {}
     for message in messages:

@@ -136,7 +136,6 @@ def _temporary_prefix(target: Path, process: int | str) -> str:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Delete the temporary files of interrupted exports on this machine."""
     start = _temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):

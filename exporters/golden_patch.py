@@ -194,8 +194,8 @@ def _find_rejection_reason(source: ExportSource, label: Label) -> str | None:
 
 
 def _rewrite_golden(source: ExportSource, group: _DatasetRuns, files: ResolvedFixes) -> Iterable[AppliedGoldenFix]:
-    """Add the dataset files with corrected golden answers to `files`. All fixes of the group are applied to each run,
-    so that runs with a common file produce the same content."""
+    """Add the corrected dataset files to `files`. All runs of the group get all of its fixes, because they may share a
+    file."""
     found: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
@@ -348,7 +348,6 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _write_patch(path: Path, contents: dict[Path, bytes]) -> Path:
-    """Write a patch of the files, and return the folder in which it applies."""
     folders = [each.parent.parent if each.parent.name == "possible_answer" else each.parent for each in contents]
     root = Path(os.path.commonpath(folders))
     files = sorted(contents.items())

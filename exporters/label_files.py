@@ -80,7 +80,6 @@ def write_csv(source: ExportSource, out: Sink) -> None:
 
 
 def _format_column(name: str, shape: DuckDBType, labels: list[Label]) -> list[str]:
-    """Format one field of all labels. Empty fields and plain text are formatted without a call per cell."""
     values = [label[name] for label in labels]
     if shape not in (JSON, FLAG, NUMBER) and not any(values):
         return [""] * len(values)

@@ -279,7 +279,6 @@ def _is_upright(block: Table) -> bool:
 
 
 def _format_number(cell: str) -> str:
-    """Format a number with line breaks allowed only before and after an interval or after a separator."""
     text = _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
     return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
 

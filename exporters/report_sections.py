@@ -167,7 +167,6 @@ def _build_confusion_table(of: Calibration) -> Table:
 
 
 def _build_scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Iterator[Section]:
-    """Yield the section of one grouping, except for a single group, which would repeat the overall measures."""
     if len({each.name for each in figures}) < 2:
         return
     kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}

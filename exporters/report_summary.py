@@ -116,8 +116,8 @@ def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: S
 
 
 def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Return cards with the pass rate and the estimated accuracy of the best run. Only runs with the same number of
-    items are comparable, so the best run is chosen from the largest group of such runs."""
+    """Build the cards of the run with the highest pass rate, among the largest group of runs with the same number of
+    items. Other runs are not comparable."""
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []

@@ -69,7 +69,8 @@ class CorrectedGoldens:
 
 
 def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, tuple[JsonObject, list[str]] | None]:
-    """Return question -> (golden fix, its authors), from all runs. None if a question has different fixes."""
+    """Collect the golden fix of each question, with its authors, from all runs. The value is None if the fixes
+    differ."""
     from fcreview.store.labels import LabelSelection
     from fcreview.store.rows import View
 
@@ -239,8 +240,8 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the verdict that decides how an item is used, or None: the annotators' verdict if enough of them agree or
-    a person adjudicated the item, otherwise, with `trust_rule`, the automatic verdict."""
+    """Return the annotators' verdict if enough of them agree or an adjudicator gave it. Otherwise return the automatic
+    verdict with `trust_rule`, else None."""
     human = detail.row.human
     if isinstance(human, bool):
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
@@ -382,8 +383,8 @@ def _pair_with_golden(item: _Reviewed) -> _Pair | None:
 
 
 def _build_golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
-    """Return (conversation, golden calls as a reply that can replace its last message). None unless the item has one
-    reply, at its end, and the golden calls are one step."""
+    """Return the conversation, and a reply with the golden calls that can replace its last message. Returns None if the
+    conversation does not end with its only reply, or if the golden calls are in several steps."""
     messages = _drop_logs(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:

@@ -196,9 +196,8 @@ def _make_inner_folder(name: str, parent: int) -> None:
 
 
 def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
-    """Give a file or folder the permissions of the folder that contains it, limited to the bits in `mask`. The owner
-    can always read and write. The set-group-id bit is kept, because it determines the group of files that are created
-    in a folder."""
+    """Give a file or folder the permissions of its parent folder, limited to the bits in `mask`. The owner can always
+    read and write."""
     wanted = os.fstat(folder).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.

@@ -153,7 +153,6 @@ def get_json_type(value: Any) -> str:
 
 
 def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
-    """Null is always allowed, and a float without a fraction is also an integer."""
     if json_type in (documented, "null"):
         return True
     if documented == "number":

@@ -72,8 +72,6 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because several model families have the same difference. The one with the largest weight is
-    used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -88,9 +86,8 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because better runs fail, by pass rate. The strength is 2 p - 1, where p is the probability
-    that a failing run is better than a passing run. It is reduced if one side has fewer than three model families. Each
-    family has the same weight."""
+    """Find questions that better runs fail and weaker runs pass. The strength is 2 p - 1, where p is the probability
+    that a failing run is better than a passing run. It is lower if one side has fewer than three model families."""
     weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed
@@ -125,7 +122,6 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because official and recomputed verdicts differ, in runs where they rarely differ."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]

@@ -93,8 +93,8 @@ def _can_replace(
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether two calls may be paired. `indices` is their golden and their predicted index, and `names` are the
-    function names of each side. With more than `MAX_COMPARED_PAIRS` pairs, only equal names are compared."""
+    """Whether the calls at two indices may be paired. `names` are the function names of the golden and the predicted
+    calls."""
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True
@@ -246,7 +246,6 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
 
 
 def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs with the lowest total cost that do not cross."""
     rows, columns = len(costs), len(costs[0])
     best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
     for i in reversed(range(rows)):

@@ -209,8 +209,6 @@ class _Facts:
         return self.golden[max(same_function, key=similarity)] if same_function else None
 
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
-        """Return a step at the message in which the user withdrew, chose or omitted the values of a wrong writing
-        call."""
         similar = self._find_most_similar(write.call)
         wanted_arguments = _first_accepted_values(similar) if similar else {}
         given, wanted = _list_identifiers(write.call.arguments or {}), _list_identifiers(wanted_arguments)
@@ -238,10 +236,8 @@ class _Facts:
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
     def find_wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
-        """Yield a step for each expected text that no reply contains. The step is at the first message that contains
-        the text but also makes a call, else at the first reply with another value of the same form, else at the last
-        reply. Whole numbers have the same form if they have as many digits. Numbers with decimals have the same form
-        only if no tool result contains the stated number, because replies quote many prices."""
+        """Yield a step for each expected text that no reply contains. It is at the message with a call that contains
+        the text, else at the first reply with a similar number, else at the last reply."""
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
             wanted = text.lower().replace(",", "")
@@ -385,7 +381,7 @@ def _first_accepted_values(call: Call) -> Mapping[str, Any]:
 
 
 def _is_equal(golden: Call, predicted: Call) -> bool:
-    """Whether a call has the same effect as a golden action. The order of list elements and free text do not matter."""
+    """Whether a call has the same effect as a golden action. The order of lists and free texts are ignored."""
     if golden.name != predicted.name or predicted.arguments is None:
         return False
     wanted = _first_accepted_values(golden)
@@ -417,8 +413,8 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> tuple[str,
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the argument values that contain a digit and so identify objects such as orders. The id of the user is
-    omitted, because all actions contain it, and so is a payment method, because users name it in words ("my card")."""
+    """Return the argument values that contain a digit and so identify objects such as orders, except user ids and
+    payment methods."""
     return [
         value
         for name, each in arguments.items()

@@ -229,8 +229,8 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values from which the closest one is chosen. For an object or list, only values of the same
-    type are returned if there are any, at most `MAX_COMPARED_CONTAINERS`."""
+    """Return the accepted values of the same JSON type as an object or list, or all accepted values. The result is
+    limited to keep comparisons fast."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
@@ -293,7 +293,6 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Return at most `MAX_DIFFERENCES` nested differences, after one that states their number if there are more."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]

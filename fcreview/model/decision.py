@@ -318,11 +318,12 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Combine the events of one item into opinions, in the order of the first event on each target. An event changes
-    only the fields that it contains. A verdict also clears the earlier fault (see `fcreview.model.review`). An
-    annotator's stale opinion on a target is dropped once the annotator has reviewed the current answer. An empty hash
-    means that the answer is unknown. Only events of the given presentation are used: 1 for normal reviews, 2 for hidden
-    duplicates."""
+    """Combine the events of one item into current opinions, in the order of the first event on each target. An event
+    changes only the fields that it contains, and a verdict also clears the fault. Stale opinions of an annotator are
+    dropped after a newer review of the same target.
+
+    An empty hash means that the answer is unknown. `presentation` is 1 for normal reviews and 2 for hidden duplicates.
+    """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
         if event.act == "retract" or (event.event, event.annotator) in retracted:
@@ -362,10 +363,9 @@ def has_seen_other_verdicts(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether an annotator can see other verdicts on an item in a presentation (1, or 2 for the hidden duplicate). They
-    become visible when the annotator submits a verdict that decides the item, and stay visible if the annotator
-    retracts it. They are always visible after an event that was not recorded blind. `events` contains all events of the
-    item, sorted by time."""
+    """Whether an annotator has seen other verdicts on an item. They become visible when the annotator submits a verdict
+    that decides the item, or records an event outside blind review, and stay visible after an undo. `events` contains
+    all events of the item, sorted by time."""
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):
@@ -489,8 +489,8 @@ def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
 
 
 def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
-    """Return the fault of an adjudicated pass, which may be None. Otherwise return the fault on which the adjudications
-    or else all opinions agree, or "disputed". Opinions that an adjudicated verdict contradicts are ignored."""
+    """Return the fault that adjudicators gave to a pass. Otherwise return the fault on which all opinions that agree
+    with the decision agree, or "disputed"."""
     last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault

@@ -71,7 +71,6 @@ def redact_keys(text: bytes) -> bytes:
 
 
 def _redact_match(match: re.Match[bytes]) -> bytes:
-    """Return the replacement of a match. A match at the end of a longer word, such as `task-...`, is kept."""
     if match.re.groups:
         return match[1] + REDACTED.encode()
     before = match.string[match.start() - 1 : match.start()]

@@ -103,10 +103,8 @@ PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words
 
 
 def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
-    """Return the scale of a criterion, or None if the criterion is unknown and there are no values. If the benchmark's
-    values are lists, the scale has labels: HammerBench lists the hallucinated arguments of an item, whereas CONFETTI
-    answers yes or no for each argument. The values also determine the scale of an unknown criterion: numbers from 0 to
-    1 if some are floats, else any number, because the bounds are unknown."""
+    """Return the scale of a criterion. The benchmark's values determine the scale if they are lists or the criterion is
+    unknown. Returns None for an unknown criterion without values."""
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
         return Scale(labels=True)
@@ -232,8 +230,8 @@ def _contains_failure(outer_address: str, outer_verdict: bool, address: str, ver
 
 
 def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[str, Any]) -> bool:
-    """Whether the part at an address passes. The annotator's verdict on the whole turn takes precedence, followed by
-    the verdict on the part itself, failed arguments of the part, and the benchmark's verdict."""
+    """Whether the part at an address passes, by the verdict on its turn, else on the part, else on its arguments, else
+    by the benchmark's verdict."""
     part = parse_address(address)
     on_turn = verdicts.get(turn_address(part.turn)) if part else None
     for verdict in (on_turn, verdicts.get(address)):
@@ -246,11 +244,12 @@ def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[s
 
 
 def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, int]) -> bool | None:
-    """Return the item verdict by the rule that most benchmarks share: all calls of all turns must pass. A failed part
-    fails the item, unless a call or turn that contains the part has a verdict. A turn passes if it has a passing
-    verdict or if all its call pairs pass. An item without call pairs, such as a question that is answered in words,
-    passes if the response passes. Returns None if the verdicts do not determine the item's verdict. `verdicts` maps
-    addresses to verdicts, and `n_pairs` maps turns (from 0) to numbers of call pairs."""
+    """Return the item verdict by the rule that most benchmarks share: the item passes if all calls of all turns pass,
+    or, without calls, if the response passes. A verdict on a turn or call takes precedence over verdicts on its parts.
+    Returns None if the verdicts are not sufficient.
+
+    `verdicts` maps addresses to verdicts, and `n_pairs` maps turns (from 0) to numbers of call pairs.
+    """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}
     for address, verdict in verdicts.items():
         part = parse_address(address)
@@ -265,8 +264,6 @@ def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, in
 
 
 def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
-    """Return the verdict on a turn. `calls` maps each call to its (argument, verdict) pairs, and None to those of the
-    turn."""
     on_turn = next((verdict for _, verdict in calls.get(None, ())), None)
     if isinstance(on_turn, bool):
         return on_turn

@@ -154,7 +154,7 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide element by element. The result is NaN where the denominator is 0, except for rounding errors."""
+    """Divide element by element. The result is NaN where the denominator is 0."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
     ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio

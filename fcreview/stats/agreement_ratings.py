@@ -220,7 +220,6 @@ def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
 
 
 def _passed_fault(rating: Rating) -> str | None:
-    """Return the fault of a pass; None if there is none or the verdict is not a pass."""
     return rating.fault if rating.value is True and rating.criterion in PASS_FAIL_CRITERIA else None
 
 

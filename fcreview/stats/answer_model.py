@@ -129,7 +129,6 @@ class AnswerModel:
     def _build_pool(
         self, kind: AutomaticOutcome, automatic: Any, draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
-        """Build the pool of right answers to items of a kind. `automatic` is an automatic answer of this kind."""
         scale = self.scale or Scale()
         sampled = [
             (human, status)

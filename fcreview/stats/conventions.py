@@ -191,8 +191,6 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Return the tasks without a counted trial. If `note` is not empty, also return the tasks with the fewest counted
-    trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
@@ -222,8 +220,7 @@ def _find_highest_k(table: TrialTable) -> int:
 
 
 def _find_trials_per_task(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
-    """Return the number of trials to assume for every task, and the largest k that has a value. The first number is
-    None if each task's own number of trials is used."""
+    """Return the number of trials per task, or None if it differs between tasks, and the largest k with a value."""
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
     if convention.trials == "file":
         return most, most
@@ -258,8 +255,8 @@ def _compute_pass_at_k(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of the items that are counted by only one of two conventions: `convention` and the convention of
-    the run's own tool. If the two divide by different numbers, also yield the items of tasks with missing trials."""
+    """Yield the ids of the items that cause a difference between `convention` and the convention of the run's own
+    tool."""
     own = CONVENTIONS[table.own]
     if convention == own:
         return
@@ -274,8 +271,6 @@ def _find_differently_counted(table: TrialTable, convention: Convention, figure:
 
 
 def _get_mean_and_divisor(convention: Convention, figure: str) -> tuple[bool, str]:
-    """Return whether a figure is a mean over tasks, and the number of trials by which it is divided (see
-    `Convention.trials`)."""
     if figure == "accuracy":
         return convention.by_task, "planned" if convention.trials == "planned" else "run"
     return True, convention.trials

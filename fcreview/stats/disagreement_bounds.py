@@ -100,8 +100,8 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passe
 
 
 def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
-    """Return the best verdict on a criterion if it `passes`, else the worst. If the scale has no bounds, return the
-    automatic verdict."""
+    """Return the best verdict on a criterion if it `passes`, else the worst, or the automatic verdict if the scale has
+    no bounds."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if passes and isinstance(golden, list) else []

@@ -474,7 +474,6 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
 
 
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
-    """Merge the cells of each group. All items of a group can be drawn with equal probability."""
     cells = model.cells
     pool = np.array([cells.pool[group[0]] for group in groups], dtype=np.int64)
     reviewed, passed, unreviewed = (
@@ -487,8 +486,7 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model that is expected after the review of the pending items, if they pass at the rate of their
-    cell."""
+    """Return the model after the pending reviews, assuming that the items pass at the rate of their cell."""
     cells = model.cells
     passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
     later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)

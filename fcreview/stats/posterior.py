@@ -140,8 +140,7 @@ def _draw_pool_rates(
     cells: Cells, at: IntArray, ends: tuple[int, int, int], generator: np.random.Generator
 ) -> FloatArray:
     """Draw pass rates of shape (draws, cells of the pool). `at` contains the indexes of the pool's cells. `ends`
-    contains three numbers of draws: those with a common rate, those from which the estimate is computed, and all
-    draws."""
+    contains the number of draws with a common rate, of draws for the estimate, and of all draws."""
     n_common, n_estimated, n_draws = ends
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:

@@ -83,9 +83,8 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match the items of runs that have the same key and question. If a run contains an item several times, the
-    occurrences are matched in order. If the runs have different benchmark versions, the version is ignored. If the runs
-    have different benchmarks, the benchmark is ignored, because a log of another program can contain BFCL items."""
+    """Match the items of runs that have the same key and question. The occurrences of an item in a run are matched in
+    order. The benchmark and its version are ignored if they differ between the runs."""
     question_keys = {outcome.question_key for run in runs for outcome in run}
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
     ignored = {"generation": ""} if len(generations) > 1 else {}

@@ -222,7 +222,7 @@ class ArgumentUsage:
     """How golden answers use one argument of one function. A counter counts an item at most once for each key."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """Number of items that allow omitting the argument (True) or require it (False)."""
+    """Number of items in which the argument may be omitted (True), and in which it may not (False)."""
     types: Counter[str] = field(default_factory=Counter)
     """Number of items by the JSON type of the first accepted value."""
 

@@ -28,8 +28,8 @@ UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures with common properties: the property of the grouping and those of `SUBDIVISIONS`. All other properties
-    are empty. The groupings by error type, function and argument have the same clusters."""
+    """Failures that share the property of the grouping and the properties in `SUBDIVISIONS`. All other properties are
+    empty."""
 
     error_type: str
     function: str | None
@@ -40,7 +40,7 @@ class Cluster:
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
     """Filter term for each property in `names`, such as `error:value_error:string`. The term is empty if the failures
-    do not share the property. A term alone selects the items of all clusters with the same name."""
+    do not share the property."""
 
     difference: str = ""
     step_reason: str = ""

@@ -59,10 +59,10 @@ def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dic
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
     collected = {}
-    for question, about in by_target.items():
+    for target_criterion, about in by_target.items():
         last = latest_adjudication(about)
         verdicts = {o.annotator: o.verdict for o in about if _is_current(o) and o.verdict is not None}
-        collected[question] = VerdictsByAnnotator(verdicts, last.verdict if last else None, dict(verdicts))
+        collected[target_criterion] = VerdictsByAnnotator(verdicts, last.verdict if last else None, dict(verdicts))
     parts = select_part_opinions(opinions)
     if parts:
         _complete_from_parts(collected[ITEM_CORRECT], parts, context)
@@ -117,31 +117,32 @@ def _complete_from_criteria(
     if len(given) < 2:
         return
     disputed = {
-        question
-        for question, each in collected.items()
+        target_criterion
+        for target_criterion, each in collected.items()
         if each.adjudication is None and agreed_verdict(each.verdicts.values()) == DISPUTED
     }
     combined = {name: {**own, **adjudicated} for name, own in given.items()}
-    for question in {question: None for own in given.values() for question in own}:
-        for name, derived in _derive_by_annotator(question, combined, context).items():
-            _set_unless_decided(collected[question].verdicts, name, derived)
-    for question in find_derived_targets(context.benchmark, collected):
+    for target_criterion in {target_criterion: None for own in given.values() for target_criterion in own}:
+        for name, derived in _derive_by_annotator(target_criterion, combined, context).items():
+            _set_unless_decided(collected[target_criterion].verdicts, name, derived)
+    for target_criterion in find_derived_targets(context.benchmark, collected):
         resolved = {
             name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
             for name, verdicts in combined.items()
         }
-        by_annotator = _derive_by_annotator(question, resolved, context)
+        by_annotator = _derive_by_annotator(target_criterion, resolved, context)
         if agreed_verdict(by_annotator.values()) == DISPUTED:
-            collected[question] = VerdictsByAnnotator(by_annotator)
+            collected[target_criterion] = VerdictsByAnnotator(by_annotator)
 
 
 def _derive_by_annotator(
-    question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
+    target_criterion: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
-    """Derive each annotator's verdict on `question` from the annotator's other verdicts. If an annotator only confirms
-    automatic verdicts, and another annotator overrides one of them, the derived verdict is the automatic verdict."""
+    """Derive each annotator's verdict on `target_criterion` from the annotator's other verdicts. If an annotator only
+    confirms automatic verdicts, and another annotator overrides one of them, the derived verdict is the automatic
+    verdict."""
     given = {source: None for own in verdicts.values() for source in own}
-    sources = find_derivation_sources(context.benchmark, question, given)
+    sources = find_derivation_sources(context.benchmark, target_criterion, given)
     overriding = {
         name: {
             source: own[source]
@@ -152,11 +153,12 @@ def _derive_by_annotator(
     }
     overridden = {source for own in overriding.values() for source in own}
     derived = {
-        name: derive_verdict(context.benchmark, question, own, context.metadata) for name, own in overriding.items()
+        name: derive_verdict(context.benchmark, target_criterion, own, context.metadata)
+        for name, own in overriding.items()
     }
     for name, own in verdicts.items():
         if derived[name] is None and not overriding[name] and not overridden.isdisjoint(own):
-            derived[name] = context.automatic.get(question)
+            derived[name] = context.automatic.get(target_criterion)
     return {name: verdict for name, verdict in derived.items() if verdict is not None}
 
 
@@ -391,9 +393,11 @@ def decide(
         return [_decide_single(opinions[0], annotator)]
     collected = collect_verdicts(opinions, context)
     decisions = [_decide_item(by_target.pop(ITEM_CORRECT, []), opinions, collected[ITEM_CORRECT], annotator, policy)]
-    for question, each in collected.items():
-        if question != ITEM_CORRECT:
-            decisions.append(_decide_target(question, by_target.get(question, []), each, annotator, policy))
+    for target_criterion, each in collected.items():
+        if target_criterion != ITEM_CORRECT:
+            decisions.append(
+                _decide_target(target_criterion, by_target.get(target_criterion, []), each, annotator, policy)
+            )
     return decisions
 
 
@@ -402,8 +406,8 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
     contains the decisions from individual reviews only."""
     individual = {(each.target, each.criterion): each for each in without_bulk}
     for decision in decisions:
-        question = decision.target, decision.criterion
-        own = individual.get(question) or Decision(*question)
+        target_criterion = decision.target, decision.criterion
+        own = individual.get(target_criterion) or Decision(*target_criterion)
         decision.individual, decision.individual_by = own.human, own.decided_by
         decision.mine_bulk = decision.mine is not None and own.mine is None
 
@@ -443,7 +447,7 @@ def _decide_item(
 
 
 def _decide_target(
-    question: TargetCriterion,
+    target_criterion: TargetCriterion,
     about: Sequence[Opinion],
     collected: VerdictsByAnnotator,
     annotator: str | None,
@@ -453,7 +457,7 @@ def _decide_target(
     current = [o for o in about if not o.stale]
     adjudications = [o for o in current if o.is_adjudication]
     decision = Decision(
-        *question, mine=collected.independent.get(annotator) if annotator else None,
+        *target_criterion, mine=collected.independent.get(annotator) if annotator else None,
         fault=_find_decided_fault(adjudications, current),
         golden_fix=_find_common_golden_fix(adjudications) or _find_common_golden_fix(current),
         tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),

@@ -32,7 +32,7 @@ class MalformedSchema(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredParameters:
-    """Parameters of a function, as the function doc declares them. They are not parsed."""
+    """Parameters of a function as JSON Schema, copied from the function doc."""
 
     properties: dict[str, Any] | None
     """Parameter name -> JSON Schema; None if the function doc has no `properties` object."""

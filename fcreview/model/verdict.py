@@ -387,7 +387,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
-"""Rules by benchmark and by derived target and criterion. The first rule whose given verdict exists applies."""
+"""Rules that derive a verdict, by benchmark and by derived target and criterion, in order of precedence."""
 
 _PRODUCT_BENCHMARK = "tau"
 """Benchmark whose verdict is a product of parts, so that overrides of several parts together determine the verdict."""
@@ -396,28 +396,28 @@ _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertio
 
 
 def find_derivation_sources(
-    benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
+    benchmark: str, target_criterion: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria from which the verdict on `question` can be derived, in order of precedence.
-    `given` contains the reviewed targets and criteria. tau-bench needs it, because its items have different checks."""
+    """Return the targets and criteria from which a verdict can be derived, in order of precedence. `given` contains
+    the reviewed targets and criteria. tau-bench needs it, because its items have different checks."""
     if benchmark != _PRODUCT_BENCHMARK:
-        return [source for source, _ in _find_rules(benchmark, question)]
-    if question not in (_REWARD, _ITEM_VERDICT):
+        return [source for source, _ in _find_rules(benchmark, target_criterion)]
+    if target_criterion not in (_REWARD, _ITEM_VERDICT):
         return []
-    other = _ITEM_VERDICT if question == _REWARD else _REWARD
+    other = _ITEM_VERDICT if target_criterion == _REWARD else _REWARD
     return [other, *(each for each in given if each[1].startswith(_REWARD_CRITERIA))]
 
 
 def _derive_from_reward(
-    question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+    target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
     """Derive the reward from the item verdict, or the item verdict from the reward. Without an item verdict or reward,
     derive them from the parts of the reward and the checks of each part."""
-    if question == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
+    if target_criterion == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
         return float(verdicts[_ITEM_VERDICT])
-    if question == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
+    if target_criterion == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
         return _is_full_reward(verdicts[_REWARD], metadata)
-    if question not in (_REWARD, _ITEM_VERDICT):
+    if target_criterion not in (_REWARD, _ITEM_VERDICT):
         return None
     parts, checks = metadata.get(REWARD_PARTS), metadata.get(REWARD_CHECKS)
     if not isinstance(parts, dict):
@@ -430,7 +430,7 @@ def _derive_from_reward(
         if value is None:
             return None
         product *= value
-    return product if question == _REWARD else abs(product - 1) <= 1e-6
+    return product if target_criterion == _REWARD else abs(product - 1) <= 1e-6
 
 
 def derive_reward_part(
@@ -452,18 +452,18 @@ def _is_number(value: Any) -> bool:
 
 
 def derive_verdict(
-    benchmark: str, question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
+    benchmark: str, target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> Any:
-    """Derive the verdict on `question` from verdicts on other criteria. Returns None if none follows. `verdicts` must
-    contain only verdicts that contradict automatic verdicts."""
+    """Derive a verdict from verdicts on other criteria, or return None. `verdicts` must contain only verdicts that
+    contradict automatic verdicts."""
     if benchmark == _PRODUCT_BENCHMARK:
-        return _derive_from_reward(question, verdicts, metadata)
-    rules = _find_rules(benchmark, question)
+        return _derive_from_reward(target_criterion, verdicts, metadata)
+    rules = _find_rules(benchmark, target_criterion)
     return next((derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None)
 
 
-def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
-    target, criterion = question
+def _find_rules(benchmark: str, target_criterion: TargetCriterion) -> list[Rule]:
+    target, criterion = target_criterion
     rules = _RULES.get(benchmark, {}).get((target if target in WHOLE_TARGETS else _PART, criterion), ())
     return [((target if place == _PART else place, source), derive) for (place, source), derive in rules]
 

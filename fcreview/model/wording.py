@@ -65,8 +65,8 @@ def compute_column_widths(
     least: Sequence[int] = (),
 ) -> list[int]:
     """Compute the width of each column, in cells, so that its title and its sanitized texts fit. `widest` limits every
-    column except the last. If the table is wider than `cells`, the last column is made narrower first, then the widest
-    column. No column becomes narrower than its title or its entry in `least`."""
+    column except the last. If the table is wider than `cells`, columns are shortened, but not below the width of the
+    title or the entry in `least`."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:

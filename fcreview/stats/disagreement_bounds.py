@@ -41,9 +41,7 @@ def compute_metric_bounds(
 ) -> dict[MetricKey, OpenDisagreements]:
     """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
     one or several runs. The metrics are computed twice for each kind of disagreement."""
-    kinds = Counter(
-        _get_disagreement_kind(item, question) for part in items for item in part for question in item.disputed
-    )
+    kinds = Counter(_get_disagreement_kind(item, each) for part in items for item in part for each in item.disputed)
     if not kinds:
         return {}
 
@@ -68,18 +66,18 @@ def compute_metric_bounds(
     return found
 
 
-def _get_disagreement_kind(item: ScoredItem, question: TargetCriterion) -> DisagreementKind:
-    target, criterion = question
+def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) -> DisagreementKind:
+    target, criterion = target_criterion
     return item.category, target in WHOLE_TARGETS, criterion
 
 
 def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
-    questions = [question for question in item.disputed if _get_disagreement_kind(item, question) in kinds]
-    if not questions:
+    disputed = [each for each in item.disputed if _get_disagreement_kind(item, each) in kinds]
+    if not disputed:
         return item
     automatic: dict[TargetCriterion, Any] = {(target, name): value for target, name, value in item.part_verdicts}
     overrides, values = dict(item.overrides), dict(item.values)
-    for target, criterion in questions:
+    for target, criterion in disputed:
         own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
         own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
         verdict = _choose_extreme_verdict(criterion, own, item.metadata, passes)

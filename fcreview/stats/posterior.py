@@ -394,9 +394,8 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews for a metric without a variance model. It is assumed that further items
-    are drawn like the reviewed items, so that the variance decreases like the variance of the mean of a finite
-    population."""
+    """Return the number of further reviews for a metric without a variance model, if further items are drawn like the
+    reviewed items."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0

@@ -248,7 +248,10 @@ def to_dataset_id(item_id: str, category: str) -> str:
 
 
 def question_category(category: str) -> str:
-    """Return the category whose name the question file has. All backends and variants of a category share one file."""
+    """Return the category whose question file has the questions.
+
+    All backends and variants of a category share one file.
+    """
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category

@@ -1,7 +1,7 @@
-"""Convert the conversation of a simulation to messages and calls, and pair the calls with the golden actions.
+"""Convert the conversation of a simulation to messages and calls, and compare it with the golden actions and texts.
 
-A turn begins with the first user message after a message or call of the agent. Each message of the agent is a step.
-The simulated user may also call tools; a message with such a call is a step too.
+A turn begins with the first user message after a message or call of the agent. Each message of the agent is a step. The
+simulated user may also call tools; a message with such a call is a step too.
 
 A voice run consists of ticks. A tick is a short period of time with a chunk of speech from each side. Chunks with the
 same utterance id, or without a pause between them, are one message. Within a tick, the user's calls come before the

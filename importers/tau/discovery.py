@@ -1,4 +1,4 @@
-"""Recognize the result files of tau-bench v1 and tau2-bench, and make item ids.
+"""Recognize the result files of tau-bench v1 and tau2-bench, read the settings of runs, and make item ids.
 
 A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and simulations, or a
 folder with `results.json` and one file for each simulation in `simulations/`.

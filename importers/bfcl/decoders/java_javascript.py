@@ -46,7 +46,7 @@ def parse_source(text: str, language: str) -> Calls:
     try:
         source = text.encode()
     except UnicodeEncodeError as error:
-        raise Undecodable(f"not text: {error.reason}") from None
+        raise Undecodable(f"not valid text: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
     if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is not an error
         raise Undecodable(f"not valid {'Java' if language == 'java' else 'JavaScript'} syntax")

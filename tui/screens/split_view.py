@@ -159,6 +159,8 @@ class SplitView(Horizontal):
                 self.call_after_refresh(self._create_item)  # the list must be drawn first
         elif row is not None:
             self.item_pane.visible = True
+            if self.is_item_focused and self.screen.focused is None:  # Textual takes the focus from a hidden pane
+                self.screen.set_focus(self.item_pane.text)
             self._request_item(self.item_pane, row, reread)
         elif not rows.total:
             self.item_pane.visible = False

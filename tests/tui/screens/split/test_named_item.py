@@ -138,6 +138,9 @@ async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported
             read_verdicts(watcher.store) == []
             and header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_7"
         )
+        item = split_view(watcher.app).item_pane
+        assert item is not None
+        await wait_until(lambda: not item._key_press.is_ambiguous(time.monotonic()))  # the item is drawn
         send_keys(watcher.app, "p")
         await watcher.wait()
         assert (

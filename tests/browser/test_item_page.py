@@ -11,7 +11,7 @@ from tests.browser.layout_checks import fits_window
 from tests.chromium import Browser
 from tests.cli.conftest import Cli
 
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [pytest.mark.sweep, pytest.mark.process]
 
 WIDTHS = {320: "narrow", 390: "narrow", 700: "narrow", 701: "wide", 768: "wide", 1200: "wide"}
 PAPER = 680

@@ -25,7 +25,7 @@ from tests.browser.layout_checks import fits_window
 from tests.chromium import Browser
 from tests.cli.conftest import Cli
 
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [pytest.mark.sweep, pytest.mark.process]
 
 WIDTHS = (320, 390, 768, 901, 1000, 1200)
 PAPER = 680

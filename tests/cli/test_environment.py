@@ -41,6 +41,7 @@ def test_low_memory_limit_is_reported_in_one_line(tmp_path: Path, megabytes: int
     assert run_in_shell(f"ulimit -v {megabytes * 1024}", "--version", tmp_path).code == 0
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 def test_smallest_memory_limit_is_enough(two_imported_runs: Path, tmp_path: Path) -> None:
     for command in ("report", "import"):

@@ -44,6 +44,7 @@ def confirmed(written: bytes) -> list[tuple[str, bool]]:
     return [each for at, each in enumerate(found) if at == 0 or found[at - 1] != each]
 
 
+@pytest.mark.sweep
 def test_confirmed_reviews_of_the_app_are_on_disk(sample: Path, environ: dict[str, str]) -> None:
     seen = 0
     for _ in range(times(3, 200)):

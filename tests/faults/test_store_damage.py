@@ -69,6 +69,7 @@ def remove_middle(file: Path) -> None:
 DAMAGE = [truncate, fill_with_zeros, change_random_bytes, change_storage_version, remove_middle, Path.unlink]
 
 
+@pytest.mark.sweep
 def test_damaged_block_is_reported_or_store_is_rebuilt(sample: Path, cli: Callable[..., Done]) -> None:
     """DuckDB notices a damaged block only when it reads the block, at different places of a command."""
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0

@@ -121,5 +121,5 @@ def test_run_list_and_header_count_open_disagreements(samples: Path, open_runs: 
     assert (row.disputed, other.disputed) == (13, 0)
     assert (row.effective_pass, row.effective_known) == (before.effective_pass, before.effective_known)
     assert "corrected 35.9 %   13 disagreements" in plain_text(rates_line([row], 120))
-    assert "corrected 35.9 %   13 open " in plain_text(rates_line([row], 62)) + " "
+    assert "corrected 35.9 %   13 unresolved " in plain_text(rates_line([row], 62)) + " "
     assert "open" not in plain_text(rates_line([other], 120))

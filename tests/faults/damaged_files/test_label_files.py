@@ -100,12 +100,10 @@ def test_damaged_label_file_is_imported_whole_or_refused(
     print(f"{way}: {len(ways)} files, {n_imported} imported")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "words",
-    [
-        pytest.param(["import-labels", "PLACE", "FILE", "--annotator", "a"], marks=pytest.mark.sweep),
-        ["label", "PLACE", "--from", "FILE"],
-    ],
+    [["import-labels", "PLACE", "FILE", "--annotator", "a"], ["label", "PLACE", "--from", "FILE"]],
 )
 def test_too_large_label_file_is_reported(
     sample: Path, tmp_path: Path, environ: dict[str, str], words: list[str]

@@ -16,7 +16,7 @@ from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
 SHORT = [
-    *("bfcl V1 maple python", "acebench readable", "hammerbench default"),
+    *("bfcl V1 maple python", "hammerbench default"),
     pytest.param("acebench", marks=pytest.mark.sweep),
 ]
 MEMORY = 1 << 30

@@ -88,18 +88,15 @@ def test_functions_and_runs_equal_those_of_a_store(stores: tuple[Store, Store]) 
         assert one == other
 
 
-@pytest.mark.parametrize("share", [pytest.param(1, marks=pytest.mark.sweep), 4])
-def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store], share: int) -> None:
-    """Compare all runs, and one in `share` of the clusters, lists and details."""
+@pytest.mark.sweep
+def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     one, other = stores
     assert runs_of(one).keys() == runs_of(other).keys()
     rows = [{row.run: row for row in store.fetch_runs()} for store in stores]
-    for number, (key, run) in enumerate(runs_of(one).items()):
+    for key, run in runs_of(one).items():
         there = runs_of(other)[key]
         assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0, n_search_notices=0)
         assert one.analysis.fetch_scored_items(run) == other.analysis.fetch_scored_items(there)
-        if number % share:
-            continue
         for by in range(len(GROUPINGS)):
             assert format_clusters(one, run, by) == format_clusters(other, there, by)
         view, view_there = View(runs=(run,), queue="failures"), View(runs=(there,), queue="failures")
@@ -117,6 +114,7 @@ def format_clusters(store: Store, run: int, by: int) -> list[Any]:
     return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), by=by)]
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 def test_four_parts_in_four_processes_equal_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
     paths = map(str, small_paths(samples))
@@ -227,7 +225,7 @@ def rewrite(file: Path, columns: str) -> None:
     description.write_bytes(orjson.dumps(content))
 
 
-@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("place", [0, pytest.param(-1, marks=pytest.mark.sweep)])
 @pytest.mark.parametrize(
     "columns",
     ["* EXCLUDE (item)", "* REPLACE (id AS item)", "* REPLACE (7 AS verdicts)", "* EXCLUDE (messages)"],

@@ -85,6 +85,7 @@ async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait
         assert {action.id for action in QUEUE_ACTIONS} - shown <= {"queue.item", "queue.clear"}
 
 
+@pytest.mark.sweep
 @pytest.mark.process
 async def test_sample_is_drawn_and_estimated_in_the_app(app: Any, wait_for_screen: Any, make_app: Any) -> None:
     workspace = make_app.stores[-1].workspace

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.matching.align import align
-from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call
+from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call, is_equivalent_scalar
 from fcreview.matching.first_difference import (
     ArgumentRow,
     FirstDifference,
@@ -311,3 +311,12 @@ def test_integer_equals_float_only_at_top_level() -> None:
     golden = Call("golden", "f", {"x": AcceptedValues([1.0]), "xs": AcceptedValues([[1.0, 3.0]])})
     found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)
     assert [(one.path, one.state) for one in found] == [("x", "~"), ("xs[0]", "!")]
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "equivalent"),
+    [(1.0, 1, True), (1.0, 2, False), (1, 1.0, False), (1, 1, False), (1.0, True, False), ("A b", "ab", True)],
+)
+def test_only_integers_and_texts_are_equivalent_scalars(expected: Any, value: Any, equivalent: bool) -> None:
+    assert is_equivalent_scalar(expected, value, LENIENT) is equivalent
+    assert not is_equivalent_scalar(expected, value, EXACT_RULES)

@@ -190,3 +190,11 @@ def test_selecting_queue_reads_no_other_items(store: Store) -> None:
         assert read == sorted(find_ids(store, queue=queue))
         assert 0 < len(read) < len(ITEMS)
         assert len(find_ids(store, queue=queue)) < max(read) - min(read) + 1
+
+
+def test_facet_values_of_missing_verdicts_and_errors_select_items(store: Store) -> None:
+    facets = store.fetch_facets(View())
+    assert {value for value, _ in facets["judge"]} == {"unknown"}
+    assert {value for value, _ in facets["error"]} == {"value_error:string", "none"}
+    for name in ("official", "judge", "error", "function"):
+        assert all(store.count_items(View(f"{name}:{value}")) == count for value, count in facets[name])

@@ -114,7 +114,7 @@ MAX_MESSAGES = 3  # limit of runs, journal problems or errata that a warning lis
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
 _MISSING_DATASET_EFFECTS = {
     "kept": "Using the last import",
-    "outdated": "Using the last import, without the results that changed since",
+    "outdated": "Using the last import. Results that changed since then were not imported",
 }
 
 

@@ -123,7 +123,7 @@ class _Reviewed:
     is_benchmark: bool = True
     is_model_wrong: bool = True
     is_wrong_for_corrected: bool = True
-    """Whether the reply is wrong if it differs from a corrected golden answer."""
+    """Whether a reply that differs from the corrected golden answer counts as wrong."""
     title: str = ""
 
 

@@ -280,8 +280,10 @@ class Store:
         return self._query(count)
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
-        """Return the suspicions of the items of a view by item number, the strongest first. `view` must have the queue
-        `suspects`. Raises: StoreError in blind mode."""
+        """Return item number -> suspicion for the items of a view, the strongest first.
+
+        The queue of `view` must be `suspects`. Raises StoreError in blind mode.
+        """
         self._raise_if_blind("the queue of suspects")
         items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.order_of(view).count))
         suspicions = self._suspects.suspicions_of(view)

@@ -174,7 +174,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("notation", 1.0, text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
-        text = f"only one notation: {argument.name} may be {abbreviate(formulas[0], 40)}, but not with ** instead of ^"
+        formula = abbreviate(formulas[0], 40)
+        text = f"only one notation: {argument.name} accepts {formula}, but not the same formula with **"
         yield Reason("notation", 1.0, text, other, argument.call.name)
 
 

@@ -174,7 +174,7 @@ class _Facts:
             if index not in self.done:
                 early = self._find_early_write(index, write)
                 if early is not None:
-                    reason = f"{early.call.name} was called before {write.call.name}, which was then refused."
+                    reason = f"{early.call.name} was called first. The environment then refused {write.call.name}."
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_early_write(self, index: int, refused: _Write) -> _Write | None:

@@ -21,7 +21,7 @@ _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?"
 
 @dataclass(frozen=True, slots=True)
 class PartAddress:
-    """Address of a turn, a call pair or an argument, as text with `str()`. `turn` and `call` are from 0."""
+    """Address of a turn, a call pair or an argument. `str()` formats it. `turn` and `call` are indexes from 0."""
 
     turn: int
     call: int | None = None

@@ -92,8 +92,8 @@ class Extra:
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""
     state_differences: dict[str, StateDifference] | None = None
-    """Environment attribute -> its difference. The item screen shows a table at the end of the failing turn or last
-    turn."""
+    """Environment attribute -> its values after the golden and after the predicted calls, if they differ. The item
+    screen shows them in a table at the end of the failing turn or, without one, of the last turn."""
     golden_reply: str | None = None
     """Golden reply or its required content, if the benchmark judges a reply. It is shown in blind review too."""
     golden_labels: list[str] | None = None

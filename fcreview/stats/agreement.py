@@ -230,7 +230,7 @@ class RatingTable:
     multiplicity: IntArray
 
     def count_labels(self) -> IntArray:
-        """Return the number of annotators who chose each label, of shape (patterns, label_keys)."""
+        """Count the annotators who chose each label, for each pattern. Shape: (patterns, label_keys)."""
         n_patterns, size = len(self.cells), len(self.label_keys)
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)

@@ -85,8 +85,8 @@ class MetricDependencies:
     """Categories and criteria on which each metric depends. They are found by changing verdicts and answers."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
-        """Find the dependencies of all metrics. `is_sampled` is true if items of a random sample have human
-        verdicts."""
+        """Find the categories and criteria of all metrics. `is_sampled`: whether an item of a random sample has a human
+        verdict."""
         self._run, self._is_sampled = run, is_sampled
         self._models = {model.criterion: model for model in models}
         self._changed_by_verdicts = dict(self._vary_verdicts())

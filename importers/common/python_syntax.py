@@ -86,9 +86,9 @@ def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
         if isinstance(op, ast.Pow) and right > 0 and left.bit_length() * right > MAX_INTEGER_BITS:
             raise UnsupportedArithmetic("the result of ** is too large")
         if isinstance(op, ast.LShift) and left.bit_length() + right > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the value of a shift is too large")
+            raise UnsupportedArithmetic("the result of << is too large")
         if isinstance(op, ast.Mult) and left.bit_length() + right.bit_length() > MAX_INTEGER_BITS:
-            raise UnsupportedArithmetic("the value of a product is too large")
+            raise UnsupportedArithmetic("the result of * is too large")
 
 
 def _check_sequence_length(op: ast.operator, left: Any, right: Any) -> None:

@@ -40,7 +40,9 @@ class Header(_StrictModel):
     generation: str = Field("", description="Version of the benchmark.")
     language: str = ""
     model: str | None = Field(None, description="Name of the model. Default: the file name without suffix.")
-    settings: dict[str, JsonValue] = Field({}, description="Settings of the run, listed by fcreview.")
+    settings: dict[str, JsonValue] = Field(
+        {}, description='Settings of the run as any JSON object, such as `{"temperature": 0}`.'
+    )
 
 
 class FunctionCall(BaseModel):

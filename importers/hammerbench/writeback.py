@@ -206,9 +206,11 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     right_items = [item for item in items if item.id in name_ok_by_id and writeback.get_item_override(item) is True]
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
-        yield Unrepresentable("judge passes for answers whose names differ from the golden ones", n_refused)
+        yield Unrepresentable(
+            "pass verdicts by the judge on answers whose function names differ from the golden ones", n_refused
+        )
     if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
-        text = "passes for answers with the word 'sorry', which the script counts as rejections"
+        text = "pass verdicts on answers that contain 'sorry' (the script counts these as rejections)"
         yield Unrepresentable(text, n_rejected)
     yield from rewritten_files
 

@@ -113,7 +113,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "individual": _choice_key(
         "h.individual",
         _HUMAN_CONDITIONS | {"disputed": "h.individual_by = 'disputed'"},
-        "human verdict without bulk reviews, with the values of `human`",
+        "like `human`, but ignores bulk reviews",
         depends_on_reviews=True,
     ),
     "effective": _choice_key(

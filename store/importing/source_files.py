@@ -94,7 +94,7 @@ def hash_file(path: Path) -> str:
 
 @dataclass(slots=True)
 class StoredRun:
-    """A run in the store, with the data for detecting changes of its files and import options."""
+    """A run in the store, with the data that shows whether its files or import options changed."""
 
     run_number: int
     import_fingerprint: int

@@ -46,8 +46,8 @@ found_problems: list[str] = []  # messages about damaged files of all lakes, for
 
 
 class _UnexpectedContentError(Exception):
-    """Raised for Parquet files with unexpected columns or rows. Each problem is (run or index, message), and the
-    message begins with the name of the file."""
+    """Raised for Parquet files with unexpected columns or rows. `problems`: (damaged run or index, message that begins
+    with the name of the file)."""
 
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
         super().__init__()

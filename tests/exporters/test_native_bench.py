@@ -28,9 +28,9 @@ LARGE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3")
 SHARES = [pytest.param(place, marks=only_long if place in LARGE else ()) for place in RUNS]
 EXPECTED_MESSAGES: dict[str, Callable[[Key], bool]] = {
     "whose process accuracy is unknown": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
-    "judge passes for answers whose names differ": lambda key: key[3].endswith(" LLM"),
+    "pass verdicts by the judge on answers whose function names differ": lambda key: key[3].endswith(" LLM"),
     "differ from its entries or results": lambda key: key[0][0] == "bfcl",
-    "passes for answers with the word 'sorry'": lambda key: key[3] == "Rejection rate",
+    "pass verdicts on answers that contain 'sorry'": lambda key: key[3] == "Rejection rate",
 }  # fmt: skip
 """Messages of the export and the metrics that they concern."""
 

@@ -205,7 +205,7 @@ async def test_failed_review_is_reported_and_drops_later_keys(workspace: Workspa
         await slow.finish()
         assert isinstance(slow.app.screen, ItemScreen)
         assert item_name(slow.app) == "simple_0"
-        assert "NOT SAVED (fail): the disk is full · 2 later keys were ignored" in status_text(slow.app)
+        assert "NOT SAVED (fail): the disk is full · 2 more key presses were ignored" in status_text(slow.app)
         assert rung and not recorded_reviews(workspace)
         await slow.press("p")
         await slow.finish()

@@ -257,7 +257,7 @@ class KnownAnnotator:
 
 
 def read_annotators(store: Store) -> list[KnownAnnotator]:
-    """Return the annotators of the workspace except the store's own, those with items left first.
+    """List the other annotators of the workspace. Annotators with items left come first.
 
     In blind mode, the list depends only on the queue files, and omits the progress of the annotators.
     """

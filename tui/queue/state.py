@@ -313,7 +313,10 @@ class QueueLevels:
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """Convert a level to {where, search, queue, seed, run, file, items: [number], item: [id, run] or null, line}."""
+    """Convert the settings and the cursor of a queue to a JSON object.
+
+    It is {where, search, queue, seed, run, file, items: [number], item: [id, run] or null, line}.
+    """
     return {**asdict(settings), "item": cursor.key, "line": cursor.line}
 
 

@@ -118,8 +118,8 @@ class ActionRunner:
     async def _run_all(self) -> None:
         dropped = await self._session.actions.run()
         if dropped:
-            keys = "1 later key was" if dropped == 1 else f"{dropped} later keys were"
-            self.show_message(f"{self._last_message.text} · {keys} ignored", "bad")
+            ignored = "1 more key press was ignored" if dropped == 1 else f"{dropped} more key presses were ignored"
+            self.show_message(f"{self._last_message.text} · {ignored}", "bad")
 
     async def _run_guarded(self, action: QueuedAction, waiting: str) -> bool:
         slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, waiting, "warn")

@@ -297,11 +297,11 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 
 
 NO_CONVENTIONS = "fcreview knows no conventions for these runs"
-OWN_TOOL_NOTE = "* marks the convention of the run's own tool"
+OWN_TOOL_NOTE = "* marks the convention of the run's own benchmark program"
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
-    """Figures of the runs on screen as the official code of each tool computes them."""
+    """Screen with the runs' pass rates under the conventions of each benchmark program."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONVENTION_ACTIONS, MODAL_HELP_ACTIONS)
 

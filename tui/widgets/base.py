@@ -148,7 +148,7 @@ class SafeInput(Input):
 
 T = TypeVar("T")
 LEAVING_ACTIONS = frozenset({"back", "close", "cancel", "app.quit", "app.redraw"})
-"""Actions whose keys never wait."""
+"""Actions that run at once, even while the screen is loading its data."""
 
 
 class GuardedScreen(Screen[T]):

@@ -28,6 +28,16 @@ settings.register_profile("long", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("FCREVIEW_EXAMPLES") or "default")
 
 
+MAX_ID = 200
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Shorten the ids of long values, because pytest-xdist sends each id many times. Some values have a megabyte."""
+    if isinstance(val, str | bytes) and len(val) > MAX_ID:
+        return f"{val[:MAX_ID]!a} ({len(val)})"
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that use the fixture `bench` or `process` with the marker of the same name."""
     for item in items:

@@ -16,7 +16,7 @@ from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
 from fcreview.store import labels as read
 from fcreview.store.database import StoreError
-from fcreview.store.labels import JSON
+from fcreview.store.labels import JSON, label_field_types
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import NOTE, ROWS
@@ -131,3 +131,12 @@ def test_too_large_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
     row = json.dumps({"item": "a" * 4_000_000})
     with pytest.raises(StoreError, match="needs more than 16MB"):
         read.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])
+
+
+def test_names_and_order_of_fields_are_kept_for_readers_of_older_exports() -> None:
+    names = "run model benchmark generation language category id target criterion official rule judge human effective"
+    names += " decided_by policy fault golden_fix tags notes annotators n_annotators stale error_type rule_error_type"
+    names += " prediction_hash golden_hash automatic opinions"
+    content = "question messages functions golden_calls predicted_calls"
+    assert list(label_field_types(with_content=False)) == names.split()
+    assert list(label_field_types(with_content=True)) == [*names.split(), *content.split()]

@@ -20,8 +20,8 @@ from statistics import median
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.lake.importer import LakeWriter
-from fcreview.store.lake.layout import number_of_key, open_lake_files
+from fcreview.store.lake.lake_files import number_of_key, open_lake_files
+from fcreview.store.lake.writer import LakeWriter
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 

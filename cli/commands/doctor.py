@@ -112,7 +112,7 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _collect_lake_facts(location: str) -> Iterator[Fact]:
-    from fcreview.store.lake.layout import find_changed_files, open_lake_files, read_lake
+    from fcreview.store.lake.lake_files import find_changed_files, open_lake_files, read_lake
 
     files = open_lake_files(location)
     contents = read_lake(files)

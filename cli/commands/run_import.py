@@ -34,7 +34,7 @@ from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.wording import format_count, format_dataset_name, format_judge_rate, format_official_rate
 
 if TYPE_CHECKING:
-    from fcreview.store.lake.importer import LakePart
+    from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
 
@@ -192,7 +192,7 @@ def _fetch_scores(workspace: Workspace) -> Scores:
 
 
 def _parse_part(text: str | None) -> LakePart:
-    from fcreview.store.lake.importer import LakePart
+    from fcreview.store.lake.writer import LakePart
 
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
@@ -211,8 +211,8 @@ def _import_to_lake(
 ) -> tuple[ImportSummary, Scores]:
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.source_files import DatasetOptions
-    from fcreview.store.lake.importer import LakeImport, import_part
-    from fcreview.store.lake.layout import open_lake_files
+    from fcreview.store.lake.lake_files import open_lake_files
+    from fcreview.store.lake.writer import LakeImport, import_part
 
     _check_folder(location)
     discovered = discover_runs(options, config)
@@ -261,7 +261,7 @@ def _import_on_cluster(
     `address` is the scheduler's address or its scheduler file (`.json`). `count` is the number of parts; None for
     `PARTS_PER_WORKER` parts for each worker. Raises CommandError without Dask or a reachable cluster.
     """
-    from fcreview.store.lake.importer import LakePart
+    from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
 
     try:

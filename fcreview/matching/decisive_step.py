@@ -2,7 +2,8 @@
 
 fcreview guesses the step from facts: the golden actions and their order, unexpected calls that change something,
 refused calls, expected texts, and the messages of the user. No LLM judges the step. An annotator can confirm or change
-the guess. docs/decisive-step.md lists the kinds of steps.
+the guess. docs/decisive-step.md lists the kinds of steps. `decisive_call` does the same for items whose calls are
+paired with golden calls.
 
 A refused writing call is wrong only if no other writing call is wrong. A wrong or missing action fails the item even if
 all expected texts are in the replies. fcreview therefore checks the expected texts only if no action or calculation is

@@ -20,15 +20,15 @@ from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError,
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
 from fcreview.store.importing.run_importer import import_lock
-from fcreview.store.lake import layout
-from fcreview.store.lake.layout import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
+from fcreview.store.lake import lake_files
+from fcreview.store.lake.lake_files import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
 from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query of ten million items needs more memory than a query of a store."""
 _LARGE = re.compile(
-    rf"\b({'|'.join(layout.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
+    rf"\b({'|'.join(lake_files.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
 )  # matches a query of large columns
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
 """This join takes a third of the time of a query. It is omitted if there are no reviews."""
@@ -105,12 +105,12 @@ class LakeConnection:
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
         if isinstance(part, LakeIndex):
             self._contents.indexes.remove(part)
-            advice = layout.INDEX_ADVICE
+            advice = lake_files.INDEX_ADVICE
         else:
             del self._contents.runs[part.number]
             for table in ("runs", "sources"):
                 self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [part.number])
-            advice = layout.RUN_ADVICE
+            advice = lake_files.RUN_ADVICE
         text = f"{self._files.location}/{part.folder}/{problem}. {advice}"
         self.problems.append(text)
         found_problems.append(text)
@@ -139,7 +139,7 @@ class LakeConnection:
         indexes = _assign_indexes(self._contents)
         whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
         self._has_computed_columns = bool(indexes) and all(
-            i.computed == layout.COMPUTED_COLUMNS_VERSION for i, _ in indexes
+            i.computed == lake_files.COMPUTED_COLUMNS_VERSION for i, _ in indexes
         )
         covered = {run for _, numbers in indexes for run in numbers}
         rest = [run for run in runs if run.number not in covered]
@@ -149,7 +149,7 @@ class LakeConnection:
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
                 queries["item_rows"] = [*self._select(table, "complete", runs, columns), f"FROM {empty}"][:1]
-                columns = {name: kind for name, kind in columns.items() if name not in layout.LARGE_COLUMNS}
+                columns = {name: kind for name, kind in columns.items() if name not in lake_files.LARGE_COLUMNS}
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
             found = self._select(table, "rest", rest, columns, computed)
             columns |= {name: kind for name, (kind, _) in computed.items()}
@@ -267,11 +267,11 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
-        contents = layout.read_lake(files)
+        contents = lake_files.read_lake(files)
     except OSError as error:
         raise StoreError(f"cannot read the lake {workspace.lake}: {error.strerror or error}") from error
     if contents.schema_version != SCHEMA_VERSION:
-        raise StoreError(f"the lake {workspace.lake} {layout.OTHER_VERSION}")
+        raise StoreError(f"the lake {workspace.lake} {lake_files.OTHER_VERSION}")
     if runs is not None:
         contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
     connection = connect_in_memory()
@@ -300,7 +300,7 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
         table = "item_rows" if name == "items" else name
         connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
     runs = [contents.runs[number] for number in sorted(contents.runs)]
-    build = layout.digest("".join(run.content_hash for run in runs))
+    build = lake_files.digest("".join(run.content_hash for run in runs))
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
     _insert(connection, "runs", (run.row for run in runs))
     _insert(connection, "sources", (source for run in runs for source in run.sources))
@@ -334,7 +334,7 @@ def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspa
             finally:
                 connection.close()
             with StoreBuilder(workspace, folder, copy_existing=False) as builder:
-                for table in ("runs", "sources", *layout.TABLES):
+                for table in ("runs", "sources", *lake_files.TABLES):
                     builder.load_parquet("item_rows" if table == "items" else table, folder / f"{table}.parquet")
                 builder.finish()
         finally:

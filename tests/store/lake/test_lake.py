@@ -19,8 +19,8 @@ from fcreview.matching.clusters import GROUPINGS
 from fcreview.store.database import SqlError, StoreError
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.source_files import DatasetOptions
-from fcreview.store.lake.importer import LakeImport, LakePart, import_part
-from fcreview.store.lake.layout import open_lake_files, parse_run, read_lake
+from fcreview.store.lake.lake_files import open_lake_files, parse_run, read_lake
+from fcreview.store.lake.writer import LakeImport, LakePart, import_part
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.loader import _visible_warnings as visible_warnings

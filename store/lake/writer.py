@@ -18,8 +18,8 @@ from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memor
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_files
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
-from fcreview.store.lake import layout
-from fcreview.store.lake.layout import LAKE_FILE, LakeFiles
+from fcreview.store.lake import lake_files
+from fcreview.store.lake.lake_files import LAKE_FILE, LakeFiles
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
@@ -37,7 +37,7 @@ class LakeWriter:
         lake. Raises StoreError if another version wrote the lake; OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
-        self._index = layout.LakeIndex(part, {}, computed=layout.COMPUTED_COLUMNS_VERSION)
+        self._index = lake_files.LakeIndex(part, {}, computed=lake_files.COMPUTED_COLUMNS_VERSION)
         self._copies: dict[str, dict[int, Path]] = {}  # Parquet file by table and run number
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
@@ -46,9 +46,9 @@ class LakeWriter:
         numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
         self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
         """Folder of each run in the lake, by number."""
-        marker = orjson.dumps({"format": layout.FORMAT, "schema": SCHEMA_VERSION})
+        marker = orjson.dumps({"format": lake_files.FORMAT, "schema": SCHEMA_VERSION})
         if files.read_all([LAKE_FILE]).get(LAKE_FILE, marker) != marker:
-            raise StoreError(f"the lake {files.location} {layout.OTHER_VERSION}")
+            raise StoreError(f"the lake {files.location} {lake_files.OTHER_VERSION}")
         files.write(LAKE_FILE, marker)
 
     def __enter__(self) -> LakeWriter:
@@ -77,30 +77,30 @@ class LakeWriter:
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         row |= {"run": lake_number, "imported_at": time}  # The same files give the same lake, whenever imported.
         self.write_run(row, sources, _build_queries_of_run(number, lake_number))
-        self._files.remove(f"_issues/{layout.digest(key)}.json")
+        self._files.remove(f"_issues/{lake_files.digest(key)}.json")
         return lake_number
 
     def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
         """Write a run. `row` and `sources` are its rows in the tables `runs` and `sources`. `queries`: Parquet file ->
         SQL that selects its rows."""
         number = int(row["run"])
-        run = layout.LakeRun(row, [source | {"run": number} for source in sources])
+        run = lake_files.LakeRun(row, [source | {"run": number} for source in sources])
         self._taken[number] = run.folder
         for table, query in queries.items():
             self._write_table(run.folder, table, query, RUN_ROW_GROUP, run.files)
             if f"{table}.parquet" in run.files:
                 self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
-        self._files.write(f"{run.folder}/{layout.RUN_FILE}", run.to_json())
+        self._files.write(f"{run.folder}/{lake_files.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.content_hash
 
     def _choose_number(self, key: str) -> int:
         """Return a number for the run in the lake: `number_of_key` or, if another run has this number, the next free
         number."""
-        number = layout.number_of_key(key)
+        number = lake_files.number_of_key(key)
         while (folder := self._taken.get(number)) is not None:
-            name = f"{folder}/{layout.RUN_FILE}"
+            name = f"{folder}/{lake_files.RUN_FILE}"
             try:
-                if layout.parse_run(self._files.read_all([name])[name]).row["key"] == key:
+                if lake_files.parse_run(self._files.read_all([name])[name]).row["key"] == key:
                     break
             except (ValueError, KeyError, TypeError, AttributeError):
                 break  # a damaged or incomplete run is replaced
@@ -142,18 +142,18 @@ class LakeWriter:
         """Write the index of this part of the import."""
         if not self._index.runs:
             return
-        large = ", ".join(layout.LARGE_COLUMNS)
+        large = ", ".join(lake_files.LARGE_COLUMNS)
         for table, paths in self._copies.items():
             files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
             source = f"read_parquet([{files}], hive_partitioning=false)"
-            small = f"SELECT * EXCLUDE ({large}), {layout.COMPUTED_COLUMNS_SQL} FROM {source} i"
+            small = f"SELECT * EXCLUDE ({large}), {lake_files.COMPUTED_COLUMNS_SQL} FROM {source} i"
             query = small if table == "items" else f"FROM {source}"
             if table == "functions":
                 query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
                 query += " ORDER BY hash"
             row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
             self._write_table(self._index.folder, table, query, row_group, self._index.files)
-        self._files.write(f"{self._index.folder}/{layout.INDEX_FILE}", self._index.to_json())
+        self._files.write(f"{self._index.folder}/{lake_files.INDEX_FILE}", self._index.to_json())
 
 
 def _build_queries_of_run(number: int, lake_number: int) -> dict[str, str]:
@@ -183,11 +183,11 @@ class LakePart:
 
     def contains_run(self, key: str) -> bool:
         """Whether the run with this key belongs to the part. The part of a run does not depend on the other runs."""
-        return layout.number_of_key(layout.digest(key)) % self.count == self.number - 1
+        return lake_files.number_of_key(lake_files.digest(key)) % self.count == self.number - 1
 
     def index_name(self, paths: Sequence[Path]) -> str:
         """Return the name of the part's index in an import of these paths."""
-        return f"{layout.digest(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
+        return f"{lake_files.digest(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,4 +283,4 @@ def _record_failure(
     path = workspace.to_stored_path(row["path"])
     key = orjson.dumps([row["benchmark"], row["generation"], row["language"], row["model"], path]).decode()
     own = [issue for issue in issues if issue.get("run") is None and issue["file"] == row["path"]]
-    writer.write_issues(own, layout.digest(key))
+    writer.write_issues(own, lake_files.digest(key))

@@ -122,6 +122,7 @@ def test_failed_run_is_lake_issue_until_imported(cli: Cli, tmp_path: Path, lake:
     assert more[0]["n"] == rows[0]["n"] + 1
 
 
+@pytest.mark.sweep
 def test_queue_share_is_reviewed_without_lake(cli: Cli, lake: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     arguments = [lake, "--workspace", mine]
@@ -157,6 +158,7 @@ def test_folder_with_other_files_does_not_become_lake(cli: Cli, samples: Path, t
     assert "contains other files" in done.err
 
 
+@pytest.mark.sweep
 def test_lake_is_not_searched_for_runs(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs = Path(shutil.copytree(samples / "generic", tmp_path / "runs"))
     assert cli("import", runs, "--lake", runs / "lake").code == 0

@@ -149,7 +149,7 @@ def test_verdict_records_what_it_overrides(store: Store, workspace: Workspace) -
     assert labels[0]["opinions"][0]["overrules"] == {"source": "judge", "by": "gpt", "value": True}
 
 
-@pytest.mark.parametrize("presentation", [1, 2])
+@pytest.mark.parametrize("presentation", [pytest.param(1, marks=pytest.mark.sweep), 2])
 def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
     annotations = [
         Annotation(target=CALL, criterion="equivalent", verdict=False),

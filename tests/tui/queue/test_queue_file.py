@@ -42,7 +42,7 @@ def share_order(app: FcreviewApp) -> list[str]:
     return [queue.items[at].key.id for at in share.order]
 
 
-@pytest.mark.parametrize("blind", [False, True])
+@pytest.mark.parametrize("blind", [pytest.param(False, marks=pytest.mark.sweep), True])
 async def test_other_queues_point_to_the_own_share(
     make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any, blind: bool
 ) -> None:

@@ -174,7 +174,7 @@ def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) 
     assert apps[1].session.report_services is not None
 
 
-@pytest.mark.parametrize("path", [("v", "r"), ("v", "n", "r")])
+@pytest.mark.parametrize("path", [pytest.param(("v", "r"), marks=pytest.mark.sweep), ("v", "n", "r")])
 def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, workspace: Workspace, path: Any) -> None:
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))

@@ -50,7 +50,7 @@ def notifications(person: AppDriver) -> list[str]:
     return [each.message for each in person.app._notifications]
 
 
-@pytest.mark.parametrize("size", [(120, 32), (80, 24)])
+@pytest.mark.parametrize("size", [pytest.param((120, 32), marks=pytest.mark.sweep), (80, 24)])
 async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, size: tuple[int, int]) -> None:
     async with open_queue(workspace, size) as person:
         lines = await person.press("c")

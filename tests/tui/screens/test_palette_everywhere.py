@@ -131,7 +131,10 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
         assert isinstance(app.screen, ItemScreen)
 
 
-@pytest.mark.parametrize("place", map(_mark_slow, ["overview", "clusters", "item", "adjudication"]))
+@pytest.mark.parametrize(
+    "place",
+    ["item", *(pytest.param(each, marks=pytest.mark.sweep) for each in ("overview", "clusters", "adjudication"))],
+)
 async def test_clusters_comparisons_and_report_open_from_everywhere(app: Any, wait_for_screen: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await open_place(pilot, wait_for_screen, place)

@@ -112,7 +112,8 @@ async def test_prompts_over_the_item_stay_on_top(make_app: Any, wait_for_screen:
         assert [name for name, _ in read_verdicts(make_app.stores[0])] == ["simple_0"]
 
 
-@pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (8, 11))])
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", [4, 8, 11])
 async def test_item_stays_open_during_random_resizes(make_app: Any, wait_for_screen: Any, seed: int) -> None:
     """With the first two seeds, an item was once lost when two panes opened and only one fitted."""
     dice = random.Random(seed)

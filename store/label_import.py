@@ -84,7 +84,7 @@ def parse_review(
             raise ValueError(wrong.replace("verdict is", f"{VERDICT_KEY} is"))
     act = opinion.get("act", "review")
     if act not in ("review", "adjudicate"):
-        raise ValueError(f"unknown act {act!r}: use review or adjudicate")
+        raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
     return ImportedReview(
         line,
         {name: label[name] for name in ItemKey._fields if label.get(name)},

@@ -404,7 +404,7 @@ COPY_ACTIONS = [
 
 NOTE_ACTIONS = [
     Action("note.save", "enter", "screen.save", "save"),
-    Action("note.line", "down", "new_line", "new line (from the last line)"),
+    Action("note.line", "down", "new_line", "move down, or add a line at the end"),
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 

@@ -111,7 +111,7 @@ _FORMS = (
     CommandForm("merge", "merge", "merge another workspace"),
     CommandForm("errata create", "create errata", "write reviewed golden answers to an errata file"),
     CommandForm("errata check", "check errata", "check an errata file"),
-    CommandForm("errata issue", "errata issue", "write an issue text for the benchmark"),
+    CommandForm("errata issue", "write errata issue", "write an issue text for the benchmark"),
     CommandForm("rules list", "list rules", "show the accepted equivalence rules", is_read_only=True),
     CommandForm("rules preview", "preview a rule", "show the verdicts that an equivalence rule would change"),
     CommandForm("rules add", "add a rule", "accept an equivalence rule"),

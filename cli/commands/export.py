@@ -133,7 +133,11 @@ def _explain_empty_export(session: WorkspaceSession, view: View, selection: Labe
     if not count:
         return session.explain_empty(view)
     if format_name in TRAINING_FORMATS:
-        needed = "a right and a wrong reply to the same messages" if format_name == "preference" else "a passing review"
+        needed = (
+            "a right and a wrong reply to the same messages"
+            if format_name == "preference"
+            else "a review with verdict pass"
+        )
         return f"{format_count(count, 'item')}, none with {needed}"
     reason = f"none {selection.subset} yet" if selection.subset != "all" else "none with a verdict"
     return f"{format_count(count, 'item')}, {reason}"

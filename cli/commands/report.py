@@ -126,8 +126,8 @@ def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -
     yield ""
     yield from format_table(heads, cells, right_aligned=(2, 3, 4))
     yield ""
-    yield "* marks the convention of the run's own tool."
-    yield "The last column lists the items that a convention counts differently."
+    yield "* marks the convention of the program that produced the run."
+    yield "The last column lists the items that a convention counts differently from the run's own program."
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))

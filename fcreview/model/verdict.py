@@ -334,8 +334,8 @@ DECLINE_KEY = "expected"
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is unknown."""
 REWARD_CHECKS = "reward checks"
-"""Metadata key of tau-bench items: part of the reward -> its checks: [target, criterion, verdict, kind]. All must
-pass."""
+"""Metadata key of tau-bench items: part of the reward -> list of [target, criterion, verdict, kind]. The part passes if
+all of its checks pass."""
 
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:

@@ -83,7 +83,7 @@ class ConventionRow:
     n: int
     n_tasks: int
     is_own: bool
-    """Whether the run's own tool computes the figure this way."""
+    """Whether the program that produced the run uses this convention."""
     note: str
     items: tuple[str, ...]
     """Ids of the items that this convention counts differently from the convention of the run's own tool. In the row of

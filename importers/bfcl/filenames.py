@@ -135,7 +135,7 @@ def _ignored_reason(path: Path) -> str | None:
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
     if name.endswith("_prereq_result.json"):
-        return "results of the unscored phase in which memories are written"
+        return "results of the unscored prerequisite phase that fills the memory"
     if name == "result.json":
         return "raw model outputs (result.json) without ids"
     if _LEADERBOARD_NAME.fullmatch(name):

@@ -105,7 +105,7 @@ def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
 def _add_repeated(
     results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
 ) -> None:
-    """Add records with the same id as separate items. If that is not possible, add the last record, and issues."""
+    """Add records with the same id as separate items, or else the last record and an issue for each other one."""
     values = [_record_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)

@@ -180,7 +180,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             yield log
     yield from writeback.find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
     if n_missing_calls:
-        text = "verdicts on calls that no log contains (only the count of accepted calls is updated)"
+        text = "verdicts on calls missing from the logs (only the count of accepted calls is updated)"
         yield Unrepresentable(text, n_missing_calls)
     if edits:
         yield RewrittenFile(path, writeback.apply_edits(raw, edits))
@@ -212,7 +212,7 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _is_representable(key: CriterionKey) -> bool:
-    """Return whether the files can represent an override: on the sample, on a call, or a response score."""
+    """Return whether the files can represent an override. They have verdicts on samples and calls, and scores."""
     target, criterion = key
     part = parse_address(target)
     if part is not None:

@@ -88,7 +88,7 @@ def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
 
 def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
     """For each pair of different labels, count the turns that have one as golden and the other as predicted label."""
-    note, metrics = "turns without a common label; a turn counts once for each pair of labels", []
+    note, metrics = "turns whose golden and predicted labels are all different; one count for each pair of labels", []
     confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
     for golden, predicted in permutations(DIALOG_ACTS, 2):
         count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)

@@ -16,7 +16,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     return [
         *metrics_by_category(items),
         *_mean_metrics("other criteria", of_items),
-        *_mean_metrics("criteria of turns, calls, arguments", of_parts),
+        *_mean_metrics("criteria on turns, calls and arguments", of_parts),
     ]
 
 

@@ -204,7 +204,7 @@ def compute_conversation_metrics(conversations: ConversationCounts, selector: st
 
 JUDGE_CRITERION = "args_ok_llm"
 CHANGE_KEY = "moment"
-"""Metadata key of changed snapshots: a slot is overridden, or the user refers to an attached message."""
+"""Metadata key of snapshots in which the user changes a slot or refers to an attached message."""
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:

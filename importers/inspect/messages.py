@@ -33,9 +33,9 @@ class Conversation:
 
 
 def build_conversation(messages: Any, *, every_user_message: bool = False) -> Conversation:
-    """Build the conversation. A turn begins with a user message after a reply. Each reply is a step.
+    """Build the conversation. A user message that follows a reply begins a new turn. Each reply is a step.
 
-    With `every_user_message`, each user message except the first begins a turn.
+    With `every_user_message`, every user message after the first begins a new turn.
     """
     found = Conversation()
     turn, step, index, n_steps, n_users = 0, -1, 0, 0, 0

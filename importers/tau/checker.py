@@ -74,7 +74,7 @@ class Parts:
     """Values of the parts of the reward that count, from one source, with the causes of failing parts."""
 
     values: dict[str, float | None] = field(default_factory=dict)
-    """Part -> value from 0 to 1; None if it is not known."""
+    """Value of each reward part, from 0 to 1; None if unknown."""
     missing_texts: list[str] = field(default_factory=list)
     """Texts that the agent had to say and did not say."""
     unmet_assertions: list[str] = field(default_factory=list)

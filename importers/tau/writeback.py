@@ -67,7 +67,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     if plan.importer_data is not None and plan.data and rewards:
         yield from _rewrite_index(plan.data[0], rewards)
     if n_lost:
-        yield Unrepresentable("checks that the file does not record", n_lost)
+        yield Unrepresentable("verdicts on checks that are not recorded in the file", n_lost)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001

@@ -373,7 +373,7 @@ def _describe_problem(content: dict[str, Any]) -> str | None:
     if not content["event"]:
         return "event id is empty"
     if content["act"] not in ACTS:
-        return "unknown act"
+        return "invalid `act`"
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY_FIELDS or {*map(type, key.values())} != _STR:
         return f"key must be an object with the text fields {', '.join(ItemKey._fields)}"

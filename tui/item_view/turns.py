@@ -252,7 +252,7 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return the turns that are unfolded before the reader changes it.
+    """Return the turns that are unfolded until the user folds or unfolds them.
 
     These are all turns of a short trajectory, else the failing and the decisive turn, else the first turn with a
     difference, else the only or the first turn with calls, else the last turn.
@@ -271,7 +271,7 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
 
 def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
     """Return the heading of a turn and, if the turn is unfolded, its content. `unfolded`: whether the turn is unfolded
-    before the reader changes it."""
+    until the user folds or unfolds them."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded)
     head = Block(

@@ -361,8 +361,8 @@ class QueuePosition:
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:
-    """Save the position. `start`: command options that select the queue. They are compared when the position is
-    loaded."""
+    """Save the position. `start`: command options that select the queue. `load_position` ignores a position that was
+    saved with other options."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}

@@ -173,7 +173,7 @@ MARK_KEY = "disputed"
 
 @dataclass(slots=True)
 class DisagreementCursor(Cursor):
-    """Cursor in the item of a case. A line marks the disputed part. Reviews are hidden until the case is resolved."""
+    """Cursor in the item of a disagreement. It marks the target and hides reviews until it is resolved."""
 
     case: AdjudicationCase | None = None
 

@@ -96,7 +96,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def opening(self) -> bool:
-        """Whether no disagreement is displayed yet. The app then rings the bell for keys that would review one."""
+        """Whether the first disagreement is still loading. Until it is displayed, review keys only ring the bell."""
         return not self.adjudicator.is_loaded
 
     def must_wait(self, action: str) -> bool:

@@ -169,7 +169,7 @@ class ItemPane(Vertical):
         self.item_reviewer.open_item(item)
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether this item of this view is requested, or is displayed with its current reviews."""
+        """Whether the pane displays the item of `view` with its current reviews, or will display it."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
     def set_request(self, requested: RequestedItem) -> None:

@@ -297,7 +297,7 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 
 
 NO_CONVENTIONS = "fcreview knows no conventions for these runs"
-OWN_TOOL_NOTE = "* marks the convention of the run's own benchmark program"
+OWN_TOOL_NOTE = "* marks the convention of the program that produced the run"
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):

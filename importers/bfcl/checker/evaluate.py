@@ -211,7 +211,7 @@ def evaluate_undecodable(
 
 
 def _to_json_calls(calls: Any) -> Any:
-    """Replace values that JSON does not have, such as NaN and bytes, by text. Other calls are returned unchanged."""
+    """Convert values that JSON does not have, such as NaN and bytes, to text. Without such values, return `calls`."""
     if all(arguments is None or (type(arguments) is dict and _is_json(arguments)) for _, arguments in calls):
         return calls
     return [(name, to_plain_json(arguments) if type(arguments) is dict else None) for name, arguments in calls]

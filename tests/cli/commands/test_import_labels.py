@@ -90,7 +90,7 @@ def test_from_records_same_fields_as_label(cli: Cli, imported_run: Path, tmp_pat
         (item_label(1, value=True, target="turn:0"), "invalid target"),
         (item_label(1, value=True, target="turn:2"), "has 1 turn"),
         (item_label(1, value=True, target="turn:1/call:2"), "has 1 call"),
-        (item_label(1, value=True, act="retract"), "unknown act"),
+        (item_label(1, value=True, act="retract"), "invalid `act`"),
         (item_label(1, value=True, time="yesterday"), "yesterday"),
         (item_label(1, opinions=3), "opinions"),
     ],

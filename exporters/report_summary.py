@@ -32,6 +32,7 @@ from fcreview.model.metric import (
 from fcreview.model.wording import (
     NO_VALUE,
     describe_error_type,
+    describe_undecided_verdicts,
     format_corrected_rate,
     format_count,
     format_metric_value,
@@ -370,14 +371,14 @@ def format_estimate(estimate: Interval, line: MetricRow) -> str:
 
 
 def describe_sample(estimate: Interval, line: MetricRow) -> str:
-    """Describe the sample: `120 sampled, 71.8 % if all 5 undecided items fail, 79.0 % if all pass`."""
+    """Describe the sample: `120 sampled, 71.8 to 79.0 % whatever the verdicts on the 5 undecided items are`.
+
+    The range is from the lower end of the 95 % interval if all undecided items fail to the upper end if all pass.
+    """
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text
-    low, high = (_format_value(each, line) for each in estimate.bounds)
-    if estimate.n_undecided == 1:
-        return f"{text}, {low} if the undecided item fails, {high} if it passes"
-    return f"{text}, {low} if all {estimate.n_undecided:,} undecided items fail, {high} if all pass"
+    return f"{text}, {_format_range(estimate.bounds, line)} {describe_undecided_verdicts(estimate.n_undecided)}"
 
 
 def _format_range(ends: tuple[float, float], line: MetricRow) -> str:

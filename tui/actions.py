@@ -297,7 +297,7 @@ ITEM_ACTIONS = [
         "mark the decisive step",
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
-    hidden("item.labels", "l", "labels", "choose the correct labels of the response, such as dialog acts"),
+    hidden("item.labels", "l", "labels", "choose the response labels"),
     hidden("item.target", "T", "target", "review the item, or the part under the cursor"),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),

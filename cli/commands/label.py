@@ -84,7 +84,7 @@ def label(
     if not undo and (item is None or not given):
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
-        raise UsageError(f"--adjudicate must resolve a disagreement: {RESOLUTION_REQUIREMENT}")
+        raise UsageError(f"--adjudicate must decide: {RESOLUTION_REQUIREMENT}")
     blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
     with open_workspace(options) as session:
         if undo:

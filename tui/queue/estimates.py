@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from fcreview.model.sanitize import display_width, pad, sanitize
-from fcreview.model.wording import format_count
+from fcreview.model.wording import describe_undecided_verdicts, format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.queue_file import queue_names, read_queue
@@ -215,7 +215,7 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
         return make_line(text + hint("estimates.draw"), "warn")
     if estimate.needed:
         key = keys.get("estimates.draw", "")
-        offer = f". Optional: {key} draws {format_count(estimate.needed, 'more item')}" if key else ""
+        offer = f". Optional: {key} opens the form for {format_count(estimate.needed, 'more item')}" if key else ""
         goal = f", for {symbols().plus_minus} 2 points" if offer else ""
         return make_line(f"All drawn items are reviewed{offer}{goal}")
     return make_line(f"The interval is within {symbols().plus_minus} 2 points")
@@ -230,10 +230,8 @@ def undecided_line(sample: RunSample | None) -> Line:
     if estimate.is_bounds_headline:
         items = format_count(estimate.n_undecided, "undecided item")
         return make_line(f"Only a range, no estimate: {items} of the sample may fail or pass", "warn")
-    low, high = (f"{100 * bound:.1f} %" for bound in estimate.bounds)
-    if estimate.n_undecided == 1:
-        return make_line(f"{low} if the undecided item fails, {high} if it passes", "dim")
-    return make_line(f"{low} if all {estimate.n_undecided:,} undecided items fail, {high} if all pass", "dim")
+    low, high = (100 * bound for bound in estimate.bounds)
+    return make_line(f"{low:.1f} to {high:.1f} % {describe_undecided_verdicts(estimate.n_undecided)}", "dim")
 
 
 # -- form

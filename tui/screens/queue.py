@@ -86,7 +86,7 @@ class QueueScreen(GuardedScreen[None]):
         """Time when the focused list was drawn, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
         self._reopens_item = position is not None and position.is_item_open
-        """Whether the item under the cursor is to be opened, because it was open when the annotator left."""
+        """Whether the item was open when the annotator left. It is opened again if the list contains it."""
         self._opens_unreviewed = position is not None and position.opens_unreviewed
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
         self._is_restored = position is not None
@@ -141,7 +141,8 @@ class QueueScreen(GuardedScreen[None]):
             self._mention_restored_search()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
-            if self._reopens_item:
+            row = self.list.row_at(self.list.cursor)
+            if self._reopens_item and row is not None and (row.id, row.run) == self._first_load[0].key:
                 self.action_open()
 
     def _mention_restored_search(self) -> None:

@@ -63,7 +63,7 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
 def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
     assert plain_text(undecided_line(make_sample(estimate=bounds))) == (
-        "71.8 % if all 6 undecided items fail, 79.0 % if all pass"
+        "71.8 to 79.0 % whatever the verdicts on the 6 undecided items are"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
     assert plain_text(undecided_line(headline)) == (
@@ -102,7 +102,7 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
         "bob has 30 items left. To review as bob: press r",
-        "All drawn items are reviewed. Optional: enter draws 64 more items, for ± 2 points",
+        "All drawn items are reviewed. Optional: enter opens the form for 64 more items, for ± 2 points",
         "The interval is within ± 2 points",
         "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",
         "The run has more than 20,000 items. Estimate it: press m",

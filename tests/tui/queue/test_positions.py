@@ -223,6 +223,26 @@ async def test_item_that_was_open_is_opened_again(workspace: Workspace, wait_for
         assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
 
 
+async def test_no_other_item_is_opened_instead_of_the_open_one(workspace: Workspace, wait_for_screen: Any) -> None:
+    """The list does not contain the item that was open."""
+
+    def make_app() -> FcreviewApp:
+        session = Session(workspace, "alice")
+        session.start_options = "pilot"
+        return FcreviewApp(session, resume=True)
+
+    async with make_app().run_test(size=NARROW) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("j", "enter")
+        await wait_for_screen(pilot)
+        await pilot.press("ctrl+q")
+    file = workspace.root / "positions" / "alice.json"
+    file.write_text(file.read_text().replace('"simple_5"', '"simple_99"'))
+    async with make_app().run_test(size=NARROW) as pilot:
+        await wait_for_screen(pilot)
+        assert len(pilot.app.screen_stack) == 1
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
 async def test_damaged_position_is_ignored(workspace: Workspace, wait_for_screen: Any, content: str) -> None:
     file = workspace.root / "positions" / "alice.json"

@@ -111,20 +111,32 @@ def unavailable_key_message(app: App[Any], key: str, open_key: str = "") -> str:
     The message says whether the key works in the queue, on the overview or on an item. `open_key`: key that opens the
     item under the cursor, if there is one.
     """
-    name, help_key = format_key(key), active_key_names(app).get("app.help", "")
-    help_hint = f"; press {help_key} for help" if help_key else ""
     labels = {
         place: action.label for table, place in _PLACES for action in reversed(table) if key in keys_for(app, [action])
     }
-    item_label = labels.get("on an item")
-    if open_key and item_label:
-        return f"{name} ({item_label}) works on an item; press {open_key} to open the item"
+    help_key = active_key_names(app).get("app.help", "")
+    help_hint = f"; press {help_key} for help" if help_key else ""
+    message = _describe_places(format_key(key), labels, open_key, help_hint)
+    if len(message) > app.size.width - 2:
+        message = _describe_places(format_key(key), dict.fromkeys(labels, ""), open_key, help_hint)
+    return message
+
+
+def _describe_places(name: str, labels: Mapping[str, str], open_key: str, help_hint: str) -> str:
+    """Describe where the key `name` works. `labels`: place -> label of its action there, empty to omit the labels."""
+    label = next(iter(labels.values()), "")
+    if open_key and "on an item" in labels:
+        return f"{_add_label(name, labels['on an item'])} works on an item; press {open_key} to open the item"
     if len({*labels.values()}) > 1:
-        *first, last = (f"{place} ({label})" for place, label in labels.items())
+        *first, last = (_add_label(place, label) for place, label in labels.items())
         return f"{name} works {', '.join(first)} and {last}"
     if labels:
-        return f"{name} ({next(iter(labels.values()))}) works {' and '.join(labels)}{help_hint}"
+        return f"{_add_label(name, label)} works {' and '.join(labels)}{help_hint}"
     return f"{name} is not available here{help_hint}"
+
+
+def _add_label(text: str, label: str) -> str:
+    return f"{text} ({label})" if label else text
 
 
 def help_key_table(screen: Screen[Any]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -162,7 +162,10 @@ def test_lines_of_labels_have_all_fields_in_order(sample_store: Store, content: 
     view, choice = View(queue="dataset"), LabelSelection(with_content=content)
     lines = [line.encode() for chunk in sample_store.iter_label_lines(view, choice) for line in chunk]
     labels = fetch_labels(sample_store, view, choice)
-    assert lines == [orjson.dumps(label) for label in labels]
+    assert lines == [orjson.dumps(label) for label in labels]  # the lines are written by DuckDB
+    names = ("run", "id", "target", "criterion", "n_annotators", "error_type", "prediction_hash")
+    _, rows = sample_store.run_sql(f"SELECT {', '.join(names)} FROM labels")
+    assert sorted(rows, key=repr) == sorted((tuple(label[name] for name in names) for label in labels), key=repr)
     assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
     assert any(b'"annotator":"+alice"' in line for line in lines)
 

@@ -124,6 +124,8 @@ def status_line(
         score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
     position: Line = ((f" {scroll_position} ", "dim"),) if scroll_position else ()
     right = _join_parts(((" in arguments", "dim"),) if in_arguments else (), score, verdict, position)
+    if not position:
+        right = (*right, (" ", ""))
     without_position = _join_parts(score, verdict)
     text, style = message
     if not text:

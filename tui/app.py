@@ -1,7 +1,7 @@
 """Run the Textual application: show the first screen, handle the actions available on every screen, and shut down.
 
-SIGTERM and SIGHUP (a dropped connection) quit the app: fcreview writes the reviews and restores the terminal, but shows
-no errors.
+SIGTERM, SIGHUP and the loss of the terminal (a dropped connection) quit the app: fcreview writes the reviews and
+restores the terminal, but shows no errors.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import select
 import signal
 import socket
 import sys
@@ -53,7 +54,10 @@ on disk by then."""
 
 
 class SignalShutdown:
-    """Handles SIGTERM and SIGHUP while the app runs."""
+    """Handles SIGTERM, SIGHUP and the loss of the terminal while the app runs.
+
+    The kernel sends SIGHUP to the first process of the session only, for example `make`, which does not pass it on.
+    """
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
         """Install the handlers. `quit_app` is called on the event loop with the exit code."""
@@ -64,15 +68,30 @@ class SignalShutdown:
         for each in SHUTDOWN_SIGNALS:
             if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
                 signal.signal(each, self._on_signal)
+        self._lost_terminal = _poll_lost_terminal()
+        if self._lost_terminal is not None:
+            self._loop.add_reader(self._lost_terminal, self._on_lost_terminal)
 
     def restore(self) -> None:
         """Restore the previous handlers.
 
         If a signal arrived, ignore further signals, so that nothing interrupts the shutdown.
         """
+        self._forget_terminal()
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
+
+    def _forget_terminal(self) -> None:
+        if self._lost_terminal is not None:
+            self._loop.remove_reader(self._lost_terminal)
+            self._lost_terminal.close()
+            self._lost_terminal = None
+
+    def _on_lost_terminal(self) -> None:
+        self._forget_terminal()
+        if not self._signalled:
+            self._on_signal(signal.SIGHUP, None)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         for each in SHUTDOWN_SIGNALS:
@@ -83,6 +102,15 @@ class SignalShutdown:
         kill.daemon = True
         kill.start()
         self._loop.call_soon_threadsafe(self._quit_app, 128 + number)
+
+
+def _poll_lost_terminal() -> select.epoll | None:
+    """Return a poll object that is readable once the terminal is gone. None where the system has no `epoll`."""
+    if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
+        return None
+    poll = select.epoll()
+    poll.register(sys.__stdin__.fileno(), 0)  # the kernel reports a hang-up even if no event is asked for
+    return poll
 
 
 def _detach_lost_terminal() -> None:
@@ -353,12 +381,11 @@ class FcreviewApp(App[int]):
         is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
         if not is_opening and explain is None:
             return
-        binding = self.screen.active_bindings.get(event.key)
-        if is_opening:
-            if binding is None:
+        if isinstance(self.screen, GuardedScreen) and not self.screen.has_enabled_action(event.key):
+            if is_opening:
                 self.bell()
-        elif explain is not None and (binding is None or not binding.enabled):
-            explain(event.key)
+            elif explain is not None:
+                explain(event.key)
 
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk.

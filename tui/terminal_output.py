@@ -5,13 +5,14 @@ Textual sends whole lines or the whole screen, with all colours of each piece of
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TextIO, cast
 
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -463,11 +464,33 @@ class ScreenDiffDriver(Driver):
             super().write(output)  # type: ignore[safe-super]  # the other base class writes
 
 
+class TerminalFile:
+    """Text file of the terminal that drops its output once the terminal is gone.
+
+    Textual's thread for output would end with an error, and the app would wait for this thread when it quits.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
 class CompactDriver(ScreenDiffDriver, LinuxDriver):
     """Textual's driver for terminals with a `ScreenDiff`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._file = cast(TextIO, TerminalFile(self._file))
         self._screen_diff.erases = has_background_erase()
 
 

@@ -26,9 +26,19 @@ def screen_text(screen: pyte.Screen) -> str:
 
 
 class TerminalApp:
-    """`fcreview` with these arguments on a terminal. Killed when the context ends."""
+    """`fcreview` with these arguments on a terminal. Killed when the context ends.
 
-    def __init__(self, arguments: Sequence[str | Path], environ: Mapping[str, str], size: tuple[int, int] = (80, 24)):
+    With `ignores_hangup`, the program ignores SIGHUP, as after `nohup`.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str | Path],
+        environ: Mapping[str, str],
+        size: tuple[int, int] = (80, 24),
+        *,
+        ignores_hangup: bool = False,
+    ):
         self.bytes = b""
         """All output so far."""
         self.screen = pyte.Screen(*size)
@@ -41,6 +51,7 @@ class TerminalApp:
         this process, so they are read before it starts."""
         self.pid = os.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN if ignores_hangup else signal.SIG_DFL)
             self._become(terminal, arguments, {**environ, "TERM": "xterm-256color"})
         os.close(terminal)
 

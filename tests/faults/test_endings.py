@@ -127,6 +127,15 @@ def test_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, s
     until(lambda: not processes_with(str(sample)), 5)
 
 
+@pytest.mark.sweep
+def test_app_without_hangup_signal_ends_with_the_terminal(sample: Path, environ: dict[str, str]) -> None:
+    """A program below `make` gets no SIGHUP. It must not stay and read a terminal that is gone in a loop."""
+    with TerminalApp(["open", sample], environ, ignores_hangup=True) as app:
+        app.until("▌")
+        app.hang_up()
+        assert app.wait(8) == 128 + signal.SIGHUP
+
+
 STATEMENTS = {
     "rows": "SELECT count(*) FROM range(10000000000) a, range(1000) b",
     "one value": "SELECT list_sum(list_transform(range(200000000), lambda x: x + 1)) FROM range(1000)",

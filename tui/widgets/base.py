@@ -234,6 +234,14 @@ class GuardedScreen(Screen[T]):
         tables = [table.key_to_bindings for _, table in self._binding_chain]
         return {each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())}
 
+    def has_enabled_action(self, key: str) -> bool:
+        """Whether a key starts an action on this screen."""
+        return any(
+            self.app._check_action_state(binding.action, node)
+            for node, table in self._modal_binding_chain
+            for binding in table.key_to_bindings.get(key, ())
+        )
+
     def on_screen_resume(self) -> None:
         if self._result_when_uncovered is not None:
             self.dismiss(*self._result_when_uncovered)

@@ -65,7 +65,7 @@ def format_majority(disagreement: Disagreement) -> str:
     if is_fault_disagreement(disagreement):
         return FAULT_UNRESOLVED
     if disagreement.majority is None:
-        return "none (tied)"
+        return "none"
     return f"{format_verdict(disagreement.majority, disagreement.criterion)} (not applied)"
 
 

@@ -12,7 +12,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
-from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
+from fcreview.store.filters.search_sql import ERROR_TYPE_SQL, JUDGE_CONDITIONS
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 from fcreview.store.rows import RunRow, View
@@ -22,14 +22,15 @@ _FACETS = {
     "category": "i.category",
     "official": "i.official",
     "rule": "i.rule",
-    "judge": "i.judge",
     "effective": "effective",
     "error": "error",
     "rule_error": "i.rule_error_type",
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""Filter key whose values are counted -> SQL expression."""
+"""Filter key whose values are counted -> SQL expression. The key `judge` has no single expression: an item with judge
+verdicts on several parts can have several values."""
+_JUDGE_VALUES = ("pass", "fail", "unknown")
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
     "n": "count(*)",
@@ -131,12 +132,12 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 
 def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
     """Return facet -> (value as in a filter, number of items) pairs, most frequent value first."""
-    where, params, _ = build_condition(view, blind=blind)
+    where, params, depends_on_reviews = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.judge, i.rule_error_type, i.diff_function,"
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type, i.diff_function,"
         f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
         f" c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
@@ -150,10 +151,16 @@ def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str
         # `grouping_id` has a 0 bit for the one column of the grouping set; the first column is the highest bit.
         at = len(names) - (all_bits & ~grouping_bits).bit_length()
         result[names[at]].append((_facet_value(names[at], values[at]), count))
+    if not blind:
+        source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
+        counted = ", ".join(f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES)
+        counts = connection.execute(f"SELECT {counted} {source} WHERE {where}", params).fetchall()[0]
+        pairs = [pair for pair in zip(_JUDGE_VALUES, counts, strict=True) if pair[1]]
+        result["judge"] = sorted(pairs, key=lambda pair: -pair[1])
     return result
 
 
 def _facet_value(name: str, value: str | None) -> str:
     if value is None:
-        return "unknown" if name in ("official", "rule", "judge", "effective") else "none"
+        return "unknown" if name in ("official", "rule", "effective") else "none"
     return {"true": "pass", "false": "fail"}.get(value, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +89,9 @@ def import_items(place: Path, runs: dict[str, list[dict[str, Any]]]) -> tuple[Wo
     workspace = find_workspace(place)
     plans = [write_run(place / model, rows, model) for model, rows in runs.items()]
     return workspace, import_runs(workspace, plans, read)
+
+
+def import_finished_items(place: Path, items: Sequence[Item]) -> None:
+    """Import the items as a run in the folder `run` of the workspace folder `place`."""
+    plan = write_run(place / "run", [{} for _ in items])
+    import_runs(find_workspace(place), [plan], lambda _: iter(items), n_workers=1)

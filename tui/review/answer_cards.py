@@ -181,7 +181,7 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     if is_fault_disagreement(disagreement):
         rows.append(("majority", [(FAULT_UNRESOLVED, "")]))
     elif disagreement.majority is None:
-        rows.append(("majority", [("none (tied)", "dim")]))
+        rows.append(("majority", [("none", "dim")]))
     else:
         votes = sum(same_verdict(answer.verdict, disagreement.majority) for answer in disagreement.answers)
         text = f"{votes} of {len(disagreement.answers)}, not applied"

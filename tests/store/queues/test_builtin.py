@@ -13,16 +13,14 @@ import pytest
 
 from fcreview.model.item import ArgumentDiff, CallPair, Verdict
 from fcreview.model.review import Annotation
-from fcreview.run_plan import RunPlan
 from fcreview.store.filters.parser import FilterError
-from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View, encode_repetition
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.labels import fetch_labels
-from tests.store.factory import make_item, write_run
+from tests.store.factory import import_finished_items, make_item
 
 CALL = "turn:1/call:1"
 OFFICIAL = Verdict("official", False)
@@ -48,9 +46,7 @@ ITEMS: list[dict[str, Any]] = [
 @pytest.fixture(scope="module")
 def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("builtin")
-    items = [make_item(at, **each) for at, each in enumerate(ITEMS)]
-    plan: RunPlan = write_run(place / "run", [{} for _ in items])
-    import_runs(find_workspace(place), [plan], lambda _: iter(items), n_workers=1)
+    import_finished_items(place, [make_item(at, **each) for at, each in enumerate(ITEMS)])
     return place
 
 
@@ -194,8 +190,8 @@ def test_selecting_queue_reads_no_other_items(store: Store) -> None:
 
 def test_facet_values_of_missing_verdicts_and_errors_select_items(store: Store) -> None:
     facets = store.fetch_facets(View())
-    assert {value for value, _ in facets["judge"]} == {"unknown"}
+    assert {value for value, _ in facets["judge"]} == {"pass", "fail", "unknown"}
     assert {value for value, _ in facets["error"]} == {"value_error:string", "none"}
-    for name in ("official", "effective", "error", "function"):
+    for name in ("official", "judge", "effective", "error", "function"):
         counts = [(value, store.count_items(View(f"{name}:{value}"))) for value, _ in facets[name]]
         assert counts == facets[name]

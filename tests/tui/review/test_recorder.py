@@ -12,13 +12,11 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Verdict
-from fcreview.run_plan import RunPlan
-from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.review.recorder import ReviewRecorder, ReviewSubject
 from fcreview.tui.session import Session
-from tests.store.factory import make_item, write_run
+from tests.store.factory import import_finished_items, make_item
 
 CITY = "turn:1/call:1/arg:city"
 KEYS = {"item.pass": "y", "item.fail": "f", "item.unsure": "u"}
@@ -33,9 +31,7 @@ def imported_items(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Verdict("judge", True, criterion="hallucinated", target=CITY),
         Verdict("official", ["ask"], "response", "acts"),
     ]
-    items = [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)]
-    plan: RunPlan = write_run(place / "run", [{}, {}, {}])
-    import_runs(find_workspace(place), [plan], lambda _: iter(items), n_workers=1)
+    import_finished_items(place, [make_item(0), make_item(1, verdicts=scored), make_item(2, verdicts=labels)])
     return place
 
 

@@ -490,7 +490,7 @@ class CompactDriver(ScreenDiffDriver, LinuxDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._file = cast(TextIO, TerminalFile(self._file))
+        self._file = cast(Any, TerminalFile(cast(TextIO, self._file)))
         self._screen_diff.erases = has_background_erase()
 
 

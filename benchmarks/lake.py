@@ -20,7 +20,7 @@ from statistics import median
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.lake.lake_files import number_of_key, open_lake_files
+from fcreview.store.lake.lake_files import derive_run_number, open_lake_files
 from fcreview.store.lake.writer import LakeWriter
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
@@ -51,12 +51,12 @@ def make(path: Path, folder: Path, n_items: int) -> None:
                 total = execute("SELECT count(*) FROM whole").fetchall()[0][0]
                 for number in range(part, n_runs, PARTS):
                     make_run(writer, number, number * 3_571 % max(1, total - ITEMS_PER_RUN))
-                writer.finish()
+                writer.write_index()
             print(f"part {part + 1} of {PARTS}", flush=True)
 
 
 def make_run(writer: LakeWriter, number: int, first: int) -> None:
-    run = number_of_key(str(number))
+    run = derive_run_number(str(number))
     window = f"place >= {first} AND place < {first + ITEMS_PER_RUN}"
     row = {
         "run": run, "key": str(number), "benchmark": "bfcl", "generation": "V4", "language": "en",

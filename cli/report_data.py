@@ -174,10 +174,10 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     return sections.ReportPage(
         f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
         [_describe_report(session, view, rows)],
-        summary.build_cards(counts, disagreements, suspect_counts),
+        summary.build_summary_cards(counts, disagreements, suspect_counts),
         [
             summary.build_category_section(counts),
-            summary.build_reasons_section(failures),
+            summary.build_failure_reasons_section(failures),
             summary.build_score_section(counts),
         ],
         [
@@ -266,7 +266,7 @@ def _collect_failures_by_dataset(
 
 
 def _build_calibration_section(session: WorkspaceSession, view: View) -> sections.Section:
-    cases = session.store.analysis.fetch_calibration_cases(view)
+    cases = session.store.analysis.fetch_verdict_pairs(view)
     if not cases:
         return sections.build_calibration_section(sections.CalibrationResult())
     from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
@@ -361,7 +361,7 @@ def format_metric_lines(
                     format_metric_value(summary.get_displayed_value(line, source), line.unit, line.digits)
                     for source in sources
                 ),
-                *([summary.format_disagreements(line)] if disputed else []),
+                *([summary.format_open_disagreements(line)] if disputed else []),
                 *([summary.format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
                 _format_remarks(line, found.get(line.key)),
             ]

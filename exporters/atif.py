@@ -1,6 +1,7 @@
-"""Export items as ATIF 1.7 trajectories, one file per item in a folder per run.
+"""Export items as trajectories in the Agent Trajectory Interchange Format (ATIF) 1.7, one file per item.
 
-ATIF has no place for verdicts and golden answers, so the root field `extra.fcreview` has them.
+Each run has a folder. ATIF has no fields for verdicts and golden answers, so they are in the root field
+`extra.fcreview`.
 """
 
 from __future__ import annotations
@@ -22,32 +23,32 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 VERSION = "ATIF-v1.7"
-"""Version that all readers accept. Version 1.8 only adds audio."""
+"""ATIF version of the files. All readers accept 1.7, and version 1.8 only adds audio."""
 MAX_NAME_LENGTH = 100
 JsonObject = dict[str, Any]
 
 
-def write(source: ExportSource, folder: Path) -> None:
+def write_trajectories(source: ExportSource, folder: Path) -> None:
     used: set[str] = set()
-    for chunk in source.items():
+    for chunk in source.iter_item_chunks():
         for detail in chunk:
-            place = folder / _to_file_name(f"{detail.row.run}_{detail.run.model}")
-            place.mkdir(exist_ok=True)
-            name = _make_unique_name(f"{place.name}/{_to_file_name(detail.item.id)}", used)
+            run_folder = folder / _sanitize_file_name(f"{detail.row.run}_{detail.run.model}")
+            run_folder.mkdir(exist_ok=True)
+            name = _make_unique_name(f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used)
             text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
             (folder / f"{name}.trajectory.json").write_text(text + "\n", "utf-8", "backslashreplace")
 
 
-def _to_file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:MAX_NAME_LENGTH] or "item"
+def _sanitize_file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:MAX_NAME_LENGTH] or "item"
 
 
-def _make_unique_name(name: str, used: set[str]) -> str:
+def _make_unique_name(name: str, used_names: set[str]) -> str:
     found, number = name, 1
-    while found.casefold() in used:
+    while found.casefold() in used_names:
         number += 1
         found = f"{name}~{number}"
-    used.add(found.casefold())
+    used_names.add(found.casefold())
     return found
 
 
@@ -70,11 +71,11 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
         "agent": agent,
         "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
         "final_metrics": final | {"total_steps": len(steps)},
-        "extra": {"fcreview": _describe_item(detail)},
+        "extra": {"fcreview": _make_extra_fields(detail)},
     }
 
 
-def _describe_item(detail: ItemDetail) -> JsonObject:
+def _make_extra_fields(detail: ItemDetail) -> JsonObject:
     item, row = detail.item, detail.row
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},
@@ -87,14 +88,14 @@ def _describe_item(detail: ItemDetail) -> JsonObject:
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
     steps: list[JsonObject] = []
-    step_of_call: dict[str, JsonObject] = {}
+    steps_by_call_id: dict[str, JsonObject] = {}
     for message in messages:
         if message.role == "tool":
-            _add_result(message, steps, step_of_call)
+            _add_tool_result(message, steps, steps_by_call_id)
             continue
         step = _make_step(message)
         if message.role == "assistant":
-            step_of_call |= dict.fromkeys(message.ids, step)
+            steps_by_call_id |= dict.fromkeys(message.ids, step)
         steps.append(step)
     return steps or [{"source": "system", "message": ""}]
 
@@ -106,24 +107,24 @@ def _make_step(message: ChatMessage) -> JsonObject:
         step["extra"] = {"role": message.role, "name": message.name}
     if message.reasoning and source == "agent":
         step["reasoning_content"] = message.reasoning
-    calls = [_make_call(call, call_id) for call, call_id in zip(message.calls, message.ids, strict=True)]
+    calls = [_make_tool_call(call, call_id) for call, call_id in zip(message.calls, message.ids, strict=True)]
     if calls and source == "agent":
         step["tool_calls"] = calls
-    elif calls:  # ATIF allows calls in steps of the agent only
+    elif calls:  # ATIF allows tool calls only in steps of the agent.
         step["extra"] = {"user_tool_calls": calls}
     return step
 
 
-def _make_call(call: Call, call_id: str) -> JsonObject:
+def _make_tool_call(call: Call, call_id: str) -> JsonObject:
     made: JsonObject = {"tool_call_id": call_id, "function_name": call.name, "arguments": call.arguments}
     if call.arguments is None:
         made["arguments"] = {"raw": call.raw or ""}
-        made["extra"] = {"parse_error": call.decode_error or "not decodable"}
+        made["extra"] = {"parse_error": call.decode_error or "the call cannot be decoded"}
     return made
 
 
-def _add_result(message: ChatMessage, steps: list[JsonObject], step_of_call: dict[str, JsonObject]) -> None:
-    step = step_of_call.get(message.call_id or "")
+def _add_tool_result(message: ChatMessage, steps: list[JsonObject], steps_by_call_id: dict[str, JsonObject]) -> None:
+    step = steps_by_call_id.get(message.call_id or "")
     result: JsonObject = {"content": message.content}
     if step is not None:
         result = {"source_call_id": message.call_id, **result}

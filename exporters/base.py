@@ -1,9 +1,9 @@
-"""Define the export formats, and the data that they write.
+"""Define the export formats, and give them access to the items and labels to export.
 
-A format is one function in a module of this folder and one entry of `FORMATS`. The function gets the source and a
-`Sink`, to which it writes whole lines or bytes, or an empty folder, in which it creates files. `export.py` opens and
-replaces the target, in the same way for all formats, and only after the function has returned. A module is imported on
-first use.
+To add a format, write a function in a module of this folder and an entry of `FORMATS`. The function receives an
+`ExportSource`, and either a `Sink` for the bytes of a file or an empty folder for several files. `export.py` opens the
+output, and replaces an existing file only after the function has returned. A module is imported when its format is
+first used.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""One row with the fields of `ExportSource.label_field_types`; see `fcreview.store.labels`."""
+"""A label, with the fields of `ExportSource.label_field_types`. See `fcreview.store.labels`."""
 ProgressCallback = Callable[[str, int], object]
 """Called with a noun (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary", "folder"]
-"""Lines of text, lines of JSON, bytes, or a folder. It decides whether an export may be printed to a terminal."""
+"""What a format writes: lines of text, lines of JSON, bytes, or a folder. Only lines are printed to a terminal."""
 
 
 class ExportError(FcreviewError):
@@ -50,19 +50,19 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkServices:
-    """Importer functions for formats that write benchmark files, because exporters import no importers."""
+    """Functions of the importers that some formats need. They are passed in, because exporters import no importers."""
 
     find_plan: Callable[[Run], RunPlan]
     """Find the files of a run. Raises FcreviewError if the files no longer exist."""
     rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
     summaries: Callable[[RunPlan], list[Path]]
-    """Return the files with metrics that the benchmark's own program computes from the score files."""
+    """Return the files with the metrics that the benchmark's own program computed from the score files."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Describe the error in a golden fix for an item, or return None if the fix is valid."""
     rewrite_golden: Callable[
         [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
     ]
-    """Apply golden fixes, by (category, id), to the files of a run."""
+    """Apply golden fixes to the files of a run. The fixes are by (category, item id)."""
     print_message: Callable[[str], None]
     write_reviewed_logs: (
         Callable[[RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
@@ -86,8 +86,8 @@ class ExportFormat:
 
 
 class ExportSource:
-    """The items and labels of a view, as an export reads them. Items and labels can be read more than once. Reading
-    raises StoreError in blind mode and FilterError for an invalid filter."""
+    """Access to the items and labels of a view, which can be read more than once. Methods that read them raise
+    StoreError in blind mode and FilterError for an invalid filter."""
 
     def __init__(
         self,
@@ -102,10 +102,10 @@ class ExportSource:
         self.selection = selection
         """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
-        """Number of rows read, by noun: {"label": 5}. Each call of a method that reads rows starts again from 0."""
+        """Number of exported rows by noun: {"label": 5}. Reading the rows again restarts the count at 0."""
         self.make_card: Callable[[str], str] | None = None
-        """Takes the name of the export file and returns the text of a dataset card, which is written beside the file.
-        None if the format has no card."""
+        """Function that takes the name of the export file and returns the text of its dataset card. None without a
+        card."""
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 
@@ -113,11 +113,11 @@ class ExportSource:
     def benchmarks(self) -> BenchmarkServices:
         """Importer functions. Raises ExportError if the caller passed none."""
         if self._benchmarks is None:
-            raise ExportError("this format needs the benchmark's files, which are not available here")
+            raise ExportError("this format needs the benchmark's files. Use the command fcreview export.")
         return self._benchmarks
 
     def print_note(self, text: str) -> None:
-        """Print a line about the written files, if the caller accepts notes."""
+        """Print a message about the export, if the caller passed a function for messages."""
         if self._benchmarks is not None:
             self._benchmarks.print_message(text)
 
@@ -129,38 +129,39 @@ class ExportSource:
 
     @property
     def label_field_types(self) -> dict[str, DuckDBType]:
-        """Types of the fields of a label, in the order in which they are written."""
+        """Type of each field of a label, in the order of the exported fields."""
         from fcreview.store.labels import label_field_types
 
         return label_field_types(with_content=self.selection.with_content)
 
-    def labels(self) -> Iterator[list[Label]]:
-        """Yield labels by item, the label of the item itself first. A chunk never splits an item."""
-        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.label_lines()))
+    def iter_label_chunks(self) -> Iterator[list[Label]]:
+        """Yield lists of labels. All labels of an item are in the same list, the label of the whole item first."""
+        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.iter_label_line_chunks()))
 
-    def label_lines(self) -> Iterator[list[str]]:
-        """Yield the labels as JSON text, which is faster to write than parsed labels."""
-        return self._count_rows("label", self.store.iter_label_lines(self.view, self.selection))
+    def iter_label_line_chunks(self) -> Iterator[list[str]]:
+        """Yield lists of labels as JSON text, which is faster to write than parsed labels."""
+        return self._count_and_report_rows("label", self.store.iter_label_lines(self.view, self.selection))
 
-    def items(self) -> Iterator[list[ItemDetail]]:
-        """Yield the items by run, in dataset order, with messages, calls, verdicts, function docs and reviews."""
-        return self._count_rows("item", self.store.iter_details(self.view))
+    def iter_item_chunks(self) -> Iterator[list[ItemDetail]]:
+        """Yield lists of complete items with their reviews, ordered by run and then by position in the dataset."""
+        return self._count_and_report_rows("item", self.store.iter_details(self.view))
 
-    def _count_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        # A generator would keep a chunk in memory while the next chunk is read.
+    def _count_and_report_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
+        # This uses `map`, because a generator would keep a chunk in memory while it reads the next chunk.
         self.counts[noun] = 0
 
-        def count(chunk: list[T]) -> list[T]:
+        def report_chunk(chunk: list[T]) -> list[T]:
             self.counts[noun] += len(chunk)
             if self._on_progress is not None:
                 self._on_progress(noun, self.counts[noun])
             return chunk
 
-        return map(count, chunks)
+        return map(report_chunk, chunks)
 
 
 def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
-    """Read the next chunk in a thread while the caller writes this one. DuckDB reads without the interpreter lock."""
+    """Yield the chunks, and read the next one in a thread while the caller uses the current one. This saves time,
+    because DuckDB releases the interpreter lock while it reads."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -168,34 +169,35 @@ def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
             yield chunk
 
 
-def _lazy(path: str) -> Callable[[], Any]:
-    module, function = path.split(".")
+def _make_lazy_import(function_path: str) -> Callable[[], Any]:
+    module, function = function_path.split(".")
     return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), function)
 
 
 FORMATS = (
-    ExportFormat("jsonl", "JSON Lines: one label per line, with types and lists", "json",
-                 _lazy("label_files.write_jsonl"), _lazy("label_files.read_jsonl")),
-    ExportFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("label_files.write_csv")),
-    ExportFormat("parquet", "Parquet with the same fields as typed columns, for DuckDB and pyarrow", "binary",
-                 _lazy("label_files.write_parquet")),
+    ExportFormat("jsonl", "JSON Lines with one label per line", "json",
+                 _make_lazy_import("label_files.write_jsonl"), _make_lazy_import("label_files.read_jsonl")),
+    ExportFormat("csv", "CSV with one label per row, for spreadsheets", "text",
+                 _make_lazy_import("label_files.write_csv")),
+    ExportFormat("parquet", "Parquet with one label per row, for DuckDB and pyarrow", "binary",
+                 _make_lazy_import("label_files.write_parquet")),
     ExportFormat("labelstudio", "Label Studio tasks with predictions and annotations", "json",
-                 _lazy("label_studio.write"), _lazy("label_studio.read")),
+                 _make_lazy_import("label_studio.write_tasks"), _make_lazy_import("label_studio.read_tasks")),
     ExportFormat("hf", "a Hugging Face dataset folder with a dataset card", "folder",
-                 _lazy("label_files.write_hugging_face")),
+                 _make_lazy_import("label_files.write_hugging_face")),
     ExportFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", "folder",
-                 _lazy("atif.write")),
-    ExportFormat("sft", "training rows: conversations that annotators passed or corrected (TRL, OpenAI)", "json",
-                 _lazy("training.write_sft")),
-    ExportFormat("preference", "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)", "json",
-                 _lazy("training.write_preferences")),
-    ExportFormat("inspect", "Inspect logs with reviews as edited scores", "folder", _lazy("inspect_log.write"),
-                 writes_runs=True),
-    ExportFormat("tau2-notes", "reviews as notes for the viewer of tau2-bench, one file for each review", "folder",
-                 _lazy("tau2_notes.write")),
-    ExportFormat("native", "the benchmark's own score files with reviewed verdicts", "folder", _lazy("native.write"),
-                 writes_runs=True),
-    ExportFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", "folder",
-                 _lazy("golden_patch.write"), writes_runs=True),
+                 _make_lazy_import("atif.write_trajectories")),
+    ExportFormat("sft", "training data: conversations that annotators passed or corrected, for TRL or OpenAI", "json",
+                 _make_lazy_import("training.write_sft_rows")),
+    ExportFormat("preference", "training data: a right and a wrong reply to the same messages, for TRL or OpenAI",
+                 "json", _make_lazy_import("training.write_preference_pairs")),
+    ExportFormat("inspect", "copies of Inspect logs whose scores are edited to match the reviews", "folder",
+                 _make_lazy_import("inspect_log.write_reviewed_logs"), writes_runs=True),
+    ExportFormat("tau2-notes", "notes for the viewer of tau2-bench, one file for each review", "folder",
+                 _make_lazy_import("tau2_notes.write_notes")),
+    ExportFormat("native", "copies of the benchmark's own files, with reviewed verdicts in the score files", "folder",
+                 _make_lazy_import("native.write_benchmark_files"), writes_runs=True),
+    ExportFormat("golden-patch", "golden fixes as a patch of the dataset, and a report for its maintainers", "folder",
+                 _make_lazy_import("golden_patch.write_golden_patch"), writes_runs=True),
 )  # fmt: skip
 EXPORTERS = {each.name: each for each in FORMATS}

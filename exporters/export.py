@@ -37,19 +37,19 @@ TEMPORARY_SUFFIX = ".part"
 
 @dataclass(frozen=True, slots=True)
 class OverwriteRules:
-    """Which existing files an output may replace. Files in a folder `.fcreview` are never replaced."""
+    """Rules for which existing files an output may replace. Files in a folder `.fcreview` are never replaced."""
 
     force: bool = False
     inputs: Sequence[Path] = ()
     workspace: Path | None = None
-    """The workspace folder, if its name is not `.fcreview` after links are resolved."""
+    """The workspace folder. It is needed if a link named `.fcreview` points to a folder with a different name."""
 
     @classmethod
     def for_store(cls, store: Store, *, force: bool) -> OverwriteRules:
-        """Protect the imported files and the workspace of a store."""
+        """Return rules that protect the imported files and the workspace of a store."""
         return cls(force, store.fetch_source_paths(), store.workspace.root)
 
-    def check(self, path: Path) -> None:
+    def raise_if_protected(self, path: Path) -> None:
         target = Path(os.path.realpath(path))
         is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
         if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
@@ -57,13 +57,13 @@ class OverwriteRules:
         if not target.is_file():
             return
         status = target.stat()
-        if any(_is_file(each, status) for each in self.inputs):
+        if any(_is_same_file(each, status) for each in self.inputs):
             raise ExportError(f"{path}: imported files are protected. Choose another path.")
         if not self.force:
             raise ExportError(f"{path}: the file already exists. Pass --force to replace it.")
 
 
-def _is_file(path: Path, status: os.stat_result) -> bool:
+def _is_same_file(path: Path, status: os.stat_result) -> bool:
     try:
         return os.path.samestat(path.stat(), status)
     except OSError:
@@ -71,77 +71,78 @@ def _is_file(path: Path, status: os.stat_result) -> bool:
 
 
 @contextlib.contextmanager
-def new_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
-    """Write to a temporary file and rename it to `path` on success. The permissions of an existing file are kept. A
-    pipe or device is written directly. Raises ExportError if `path` is a folder or the rules protect it."""
+def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
+    """Return a context manager that opens a temporary file and renames it to `path` on success. An existing file keeps
+    its permissions. A pipe or device is opened directly. Raises ExportError if `path` is a folder or the rules protect
+    it."""
     if path.is_dir():
-        raise ExportError(f"{path} is a folder, but this format writes a file")
-    rules.check(path)
+        raise ExportError(f"{path} is a folder, but this format writes a file. Choose another path.")
+    rules.raise_if_protected(path)
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
         return
     target = Path(os.path.realpath(path))
-    _remove_leftovers(target)
-    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, _temporary_prefix(target, os.getpid()), target.parent)
+    _remove_old_temporary_files(target)
+    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, _build_temporary_prefix(target, os.getpid()), target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        rules.check(path)  # another program may have created the file meanwhile
-        Path(name).chmod(_file_mode(target, 0o666))
+        rules.raise_if_protected(path)  # Another program may have created the file meanwhile.
+        Path(name).chmod(_choose_file_mode(target, 0o666))
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def write_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
-    """Write a file with `new_file`. Raises ExportError if it cannot be written."""
+def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
+    """Write a file that `open_output_file` opens. Raises ExportError if it cannot be written."""
     try:
-        with new_file(path, rules) as file:
+        with open_output_file(path, rules) as file:
             file.write(content)
     except OSError as error:
         raise ExportError(f"{path}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager
-def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
-    """Write to a temporary folder and rename it to `path` on success. Raises ExportError unless `path` is absent or an
-    empty folder outside the workspace, so that existing files are neither mixed with new ones nor deleted."""
+def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
+    """Return a context manager that creates a temporary folder and renames it to `path` on success. Raises ExportError
+    if `path` is a file, a folder that is not empty, or inside the workspace."""
     if path.exists() and not path.is_dir():
-        raise ExportError(f"{path} is a file, but this format writes a folder")
+        raise ExportError(f"{path} is a file, but this format writes a folder. Choose another path.")
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty. Choose a new folder.")
-    rules.check(path)
+    rules.raise_if_protected(path)
     target = Path(os.path.realpath(path))
-    _remove_leftovers(target)
-    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, _temporary_prefix(target, os.getpid()), target.parent))
+    _remove_old_temporary_files(target)
+    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, _build_temporary_prefix(target, os.getpid()), target.parent))
     try:
         yield folder
         for file in folder.rglob("*"):
             _fsync_path(file)
         _fsync_path(folder)
-        folder.chmod(_file_mode(target, 0o777))
-        folder.replace(target)  # fails if another program created files there meanwhile
+        folder.chmod(_choose_file_mode(target, 0o777))
+        folder.replace(target)  # This fails if another program created files there meanwhile.
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _temporary_prefix(target: Path, process: int | str) -> str:
-    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # other machines may share the folder
-    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}.{process}."
+def _build_temporary_prefix(target: Path, process_id: int | str) -> str:
+    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # Other machines may share the folder.
+    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}.{process_id}."
 
 
-def _remove_leftovers(target: Path) -> None:
-    start = _temporary_prefix(target, "")[:-1]
+def _remove_old_temporary_files(target: Path) -> None:
+    start = _build_temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
-            process = entry.name.removeprefix(start).partition(".")[0]
-            ours = entry.name.startswith(start) and entry.name.endswith(TEMPORARY_SUFFIX) and process.isdigit()
-            if not ours or _is_process_running(int(process)):
+            process_id = entry.name.removeprefix(start).partition(".")[0]
+            is_own = entry.name.startswith(start) and entry.name.endswith(TEMPORARY_SUFFIX) and process_id.isdigit()
+            if not is_own or _is_process_running(int(process_id)):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 shutil.rmtree(entry.path, ignore_errors=True)
@@ -150,11 +151,11 @@ def _remove_leftovers(target: Path) -> None:
                     Path(entry.path).unlink()
 
 
-def _is_process_running(process: int) -> bool:
+def _is_process_running(process_id: int) -> bool:
     if os.name != "posix":
-        return True  # os.kill would terminate the process
+        return True  # On other systems, os.kill would terminate the process.
     try:
-        os.kill(process, 0)
+        os.kill(process_id, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except OSError:
@@ -170,26 +171,26 @@ def _fsync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def _file_mode(target: Path, fresh: int) -> int:
+def _choose_file_mode(target: Path, default_mode: int) -> int:
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0o022)
     os.umask(mask)
-    return fresh & ~mask
+    return default_mode & ~mask
 
 
 STANDARD_OUTPUT = "-"
 
 
 class FormatError(ExportError):
-    """Raised for an unknown format, or for a format that cannot be written to the target."""
+    """Raised for an unknown format, or if a format that writes a folder is exported to standard output."""
 
     exit_code = EXIT_USAGE_ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """Standard output and progress callback of an export, and whether it may replace a file."""
+    """Settings of an export: its standard output and progress callback, and whether it may replace a file."""
 
     stdout: Callable[[Content], Sink] = lambda _: sys.stdout.buffer
     on_progress: ProgressCallback | None = None
@@ -197,6 +198,8 @@ class ExportOutput:
 
 
 QUIET_OUTPUT = ExportOutput()
+CountByNoun = dict[str, int]
+"""Number of exported rows or files by noun: {"label": 5}."""
 
 
 def export(
@@ -207,31 +210,33 @@ def export(
     output: ExportOutput = QUIET_OUTPUT,
     selection: LabelSelection | None = None,
     benchmarks: BenchmarkServices | None = None,
-) -> dict[str, int]:
-    """Write the items of a view to a file or folder, or to standard output for `-`. Returns noun -> number of rows:
-    {"label": 5}. Raises ExportError if the target is protected, cannot be written or does not suit the format,
-    FilterError for an invalid filter, and StoreError if the store cannot be read, for example in blind mode."""
+) -> CountByNoun:
+    """Export a view to a file or folder, or to standard output if `out` is `-`. Raises ExportError if `out` is
+    protected, cannot be written or does not suit the format; FilterError for an invalid filter; and StoreError if the
+    store cannot be read, for example in blind mode."""
     from fcreview.store.labels import ALL_LABELS
     from fcreview.store.rows import View
 
     source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)
     if format_name not in EXPORTERS:
-        raise FormatError(f"no format {format_name!r}: choose {', '.join(sorted(EXPORTERS))}")
+        raise FormatError(f"unknown format {format_name!r}. Choose one of {', '.join(sorted(EXPORTERS))}.")
     chosen = EXPORTERS[format_name]
     if str(out) == STANDARD_OUTPUT:
         if chosen.content == "folder":
-            raise FormatError(f"{format_name} writes a folder, which cannot go to standard output. Use -o FOLDER.")
+            raise FormatError(f"{format_name} writes a folder and cannot be printed to standard output. Use -o FOLDER.")
         sink = output.stdout(chosen.content)
         chosen.load()(source, sink)
         sys.stdout.flush()
         return source.counts
     rules, path = OverwriteRules.for_store(store, force=output.force), Path(out)
     try:
-        with new_folder(path, rules) if chosen.content == "folder" else new_file(path, rules) as target:
+        with (
+            create_output_folder(path, rules) if chosen.content == "folder" else open_output_file(path, rules) as target
+        ):
             chosen.load()(source, target)
             if source.make_card is not None and (path.is_file() or not path.exists()):
                 card = source.make_card(path.name).encode("utf-8", "replace")
-                write_file(path.with_name(f"{path.stem}.card.md"), card, rules)
+                write_output_file(path.with_name(f"{path.stem}.card.md"), card, rules)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error
     return source.counts

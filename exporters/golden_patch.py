@@ -1,11 +1,11 @@
 """Export corrected golden answers as a patch of the dataset, with a report for the benchmark's maintainers.
 
-The folder contains `golden.patch` for the dataset, `run.patch` for copies of golden answers in run files,
-`changed.jsonl` with one line per corrected answer, and `issue.md`, the report. Text from data is never markup in the
-report.
+The folder contains `golden.patch` for the dataset, `run.patch` for run files with copies of golden answers,
+`changed.jsonl` with one line per corrected answer, and the report `issue.md`. The report escapes all text from data, so
+that it cannot contain Markdown markup.
 
-A golden fix counts as resolved if an adjudicator gave it, or if it is the only fix and annotators do not disagree on
-the item. Each fix is validated again, because a fix from an imported file may not have the form that the benchmark
+A golden fix is resolved if an adjudicator recorded it, or if it is the only fix and annotators do not disagree on the
+item. The export validates each fix again, because a fix from an imported file may not have the form that the benchmark
 requires.
 """
 
@@ -22,7 +22,7 @@ import orjson
 
 from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
-from fcreview.exporters.report_pages import code_block, code_span, format_titled_block
+from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
 from fcreview.model.address import ITEM
 from fcreview.model.json_value import canonical_json
 from fcreview.model.verdict import DISPUTED
@@ -34,39 +34,39 @@ from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 MAX_NAMED_MODELS = 12
 
 
-def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
-    """Return a Markdown report for the benchmark's maintainers. `patch` states whether a patch accompanies the
-    report."""
+def format_issue_report(entries: Sequence[ErrataEntry], *, has_patch: bool) -> str:
+    """Return a Markdown report on golden answers for the benchmark's maintainers. With `has_patch`, it asks them to
+    apply the patch."""
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
-    lines = ["# Golden answers that look wrong", ""]
+    lines = ["# Golden answers to correct", ""]
     many = format_count(len(entries), "golden answer")
-    lines += [f"{many} in {format_count(len(categories), 'category', 'categories')}, reviewed by hand."]
-    advice = " Apply the patch to the dataset files." if patch else ""
-    lines += [f"Each item has a corrected golden answer.{advice}", ""]
+    lines += [f"Annotators corrected {many} in {format_count(len(categories), 'category', 'categories')}."]
+    advice = " Apply the patch to the dataset files." if has_patch else ""
+    lines += [f"Each section below shows the current and the corrected answer.{advice}", ""]
     for (kind, category), part in categories.items():
-        lines += [f"## {code_span(kind)}: {code_span(category)} ({len(part)})", ""]
+        lines += [f"## {format_code_span(kind)}: {format_code_span(category)} ({len(part)})", ""]
         for entry in part:
             lines += [*_format_issue_section(entry), ""]
     return "\n".join(lines)
 
 
 def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
-    yield f"### {code_span(entry.id)}"
+    yield f"### {format_code_span(entry.id)}"
     yield ""
-    yield from format_titled_block("Question", code_block(entry.question))
-    yield from format_titled_block("Current golden answer", code_block(_format_json(entry.old), "json"))
-    yield from format_titled_block("Corrected golden answer", code_block(_format_json(entry.new), "json"))
+    yield from format_titled_block("Question", format_code_block(entry.question))
+    yield from format_titled_block("Current golden answer", format_code_block(_format_json(entry.old), "json"))
+    yield from format_titled_block("Corrected golden answer", format_code_block(_format_json(entry.new), "json"))
     if entry.reasons:
-        yield from format_titled_block("Reason", code_block("\n\n".join(entry.reasons)))
+        yield from format_titled_block("Reason", format_code_block("\n\n".join(entry.reasons)))
     decided_by = {"adjudication": "adjudicated", "majority": "most annotators agree"}
     how = decided_by.get(entry.decided_by, "all annotators agree")
-    yield f"**Resolved**: {how}: {', '.join(map(code_span, entry.settled_by))}"
+    yield f"**Resolved**: {how}: {', '.join(map(format_code_span, entry.settled_by))}"
     yield ""
     seen, failed = entry.evidence, entry.evidence.failed
     more = f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
-    named = f"; failed: {', '.join(map(code_span, failed[:MAX_NAMED_MODELS]))}{more}" if failed else ""
+    named = f"; failed: {', '.join(map(format_code_span, failed[:MAX_NAMED_MODELS]))}{more}" if failed else ""
     yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer{named}"
 
 
@@ -75,8 +75,9 @@ def _format_json(value: Any) -> str:
 
 
 ItemName = tuple[str, str]
+"""(category, item id)."""
 DatasetKey = tuple[str, str, str, str]
-"""(benchmark, version, language, folder) of a dataset. Runs with the same dataset have the same golden answers."""
+"""Key of a dataset: (benchmark, version, language, folder). Runs with the same dataset have the same golden answers."""
 
 
 @dataclass(slots=True)
@@ -94,38 +95,39 @@ class ResolvedFix:
     rows: Sequence[QueueRow]
 
     @property
-    def _key(self) -> dict[str, Any]:
+    def _identity_fields(self) -> dict[str, Any]:
         return {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
 
     @property
-    def _n_passed(self) -> int:
-        return sum(_benchmark_verdict(row) is True for row in self.rows)
+    def _n_passing_runs(self) -> int:
+        return sum(_get_official_or_recomputed_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
         messages = self.detail.item.messages
-        failed = tuple(row.model for row in self.rows if _benchmark_verdict(row) is False)
+        failed = tuple(row.model for row in self.rows if _get_official_or_recomputed_verdict(row) is False)
         return ErrataEntry(
-            **self._key, question_hash=hash_question(messages), old=self.applied.old, new=self.applied.new,
+            **self._identity_fields, question_hash=hash_question(messages), old=self.applied.old, new=self.applied.new,
             question=join_user_messages(messages) or self.detail.item.question,
             reasons=tuple(list_opinion_notes(self.label)), settled_by=tuple(list_fix_authors(self.label)),
             decided_by=self.label["decided_by"], file=self.applied.path.name, title=self.detail.run.full_title,
-            evidence=Evidence(len(self.rows), self._n_passed, failed),
+            evidence=Evidence(len(self.rows), self._n_passing_runs, failed),
         )  # fmt: skip
 
-    def as_json(self, root: Path) -> dict[str, Any]:
-        return self._key | {
-            "file": self.applied.path.relative_to(root).as_posix(), "old": self.applied.old, "new": self.applied.new,
+    def to_json_object(self, dataset_root: Path) -> dict[str, Any]:
+        return self._identity_fields | {
+            "file": self.applied.path.relative_to(dataset_root).as_posix(),
+            "old": self.applied.old, "new": self.applied.new,
             "decided_by": self.label["decided_by"], "settled_by": list_fix_authors(self.label),
-            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passed,
+            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passing_runs,
         }  # fmt: skip
 
 
-def _benchmark_verdict(row: QueueRow) -> bool | None:
+def _get_official_or_recomputed_verdict(row: QueueRow) -> bool | None:
     return row.official if row.official is not None else row.rule
 
 
 def list_fix_authors(label: Label) -> list[str]:
-    """Return the adjudicators who gave the label's fix. If no adjudicator gave it, return the annotators who did."""
+    """Return the names of the adjudicators who recorded the label's golden fix, else of the annotators who did."""
     same = [opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]]
     rulers = [opinion for opinion in same if opinion["act"] == "adjudicate"]
     return sorted({opinion["annotator"] for opinion in rulers or same})
@@ -139,20 +141,22 @@ def list_opinion_notes(label: Label) -> list[str]:
 class ResolvedFixes:
     fixes: list[ResolvedFix] = field(default_factory=list)
     dataset: dict[Path, bytes] = field(default_factory=dict)
-    """Path -> new content of a dataset file."""
+    """New content of each changed dataset file."""
     copies: dict[Path, bytes] = field(default_factory=dict)
-    """Path -> new content of a run file that contains copies of golden answers."""
+    """New content of each changed run file that contains copies of golden answers."""
 
 
 def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     """Collect the resolved fixes of all items and rewrite the files. Prints a message about each rejected fix."""
     found = ResolvedFixes()
-    for group in _group_fixes(source):
-        found.fixes += [_build_resolved_fix(source, group, each) for each in _rewrite_golden(source, group, found)]
+    for group in _group_fixes_by_dataset(source):
+        found.fixes += [
+            _build_resolved_fix(source, group, each) for each in _rewrite_golden_answers(source, group, found)
+        ]
     return found
 
 
-def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
+def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
     groups: dict[DatasetKey, _DatasetRuns] = {}
     of_run: dict[int, _DatasetRuns] = {}
     for row in source.runs:
@@ -163,13 +167,13 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
         group.plans.append(plan)
         of_run[row.run] = group
     refused: dict[str, int] = {}
-    for label in (label for chunk in source.labels() for label in chunk):
+    for label in (label for chunk in source.iter_label_chunks() for label in chunk):
         if not any(opinion["golden_fix"] for opinion in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
         why = _find_rejection_reason(source, label)
         if why is None and group.fixes.get(item, label)["golden_fix"] != label["golden_fix"]:
-            why = f"{label['id']}: two runs have different fixes"
+            why = f"{label['id']}: two runs have different golden fixes"
         if why:
             refused[why] = refused.get(why, 0) + 1
         else:
@@ -182,20 +186,22 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
 def _find_rejection_reason(source: ExportSource, label: Label) -> str | None:
     fix = label["golden_fix"]
     if label["target"] != ITEM:
-        return "recorded for a part of the item, not for the item"
+        return "the fix is on a part of the item. Record it on the whole item."
     if all(opinion["stale"] for opinion in label["opinions"] if opinion["golden_fix"]):
-        return "stale: the answer changed after the review"
+        return "the answer changed after the review"
     if label["decided_by"] == DISPUTED or fix is None:
-        return "annotators disagree"
+        return "annotators disagree. Adjudicate the item."
     (item,) = source.store.find_items(label["id"], label["run"])[:1]
     detail = source.store.read_detail(item)
     problem = source.benchmarks.golden_problem(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
 
-def _rewrite_golden(source: ExportSource, group: _DatasetRuns, files: ResolvedFixes) -> Iterable[AppliedGoldenFix]:
-    """Add the corrected dataset files to `files`. All runs of the group get all of its fixes, because they may share a
-    file."""
+def _rewrite_golden_answers(
+    source: ExportSource, group: _DatasetRuns, resolved: ResolvedFixes
+) -> Iterable[AppliedGoldenFix]:
+    """Add the corrected files to `resolved`, and return the applied fixes. The fixes of the group are applied to all of
+    its runs, because runs may share a file."""
     found: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
@@ -210,29 +216,29 @@ def _rewrite_golden(source: ExportSource, group: _DatasetRuns, files: ResolvedFi
                 )
             else:
                 is_copy = bool(plan.data) and each.path in plan.results
-                (files.copies if is_copy else files.dataset)[each.path] = each.content
+                (resolved.copies if is_copy else resolved.dataset)[each.path] = each.content
     return found.values()
 
 
-def _build_resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:
-    category, name = fixed.item
-    label, runs = group.fixes[fixed.item], {row.run for row in group.runs}
+def _build_resolved_fix(source: ExportSource, group: _DatasetRuns, applied: AppliedGoldenFix) -> ResolvedFix:
+    category, name = applied.item
+    label, runs = group.fixes[applied.item], {row.run for row in group.runs}
     rows = source.store.fetch_rows(source.store.find_items(name))
     rows = [row for row in rows if row.category == category and row.run in runs]
     item = next(row.item for row in rows if row.run == label["run"])
-    return ResolvedFix(source.store.read_detail(item), label, fixed, rows)
+    return ResolvedFix(source.store.read_detail(item), label, applied, rows)
 
 
 CONTEXT_LINES = 3
 SYNC_LINES = 4
-"""Number of consecutive equal lines after which a change ends."""
+"""Number of consecutive equal lines that end a change."""
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedLines:
-    """A change: lines `new_start` to `new_end` of the new file replace lines `start` to `end` of the old file. Lines
-    count from 0, and the end line is exclusive."""
+    """A change that replaces lines `start` to `end` of the old file with lines `new_start` to `new_end` of the new
+    file. Lines count from 0, and the range excludes its end line."""
 
     start: int
     end: int
@@ -240,61 +246,65 @@ class ChangedLines:
     new_end: int
 
 
-def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
-    """Return a unified diff for `git apply` and `patch -p1`, or nothing for equal contents. Lines are not decoded, and
-    only line feeds end a line. `name` is a path with `/`."""
-    before, after = _split_lines(old), _split_lines(new)
-    changes = list(_find_changes(before, after))
+def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
+    """Return a unified diff for `git apply` and `patch -p1`, empty if the contents are equal. The diff works for files
+    in any encoding, because it compares bytes. `path` is relative and has forward slashes."""
+    before, after = _split_at_line_feeds(old), _split_at_line_feeds(new)
+    changes = list(_find_changed_lines(before, after))
     if not changes:
         return b""
-    ours, theirs = _quote_name(f"a/{name}"), _quote_name(f"b/{name}")
-    end = "\t" if " " in name else ""  # `patch` needs a tab to find the end of a name with spaces.
+    ours, theirs = _quote_path_for_diff(f"a/{path}"), _quote_path_for_diff(f"b/{path}")
+    end = "\t" if " " in path else ""  # The program `patch` needs a tab to find the end of a name with spaces.
     head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n"
     return head.encode("utf-8", "surrogateescape") + b"".join(
-        _format_hunk(group, before, after) for group in _group_changes(changes)
+        _format_hunk(group, before, after) for group in _group_changes_into_hunks(changes)
     )
 
 
-def _quote_name(name: str) -> str:
-    if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in name):
-        return name
-    plain = name.replace("\\", "\\\\").replace('"', '\\"')
+def _quote_path_for_diff(path: str) -> str:
+    if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in path):
+        return path
+    plain = path.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(f"\\{ord(char):03o}" if ord(char) < 32 or ord(char) == 127 else char for char in plain) + '"'
 
 
-def _split_lines(raw: bytes) -> list[bytes]:
-    *lines, last = raw.split(b"\n")
+def _split_at_line_feeds(content: bytes) -> list[bytes]:
+    *lines, last = content.split(b"\n")
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
-def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedLines]:
-    at, there = 0, 0
-    while at < len(old) or there < len(new):
-        if at < len(old) and there < len(new) and old[at] == new[there]:
-            at, there = at + 1, there + 1
+def _find_changed_lines(old_lines: Sequence[bytes], new_lines: Sequence[bytes]) -> Iterator[ChangedLines]:
+    old_at, new_at = 0, 0
+    while old_at < len(old_lines) or new_at < len(new_lines):
+        if old_at < len(old_lines) and new_at < len(new_lines) and old_lines[old_at] == new_lines[new_at]:
+            old_at, new_at = old_at + 1, new_at + 1
             continue
-        end, new_end = _find_next_equal_lines(old, new, at, there)
-        yield ChangedLines(at, end, there, new_end)
-        at, there = end, new_end
+        end, new_end = _find_next_equal_lines(old_lines, new_lines, old_at, new_at)
+        yield ChangedLines(old_at, end, new_at, new_end)
+        old_at, new_at = end, new_end
 
 
-def _find_next_equal_lines(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Return the positions (old, new) where both files continue with equal lines."""
-    if len(old) == len(new) and at == there:
-        end = at
-        while end < len(old) and old[end] != new[end]:
+def _find_next_equal_lines(
+    old_lines: Sequence[bytes], new_lines: Sequence[bytes], old_start: int, new_start: int
+) -> tuple[int, int]:
+    """Return the next positions (in the old file, in the new file) from which both files have equal lines."""
+    if len(old_lines) == len(new_lines) and old_start == new_start:
+        end = old_start
+        while end < len(old_lines) and old_lines[end] != new_lines[end]:
             end += 1
         return end, end
-    for distance in range(1, len(old) - at + len(new) - there + 1):
-        for gone in range(max(0, distance - (len(new) - there)), min(distance, len(old) - at) + 1):
-            ours = old[at + gone : at + gone + SYNC_LINES]
-            theirs = new[there + distance - gone : there + distance - gone + SYNC_LINES]
+    for distance in range(1, len(old_lines) - old_start + len(new_lines) - new_start + 1):
+        for gone in range(
+            max(0, distance - (len(new_lines) - new_start)), min(distance, len(old_lines) - old_start) + 1
+        ):
+            ours = old_lines[old_start + gone : old_start + gone + SYNC_LINES]
+            theirs = new_lines[new_start + distance - gone : new_start + distance - gone + SYNC_LINES]
             if ours == theirs:
-                return at + gone, there + distance - gone
-    return len(old), len(new)
+                return old_start + gone, new_start + distance - gone
+    return len(old_lines), len(new_lines)
 
 
-def _group_changes(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLines]]:
+def _group_changes_into_hunks(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLines]]:
     group: list[ChangedLines] = []
     for change in changes:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
@@ -304,54 +314,59 @@ def _group_changes(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLine
     yield group
 
 
-def _format_hunk(group: Sequence[ChangedLines], old: Sequence[bytes], new: Sequence[bytes]) -> bytes:
-    first, last = group[0], group[-1]
+def _format_hunk(changes: Sequence[ChangedLines], old_lines: Sequence[bytes], new_lines: Sequence[bytes]) -> bytes:
+    first, last = changes[0], changes[-1]
     lead = min(CONTEXT_LINES, first.start)
-    start, end = first.start - lead, min(len(old), last.end + CONTEXT_LINES)
+    start, end = first.start - lead, min(len(old_lines), last.end + CONTEXT_LINES)
     new_start, new_end = first.new_start - lead, last.new_end + end - last.end
     body: list[bytes] = []
     at = start
-    for change in group:
-        body += [b" " + line for line in old[at : change.start]]
-        body += [b"-" + line for line in old[change.start : change.end]]
-        body += [b"+" + line for line in new[change.new_start : change.new_end]]
+    for change in changes:
+        body += [b" " + line for line in old_lines[at : change.start]]
+        body += [b"-" + line for line in old_lines[change.start : change.end]]
+        body += [b"+" + line for line in new_lines[change.new_start : change.new_end]]
         at = change.end
-    body += [b" " + line for line in old[at:end]]
-    head = f"@@ -{_format_range(start, end)} +{_format_range(new_start, new_end)} @@\n".encode()
+    body += [b" " + line for line in old_lines[at:end]]
+    head = f"@@ -{_format_hunk_range(start, end)} +{_format_hunk_range(new_start, new_end)} @@\n".encode()
     return head + b"".join(line if line.endswith(b"\n") else line + b"\n" + NO_NEWLINE_MARK for line in body)
 
 
-def _format_range(start: int, end: int) -> str:
-    """Format a line range for a diff header. An empty range is written as the line before it."""
+def _format_hunk_range(start: int, end: int) -> str:
+    """Format a line range for the header of a hunk. An empty range has the number of the line before it."""
     return f"{start + (end > start)},{end - start}"
 
 
-def write(source: ExportSource, folder: Path) -> None:
-    """Write the export. Raises ExportError if there is no resolved fix."""
+def write_golden_patch(source: ExportSource, folder: Path) -> None:
+    """Write the patch files and the report. Raises ExportError if there is no resolved golden fix."""
     found = collect_resolved_fixes(source)
     fixes = found.fixes
     if not fixes:
-        raise ExportError("no agreed golden fix to export. Record one with fcreview label --golden-fix, or adjudicate.")
+        raise ExportError(
+            "no resolved golden fix to export. Record one with fcreview label --golden-fix, or adjudicate."
+        )
     root = _write_patch(folder / "golden.patch", found.dataset)
     if found.copies:
         run_root = _write_patch(folder / "run.patch", found.copies)
         source.benchmarks.print_message(
-            f"run.patch corrects the golden answers in the run files; apply it in {run_root}"
+            f"run.patch corrects the golden answers in the run files. Apply it in {run_root}."
         )
-    lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
+    lines = (orjson.dumps(each.to_json_object(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
     (folder / "issue.md").write_text(
-        format_issue_report([each.to_errata_entry() for each in fixes], patch=True), "utf-8"
+        format_issue_report([each.to_errata_entry() for each in fixes], has_patch=True), "utf-8"
     )
-    source.benchmarks.print_message(f"apply golden.patch in {root} with git apply or patch -p1")
+    source.benchmarks.print_message(
+        f"golden.patch corrects the dataset. Apply it in {root} with git apply or patch -p1."
+    )
     source.counts = {"golden answer": len(fixes), "dataset file": len(found.dataset)}
 
 
-def _write_patch(path: Path, contents: dict[Path, bytes]) -> Path:
-    folders = [each.parent.parent if each.parent.name == "possible_answer" else each.parent for each in contents]
+def _write_patch(path: Path, new_contents: dict[Path, bytes]) -> Path:
+    """Write a patch of files, and return the folder to apply it in."""
+    folders = [each.parent.parent if each.parent.name == "possible_answer" else each.parent for each in new_contents]
     root = Path(os.path.commonpath(folders))
-    files = sorted(contents.items())
+    files = sorted(new_contents.items())
     path.write_bytes(
-        b"".join(unified_diff(each.relative_to(root).as_posix(), read_file(each), new) for each, new in files)
+        b"".join(format_unified_diff(each.relative_to(root).as_posix(), read_file(each), new) for each, new in files)
     )
     return root

@@ -1,6 +1,7 @@
 """Export a copy of each Inspect log, with reviews as edits of the scores and with recomputed results.
 
-Each decided verdict is part of an edit. An edit that confirms the value marks the item as reviewed.
+Each human verdict becomes an edit of a score. If the verdict confirms the score, the edit repeats the value and so
+marks the item as reviewed.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
 CHECK_TOLERANCE = 1e-9
-"""Maximum rounding difference between a written result and the result that `inspect_ai` computes."""
+"""Maximum difference, due to rounding, between a result in a copy and the result that `inspect_ai` computes."""
 
 
-def write(source: ExportSource, folder: Path) -> None:
-    """Write the reviewed logs. Raises ExportError if no run comes from an Inspect log."""
+def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
+    """Write a copy of each log with reviews. Raises ExportError if no run comes from an Inspect log."""
     edit = source.benchmarks.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:
-        raise ExportError("no run comes from an Inspect log")
+        raise ExportError("no run comes from an Inspect log. Choose another format.")
     n_items = n_files = 0
     for run in runs:
         verdicts = list(_iter_reviewed_verdicts(source, run.run))
         plan = replace(source.benchmarks.find_plan(run.info), run=run.info)
         for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
-                source.print_note(f"{run.info.model}: cannot be written: {each.description} ({each.count:,})")
+                source.print_note(f"{run.info.model}: the copy cannot contain: {each.description} ({each.count:,})")
                 continue
             target = _choose_unused_path(folder, each.path)
             target.write_bytes(each.content)
@@ -45,13 +46,13 @@ def write(source: ExportSource, folder: Path) -> None:
     source.counts |= {"log": n_files, "reviewed item": n_items}
 
 
-def _choose_unused_path(folder: Path, path: Path) -> Path:
-    """Return an unused path for the copy of a log. Logs of several folders may have the same name."""
+def _choose_unused_path(folder: Path, log_path: Path) -> Path:
+    """Return an unused path for the copy of a log, because logs from different folders may have the same name."""
     number = 1
-    target = folder / f"{path.stem}{SUFFIX}{path.suffix}"
+    target = folder / f"{log_path.stem}{SUFFIX}{log_path.suffix}"
     while target.exists():
         number += 1
-        target = folder / f"{path.stem}{SUFFIX}-{number}{path.suffix}"
+        target = folder / f"{log_path.stem}{SUFFIX}-{number}{log_path.suffix}"
     return target
 
 
@@ -70,7 +71,7 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     history = source.store.reviews.events.history_of(key)
     retracted = find_retracted_events(history)
     events = [e for e in history if e.act != "retract" and (e.event, e.annotator) not in retracted]
-    # The verdict on an item may follow from reviews of its parts.
+    # If no event is on this target and criterion, the verdict follows from reviews of parts of the item.
     events = [e for e in events if (e.target, e.criterion) == (target, criterion)] or events
     current = [each for each in label["opinions"] if not each["stale"]]
     agreeing = [each for each in current if same_verdict(each["value"], value)]
@@ -86,7 +87,7 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)
 
 
-def check_copies(folder: Path) -> int:
+def check_log_copies(folder: Path) -> int:
     """Read each copy with the package `inspect_ai`, and return the number of copies. Raises ExportError if the package
     is missing or cannot read a copy, or if `inspect_ai` computes other results than the copy contains."""
     try:
@@ -97,20 +98,22 @@ def check_copies(folder: Path) -> int:
     for path in paths:
         try:
             log = read_eval_log(str(path))
-            written = _list_metric_values(log)
+            written = _get_metric_values(log)
             if log.samples and log.results and log.results.scores:
                 recompute_metrics(log)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
         wrong = [
-            name for name, value in _list_metric_values(log).items() if not _is_equal(value, written.get(name, value))
+            name
+            for name, value in _get_metric_values(log).items()
+            if not _is_equal_value(value, written.get(name, value))
         ]
         if wrong:
             raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
     return len(paths)
 
 
-def _list_metric_values(log: Any) -> dict[str, Any]:
+def _get_metric_values(log: Any) -> dict[str, Any]:
     scores = log.results.scores if log.results is not None else ()
     return {
         f"{score.name} {score.reducer or ''} {key}": metric.value
@@ -119,5 +122,5 @@ def _list_metric_values(log: Any) -> dict[str, Any]:
     }
 
 
-def _is_equal(first: Any, second: Any) -> bool:
+def _is_equal_value(first: Any, second: Any) -> bool:
     return bool(first == second or (first != first and second != second) or abs(first - second) <= CHECK_TOLERANCE)

@@ -1,12 +1,14 @@
-"""Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read JSON Lines. All formats have the fields
-of `fcreview.store.labels`.
+"""Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read labels from JSON Lines.
 
-* JSON Lines: one label per line, with JSON types.
-* CSV (RFC 4180, UTF-8, CRLF), safe to open in a spreadsheet: text that a spreadsheet would read as a formula gets a
-  leading apostrophe. Lists are joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and
+All formats have the fields of `fcreview.store.labels`.
+
+* JSON Lines has one label per line, with JSON types.
+* CSV (RFC 4180, UTF-8, CRLF) is safe to open in a spreadsheet: a text that looks like a formula starts with an
+  apostrophe. A list is joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and
   `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON.
-* Parquet: typed columns. Verdicts, golden fixes, arguments and function docs are JSON text.
-* Hugging Face dataset: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline."""
+* Parquet has typed columns. Verdicts, golden fixes, arguments and function docs are JSON text.
+* A Hugging Face dataset is a folder with a Parquet file and a dataset card. `datasets.load_dataset` reads it offline.
+"""
 
 from __future__ import annotations
 
@@ -32,66 +34,70 @@ REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANN
 
 
 def write_jsonl(source: ExportSource, out: Sink) -> None:
-    for chunk in source.label_lines():
+    for chunk in source.iter_label_line_chunks():
         out.write("\n".join([*chunk, ""]).encode())
 
 
 def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the opinions of all labels. A line without `opinions` is one opinion: `{"id": "x", "value": true}`."""
+    """Read the reviews of all labels. A line without the field `opinions` is one review: `{"id": "x", "value":
+    true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
-            yield from _read_line(number, line)
+            yield from _read_label_line(number, line)
 
 
-def _read_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+def _read_label_line(line_number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
     try:
         label = orjson.loads(line)
     except ValueError:
-        yield InvalidRecord(number, "invalid JSON")
+        yield InvalidRecord(line_number, "the line is not valid JSON")
         return
     if not isinstance(label, dict):
-        yield InvalidRecord(number, "not a JSON object")
+        yield InvalidRecord(line_number, "the line is not a JSON object")
         return
     opinions: Any = label.get("opinions", [label])
     if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
-        yield InvalidRecord(number, "`opinions` must be a list of objects")
+        yield InvalidRecord(line_number, "`opinions` must be a list of objects")
         return
     if "opinions" not in label and all(label.get(name) is None for name in REVIEW_FIELDS):
-        yield InvalidRecord(number, f"no review: expected one of {', '.join(REVIEW_FIELDS)}")
+        yield InvalidRecord(
+            line_number, f"the line has no review. A review has one of the fields {', '.join(REVIEW_FIELDS)}"
+        )
         return
     for opinion in opinions:
         if any(opinion.get(name) is not None for name in REVIEW_FIELDS):
             try:
-                yield parse_review(number, label, opinion, check_scale="opinions" not in label)
+                yield parse_review(line_number, label, opinion, check_scale="opinions" not in label)
             except ValueError as error:
-                yield InvalidRecord(number, str(error))
+                yield InvalidRecord(line_number, str(error))
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Characters that start a formula (OWASP, CSV injection). The last four are full-width forms of the first four."""
+"""Characters with which a spreadsheet formula can start, from the OWASP page on CSV injection. The last four are
+full-width forms of the first four."""
 
 
 def write_csv(source: ExportSource, out: Sink) -> None:
-    shapes = source.label_field_types
-    out.write(encode_csv([list(shapes)], "\r\n"))
-    for chunk in source.labels():
-        columns = [_format_column(name, shape, chunk) for name, shape in shapes.items()]
+    field_types = source.label_field_types
+    out.write(encode_csv([list(field_types)], "\r\n"))
+    for chunk in source.iter_label_chunks():
+        columns = [_format_csv_column(name, field_type, chunk) for name, field_type in field_types.items()]
         out.write(encode_csv(zip(*columns, strict=True), "\r\n"))
 
 
-def _format_column(name: str, shape: DuckDBType, labels: list[Label]) -> list[str]:
-    values = [label[name] for label in labels]
-    if shape not in (JSON, FLAG, NUMBER) and not any(values):
+def _format_csv_column(field_name: str, field_type: DuckDBType, labels: list[Label]) -> list[str]:
+    values = [label[field_name] for label in labels]
+    if field_type not in (JSON, FLAG, NUMBER) and not any(values):
         return [""] * len(values)
-    if name in _FIELD_FORMATTERS:
-        return [format_cell(_FIELD_FORMATTERS[name](label)) if label[name] else "" for label in labels]
-    if shape == TEXT:
-        return ["" if not text else format_cell(text) if text[0] in FORMULA_STARTS else text for text in values]
-    return ["" if value is None or value == [] else format_cell(value) for value in values]
+    if field_name in _FIELD_FORMATTERS:
+        return [format_csv_cell(_FIELD_FORMATTERS[field_name](label)) if label[field_name] else "" for label in labels]
+    if field_type == TEXT:
+        return ["" if not text else format_csv_cell(text) if text[0] in FORMULA_STARTS else text for text in values]
+    return ["" if value is None or value == [] else format_csv_cell(value) for value in values]
 
 
-def format_cell(value: Any) -> str:
-    """Return the text of a cell. Text that a spreadsheet would read as a formula gets a leading apostrophe."""
+def format_csv_cell(value: Any) -> str:
+    """Return the text of a CSV cell. A text that looks like a formula gets a leading apostrophe."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -100,24 +106,32 @@ def format_cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    return format_cell("; ".join(map(_format_value, value)) if isinstance(value, list) else _format_value(value))
+    return format_csv_cell(
+        "; ".join(map(_format_as_json_or_text, value)) if isinstance(value, list) else _format_as_json_or_text(value)
+    )
 
 
-def _format_value(value: Any) -> str:
+def _format_as_json_or_text(value: Any) -> str:
     return orjson.dumps(value).decode() if isinstance(value, (dict, list)) else str(value)
 
 
 def _format_automatic_verdicts(label: Label) -> list[str]:
     return [
-        _format_verdict(label["criterion"], each["source"], each["by"], orjson.dumps(each["value"]), each["error_type"])
-        + _format_reason(each["rationale"])
+        _format_automatic_verdict(
+            label["criterion"], each["source"], each["by"], orjson.dumps(each["value"]), each["error_type"]
+        )
+        + _format_reason_suffix(each["rationale"])
         for each in label["automatic"]
     ]
 
 
 @lru_cache(4096)
-def _format_verdict(criterion: str, source: str, by: str | None, value: bytes, error_type: str | None) -> str:
-    return " ".join(word for word in (source, by, format_answer(criterion, orjson.loads(value)), error_type) if word)
+def _format_automatic_verdict(
+    criterion: str, source: str, by: str | None, json_value: bytes, error_type: str | None
+) -> str:
+    return " ".join(
+        word for word in (source, by, format_answer(criterion, orjson.loads(json_value)), error_type) if word
+    )
 
 
 def _format_opinions(label: Label) -> list[str]:
@@ -127,11 +141,11 @@ def _format_opinions(label: Label) -> list[str]:
         verdict = "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
         tags, bulk = (f"tags {' '.join(each['tags'])}" if each["tags"] else None, "bulk" if each["bulk"] else None)
         parts = [f"{who}{verdict}", each["fault"], tags, bulk]
-        texts.append(", ".join(part for part in parts if part) + _format_reason(each["note"]))
+        texts.append(", ".join(part for part in parts if part) + _format_reason_suffix(each["note"]))
     return texts
 
 
-def _format_reason(reason: str | None) -> str:
+def _format_reason_suffix(reason: str | None) -> str:
     return f": {reason}" if reason else ""
 
 
@@ -150,15 +164,15 @@ def encode_csv(rows: Iterable[Iterable[str]], line_end: str) -> bytes:
 def write_parquet(source: ExportSource, out: Sink) -> None:
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"
-        _write_parquet_file(source, path)
+        _write_parquet_to_path(source, path)
         with path.open("rb") as file:
             shutil.copyfileobj(file, out)
 
 
-def _write_parquet_file(source: ExportSource, path: Path) -> None:
+def _write_parquet_to_path(source: ExportSource, path: Path) -> None:
     from fcreview.store.labels import write_parquet
 
-    write_parquet(path, source.label_field_types, source.label_lines())
+    write_parquet(path, source.label_field_types, source.iter_label_line_chunks())
 
 
 DATA_FILE = "data/labels.parquet"
@@ -166,24 +180,24 @@ DATA_FILE = "data/labels.parquet"
 
 def write_hugging_face(source: ExportSource, folder: Path) -> None:
     (folder / DATA_FILE).parent.mkdir()
-    _write_parquet_file(source, folder / DATA_FILE)
+    _write_parquet_to_path(source, folder / DATA_FILE)
     (folder / "README.md").write_text(build_dataset_card(source), "utf-8")
 
 
 def build_dataset_card(source: ExportSource) -> str:
-    """Return the dataset card. It states the number of labels, so they must be written first."""
+    """Return the text of the dataset card. Write the labels first, because the card states their number."""
     runs = source.runs
     lines = ["---", "pretty_name: Labels of function-calling runs"]
     lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
     lines += ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILE}"]
     lines += ["dataset_info:", "  features:"]
-    lines += [f"  {line}" for line in _describe_struct(source.label_field_types)]
+    lines += [f"  {line}" for line in _format_struct_features(source.label_field_types)]
     lines += ["---", "", "# Labels of function-calling runs", ""]
     lines += [
-        f"{format_count(source.counts['label'], 'label')}. Each row is one target: the official, recomputed and",
-        "judge verdicts (`automatic`), the annotators' reviews (`opinions`) and the effective verdict (`effective`,",
-        "`decided_by`).",
-        f"Policy for disagreements: `{source.store.reviews.policy}`. Verdicts are JSON text.",
+        f"The dataset has {format_count(source.counts['label'], 'label')}. A label has the official, recomputed and",
+        "judge verdicts on an item or a part of it (`automatic`), the reviews by annotators (`opinions`), and the",
+        "effective verdict (`effective`, `decided_by`). Verdicts are JSON text. The policy for disagreements is",
+        f"`{source.store.reviews.policy}`.",
         "",
         "Runs:",
         "",
@@ -193,26 +207,26 @@ def build_dataset_card(source: ExportSource) -> str:
     return "\n".join(lines)
 
 
-def _describe_struct(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
-    for name, shape in shapes.items():
+def _format_struct_features(field_types: Mapping[str, DuckDBType]) -> Iterator[str]:
+    for name, field_type in field_types.items():
         yield f"- name: {name}"
-        yield from (f"  {line}" for line in _describe_type(shape))
+        yield from (f"  {line}" for line in _format_feature_type(field_type))
 
 
-def _describe_type(shape: DuckDBType) -> Iterator[str]:
-    if isinstance(shape, list):
-        inner = shape[0]
+def _format_feature_type(field_type: DuckDBType) -> Iterator[str]:
+    if isinstance(field_type, list):
+        inner = field_type[0]
         if isinstance(inner, dict):
             yield "list:"
-            yield from _describe_struct(inner)
+            yield from _format_struct_features(inner)
         else:
-            yield f"list: {_get_scalar_type(inner)}"
-    elif isinstance(shape, dict):
+            yield f"list: {_get_scalar_feature_type(inner)}"
+    elif isinstance(field_type, dict):
         yield "struct:"
-        yield from _describe_struct(shape)
+        yield from _format_struct_features(field_type)
     else:
-        yield f"dtype: {_get_scalar_type(shape)}"
+        yield f"dtype: {_get_scalar_feature_type(field_type)}"
 
 
-def _get_scalar_type(shape: DuckDBType) -> str:
-    return {NUMBER: "int64", FLAG: "bool"}.get(str(shape), "string")
+def _get_scalar_feature_type(field_type: DuckDBType) -> str:
+    return {NUMBER: "int64", FLAG: "bool"}.get(str(field_type), "string")

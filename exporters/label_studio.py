@@ -1,10 +1,13 @@
 """Export labels as a JSON list of Label Studio tasks, and import tasks that were exported from Label Studio.
 
-Each task has one label. `data` has the label's fields, `text` (the displayed text), `choices` (the values of the scale)
-and `labels`. Predictions are automatic verdicts. Annotations are opinions; an adjudication has `ground_truth`.
+A task has one label. Its `data` has the fields of the label, `text` (the displayed text), `choices` (the values of the
+criterion's scale) and `labels` (the given labels). Automatic verdicts become predictions. Reviews become annotations,
+and an adjudication is marked as `ground_truth`.
 
-Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion. If
-the digest does not match on import, someone changed the annotation there, and `completed_by` is the author."""
+Label Studio has its own users. The field `meta` of each result therefore stores the annotator and time, with a digest
+of the review. If the digest does not match on import, someone changed the annotation in Label Studio, and the import
+uses `completed_by` as the annotator.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ from fcreview.model.wording import format_answer, get_scale_words, parse_answer
 from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
-"""Type of each control in the labelling interface of Label Studio. All other controls are text areas."""
+"""Type of each control in the labelling interface of Label Studio. Controls that are not listed are text areas."""
 META_FIELDS = ("annotator", "act", "time", "blind", "bulk", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 
 
-def write(source: ExportSource, out: Sink) -> None:
+def write_tasks(source: ExportSource, out: Sink) -> None:
     out.write(b"[")
     separator = b"\n"
-    for chunk in source.labels():
+    for chunk in source.iter_label_chunks():
         for label in chunk:
             out.write(separator + orjson.dumps(label_to_task(label)))
             separator = b",\n"
@@ -79,23 +82,23 @@ def _format_task_text(label: Label) -> str:
 def _make_opinion_results(criterion: str, opinion: dict[str, Any], meta: dict[str, Any]) -> Iterator[dict[str, Any]]:
     value = opinion["value"]
     if isinstance(value, list):
-        yield _make_result("labels", value, meta)
+        yield _make_control_result("labels", value, meta)
     elif value is not None:
-        yield _make_result("verdict", [format_answer(criterion, value)], meta)
+        yield _make_control_result("verdict", [format_answer(criterion, value)], meta)
     if opinion.get("fault"):
-        yield _make_result("fault", [opinion["fault"]], meta)
+        yield _make_control_result("fault", [opinion["fault"]], meta)
     if opinion.get("tags") is not None:
-        yield _make_result("tags", opinion["tags"], meta)
+        yield _make_control_result("tags", opinion["tags"], meta)
     if opinion.get("note"):
-        yield _make_result("note", [opinion["note"]], meta)
+        yield _make_control_result("note", [opinion["note"]], meta)
     if opinion.get("golden_fix") is not None:
-        yield _make_result("golden_fix", [orjson.dumps(opinion["golden_fix"]).decode()], meta)
+        yield _make_control_result("golden_fix", [orjson.dumps(opinion["golden_fix"]).decode()], meta)
 
 
-def _make_result(control: str, content: list[str], meta: dict[str, Any]) -> dict[str, Any]:
-    kind = CONTROL_TYPES.get(control, "textarea")
-    value = {"choices" if kind == "choices" else "text": content}
-    return {"from_name": control, "to_name": "text", "type": kind, "value": value, "meta": meta}
+def _make_control_result(control_name: str, texts: list[str], meta: dict[str, Any]) -> dict[str, Any]:
+    kind = CONTROL_TYPES.get(control_name, "textarea")
+    value = {"choices" if kind == "choices" else "text": texts}
+    return {"from_name": control_name, "to_name": "text", "type": kind, "value": value, "meta": meta}
 
 
 def _hash_opinion(opinion: Mapping[str, Any]) -> str:
@@ -103,36 +106,36 @@ def _hash_opinion(opinion: Mapping[str, Any]) -> str:
     return json_hash(content, 8)
 
 
-def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the annotations of all tasks in a JSON export from Label Studio, except cancelled ones."""
+def read_tasks(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+    """Read the annotations in a JSON export from Label Studio. Cancelled annotations are skipped."""
     try:
         tasks = orjson.loads(content)
     except ValueError:
         tasks = None
     if not isinstance(tasks, list):
-        yield InvalidRecord(1, "not a JSON list of tasks")
+        yield InvalidRecord(1, "the file is not a JSON list of tasks. Use the JSON export of Label Studio.")
         return
     for number, each in enumerate(tasks, 1):
         try:
             annotations = [one for one in each.get("annotations") or () if not one.get("was_cancelled")]
             for annotation in annotations:
-                found = _read_annotation(each["data"], annotation)
+                found = _read_opinion(each["data"], annotation)
                 if any(found.get(name) is not None for name in OPINION_FIELDS):
                     yield parse_review(number, each["data"], found)
         except ValueError as error:
             yield InvalidRecord(number, str(error))
         except (AttributeError, IndexError, KeyError, TypeError):
-            yield InvalidRecord(number, "not a task that fcreview exported")
+            yield InvalidRecord(number, "the task was not exported by fcreview")
 
 
-def _read_annotation(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
+def _read_opinion(task_data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
     opinion: dict[str, Any] = {}
     for result in annotation["result"]:
         control = result["from_name"]
         texts = result["value"]["choices" if CONTROL_TYPES.get(control) == "choices" else "text"]
         texts = [texts] if isinstance(texts, str) else texts
         if control == "verdict":
-            opinion["value"] = parse_answer(data.get("criterion", CORRECT), texts[0])
+            opinion["value"] = parse_answer(task_data.get("criterion", CORRECT), texts[0])
         elif control == "labels":
             opinion["value"] = texts
         elif control == "golden_fix":

@@ -1,8 +1,8 @@
 """Export a copy of the benchmark's own files, with reviewed verdicts in the score files.
 
-All files of a run are copied to the same relative path: results, logs, and the dataset if it is nearby. A changed score
-file keeps its original as `NAME.orig`. Files with metrics computed from changed scores (leaderboards, summaries) are
-omitted, because they would be wrong.
+The copy has all files of a run at the same relative paths: results, scores, logs, and the dataset if it is next to
+them. The original of a changed score file is kept as `NAME.orig`. Files with metrics that the benchmark computed from
+changed scores, such as leaderboards, are omitted, because their values would be wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fcreview.safe_files import open_file, read_file
 
 ORIGINAL_SUFFIX = ".orig"
 PATH_LEVELS = 2
-"""Number of parent folders of a run whose names identify the model, the language and so on."""
+"""Number of folders above a run whose names may identify the run, for example by model or language."""
 
 
 @dataclass(slots=True)
@@ -32,54 +32,56 @@ class _RewrittenRun:
     unrepresentable: list[Unrepresentable] = field(default_factory=list)
 
 
-def write(source: ExportSource, folder: Path) -> None:
-    """Write the benchmark files of the source's runs to the folder. Raises ExportError, and OSError if a file is
-    missing or is not a regular file. Copying a device would fill the disk."""
-    runs = [_rewrite_run(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
+def write_benchmark_files(source: ExportSource, folder: Path) -> None:
+    """Write copies of the runs' benchmark files. Raises OSError if a file is missing or is not a regular file, because
+    copying a device would fill the disk. Raises ExportError if there is no run or a file has unexpected content."""
+    runs = [_rewrite_run_files(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
     if not runs:
-        raise ExportError("no run to export")
+        raise ExportError("no run to export. Import a run first.")
     root = find_common_folder([run.plan for run in runs])
     changed = {each.path: each.content for run in runs for each in run.changed}
     stale = [path for run in runs if run.changed for path in run.summaries]
     files = dict.fromkeys(path for run in runs for path in [*run.plan.files, *run.summaries])
     files = {path: None for path in files if path.is_relative_to(root) and path not in stale}
     for path in files:
-        _copy_file(path, folder / path.relative_to(root), changed.get(path))
+        _copy_or_rewrite_file(path, folder / path.relative_to(root), changed.get(path))
     source.counts |= {"run": len(runs), "file": len(files), "changed file": len(changed)}
-    messages = [message for run in runs for message in _describe_rewritten_run(run, root)]
-    advice = "run the benchmark's own program to compute it from the new scores"
-    for message in [*messages, *(f"{path.name} omitted: {advice}" for path in dict.fromkeys(stale))]:
+    messages = [message for run in runs for message in _list_omission_messages(run, root)]
+    advice = "Run the benchmark's own program to compute it from the new scores."
+    for message in [*messages, *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale))]:
         source.benchmarks.print_message(message)
 
 
-def _rewrite_run(source: ExportSource, run: int, plan: RunPlan) -> _RewrittenRun:
+def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
     benchmarks = source.benchmarks
     found = _RewrittenRun(plan, benchmarks.summaries(plan))
     try:
-        for each in benchmarks.rewrite(plan, source.store.analysis.fetch_scored_items(run)["corrected"]):
+        for each in benchmarks.rewrite(plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]):
             if isinstance(each, Unrepresentable):
                 found.unrepresentable.append(each)
             elif each.content != read_file(each.path):
                 found.changed.append(each)
     except MALFORMED_DATA as error:
         why = f"{type(error).__name__}: {str(error)[:200]}"
-        raise ExportError(f"{plan.run.model}: unexpected file content: {why}") from error
+        raise ExportError(f"{plan.run.model}: a file has unexpected content: {why}") from error
     return found
 
 
-def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
+def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    if content is not None:
-        target.write_bytes(content)
+    if new_content is not None:
+        target.write_bytes(new_content)
         target = target.with_name(target.name + ORIGINAL_SUFFIX)
     with open_file(path) as file, target.open("wb") as copy:
         shutil.copyfileobj(file, copy)
 
 
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the folder to copy: the common parent of all results, scores and logs, and of the folders whose names
-    identify the runs. If a dataset is beside this folder, return the folder above."""
-    paths = (path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_naming_folder(plan)])
+    """Return the lowest folder that contains all results, scores and logs, and the folders whose names identify the
+    runs. If a dataset is next to this folder, return the folder above."""
+    paths = (
+        path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_run_naming_folder(plan)]
+    )
     own = Path(os.path.commonpath(list(paths)))
     own = own.parent if own.is_file() else own
     outer, data = own.parent, [path for plan in plans for path in plan.data]
@@ -87,18 +89,23 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     return outer if has_dataset and outer != Path(outer.anchor) else own
 
 
-def _find_naming_folder(plan: RunPlan) -> Path:
+def _find_run_naming_folder(plan: RunPlan) -> Path:
     path = Path(plan.run.path)
     above = [path, *path.parents]
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]
 
 
-def _describe_rewritten_run(run: _RewrittenRun, root: Path) -> list[str]:
+def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
+    """Return messages about the reviews and dataset files that the copy lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
-    found = [f"{name}: omitted, because the files cannot represent them: {'; '.join(problems)}"] if problems else []
+    found = (
+        [f"{name}: these reviews are omitted, because the files cannot represent them: {'; '.join(problems)}"]
+        if problems
+        else []
+    )
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent
-        found.append(f"{name}: {format_count(len(far), 'dataset file')} not copied from {where}")
+        found.append(f"{name}: the copy lacks {format_count(len(far), 'dataset file')} from {where}")
     return found

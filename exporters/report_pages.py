@@ -1,9 +1,9 @@
 """Render a report as one HTML page or as GitHub Markdown.
 
-The HTML page loads no fonts or other files; its content security policy forbids it, and allows only the script that
-sorts tables. The page shows everything without scripts too. All text is escaped. The summary comes first and fits on
-one A4 page, where tables have fewer rows than on the screen. Details are folded and are printed only if they are open.
-Below 900 pixels, table rows become cards, except in small tables of numbers.
+All text in the HTML page is escaped. Its content security policy forbids fonts and other files, and all scripts but the
+one that sorts tables. Without scripts, the page still shows everything. On paper, the summary fits on the first A4
+page, because its tables have fewer rows than on the screen, and only the sections that the reader has unfolded are
+printed after it. Below a width of 900 pixels, table rows become cards, except in small tables of numbers.
 
 In Markdown, text from data never becomes markup, a mention or a link.
 """
@@ -24,7 +24,8 @@ HEAT_COLORS = (
     "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
     "#2a8451",
 )  # fmt: skip
-"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text has a contrast of at least 4.5:1."""
+"""Background colours of heat map cells for 0, 10, ..., 100 percent. White text on them has a contrast of at least
+4.5:1."""
 STYLE = """
 :root { color-scheme: light dark; --bg: #fbfbfd; --fg: #1d2230; --dim: #5f6675; --line: #e1e4ec; --card: #fff;
   --fail: #d64562; --attention: #8a5a00; --mark: #c98a1b; --estimate: #4667c8; --track: #edeff5; }
@@ -148,15 +149,15 @@ for (const head of document.querySelectorAll(".sortable th:not([data-graphic])")
 """
 _SCRIPT_HASH = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
 PAPER_LINES = 46
-"""Number of lines for the tables of the summary on one page of A4."""
+"""Number of lines on an A4 page that are left for the tables of the summary."""
 HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
-"""Number of lines for the heading and margins of a table, with horizontal and with vertical column headings."""
+"""Number of lines that the headings and margins of a table take, with horizontal and with vertical headings."""
 MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
 MAX_LEVEL_HEADS = 12
-"""Maximum number of columns of a heat map with horizontal column headings."""
+"""Maximum number of columns of a heat map with horizontal headings. With more columns, the headings are vertical."""
 MAX_PHONE_COLUMNS = 4
-"""Maximum number of columns of a table that is not split into cards on a phone."""
+"""Maximum number of columns of a table of numbers whose rows do not become cards on a phone."""
 _HEAD = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -169,96 +170,100 @@ script-src 'sha256-{_SCRIPT_HASH}'">
 
 
 def render_html(page: ReportPage) -> str:
-    title = _escape_text(page.title)
+    title = _escape_html(page.title)
     lines = [f"{_HEAD}<title>{title}</title>", f"<style>{STYLE}</style>", "</head>", "<body>", "<main>"]
-    lines += [f"<h1>{title}</h1>", *(f'<p class="lead">{_escape_text(text)}</p>' for text in page.lead)]
+    lines += [f"<h1>{title}</h1>", *(f'<p class="lead">{_escape_html(text)}</p>' for text in page.lead)]
     lines += ['<div class="figures">', *map(_render_card, page.cards), "</div>"]
     tables = [block for section in page.summary for block in section.blocks if isinstance(block, Table)]
-    lines_left = PAPER_LINES - sum(UPRIGHT_HEAD_LINES if _is_upright(each) else HEAD_LINES for each in tables)
+    lines_left = PAPER_LINES - sum(
+        UPRIGHT_HEAD_LINES if _has_vertical_headings(each) else HEAD_LINES for each in tables
+    )
     rows = max(MIN_PAPER_ROWS, lines_left // max(len(tables), 1))
     for section in page.summary:
-        lines += _render_section(section, 2, paper_rows=rows)
+        lines += _render_section(section, 2, max_printed_rows=rows)
     lines += ['<section class="details">', "<h2>Details</h2>"]
     for section in page.details:
-        lines += _render_details(section)
+        lines += _render_details_section(section)
     return "\n".join([*lines, "</section>", "</main>", f"<script>{SORT_SCRIPT}</script>", "</body>", "</html>", ""])
 
 
-def _escape_text(text: str) -> str:
+def _escape_html(text: str) -> str:
     return escape(sanitize(text), quote=True)
 
 
 def _render_card(card: Card) -> str:
     kind = "card attention" if card.needs_attention else "card"
-    label, value, note = map(_escape_text, (card.label, card.value, card.note))
+    label, value, note = map(_escape_html, (card.label, card.value, card.note))
     return f'<div class="{kind}"><small>{label}</small><b>{value}</b><small>{note}</small></div>'
 
 
-def _render_details(section: Section) -> Iterator[str]:
+def _render_details_section(section: Section) -> Iterator[str]:
     if not section.is_folded:
         yield from _render_section(section, 3)
         return
-    yield f"<details><summary>{_escape_text(section.title)}</summary><section>"
-    yield from _render_content(section, 3)
+    yield f"<details><summary>{_escape_html(section.title)}</summary><section>"
+    yield from _render_section_content(section, 3)
     yield "</section></details>"
 
 
-def _render_section(section: Section, level: int, *, paper_rows: int | None = None) -> Iterator[str]:
-    yield f"<section><h{level}>{_escape_text(section.title)}</h{level}>"
-    yield from _render_content(section, level, paper_rows=paper_rows)
+def _render_section(section: Section, heading_level: int, *, max_printed_rows: int | None = None) -> Iterator[str]:
+    yield f"<section><h{heading_level}>{_escape_html(section.title)}</h{heading_level}>"
+    yield from _render_section_content(section, heading_level, max_printed_rows=max_printed_rows)
     yield "</section>"
 
 
-def _render_content(section: Section, level: int, *, paper_rows: int | None = None) -> Iterator[str]:
+def _render_section_content(
+    section: Section, heading_level: int, *, max_printed_rows: int | None = None
+) -> Iterator[str]:
     for block in section.blocks:
         if isinstance(block, Paragraph):
-            yield f"<p>{_escape_text(block.text)}</p>"
+            yield f"<p>{_escape_html(block.text)}</p>"
         else:
-            yield from _render_table(block, len(block.rows) if paper_rows is None else paper_rows)
+            yield from _render_table(block, len(block.rows) if max_printed_rows is None else max_printed_rows)
     for inner in section.sections:
-        yield from _render_details(inner) if inner.is_folded else _render_section(inner, level + 1)
+        yield from _render_details_section(inner) if inner.is_folded else _render_section(inner, heading_level + 1)
 
 
-def _render_table(block: Table, paper_rows: int) -> Iterator[str]:
-    has_only_numbers = block.right >= {*range(1, len(block.heads))}
-    kinds = ["numbers" if has_only_numbers and len(block.heads) <= MAX_PHONE_COLUMNS else "cards"]
-    kinds += ["heat"] if block.heat_from else []
-    kinds += ["upright"] if _is_upright(block) else []
-    kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in block.rows) else []
-    kinds += ["sortable"] if len(block.rows) > 1 and not any(row.level for row in block.rows) else []
+def _render_table(table: Table, max_printed_rows: int) -> Iterator[str]:
+    has_only_numbers = table.right >= {*range(1, len(table.heads))}
+    kinds = ["numbers" if has_only_numbers and len(table.heads) <= MAX_PHONE_COLUMNS else "cards"]
+    kinds += ["heat"] if table.heat_from else []
+    kinds += ["upright"] if _has_vertical_headings(table) else []
+    kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in table.rows) else []
+    kinds += ["sortable"] if len(table.rows) > 1 and not any(row.level for row in table.rows) else []
     heads = [
-        f'<th scope="col"{_cell_class(block, at)}>{_escape_text(head).replace("_", "_<wbr>")}</th>'
-        for at, head in enumerate(block.heads)
+        f'<th scope="col"{_format_class_attribute(table, at)}>{_escape_html(head).replace("_", "_<wbr>")}</th>'
+        for at, head in enumerate(table.heads)
     ]
-    if block.graphic_at:
-        heads.insert(block.graphic_at, '<th scope="col" data-graphic></th>')
+    if table.graphic_at:
+        heads.insert(table.graphic_at, '<th scope="col" data-graphic></th>')
     yield f'<table class="{" ".join(kinds)}"><thead><tr>' + "".join(heads) + "</tr></thead><tbody>"
-    for number, row in enumerate(block.rows):
-        cells = [*_render_cells(block, row)]
-        if block.graphic_at:
-            cells.insert(block.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>')
-        kind = ' class="screen"' if number >= paper_rows else ""
+    for number, row in enumerate(table.rows):
+        cells = [*_render_row_cells(table, row)]
+        if table.graphic_at:
+            cells.insert(table.graphic_at, f'<td class="graphic">{_render_graphic(row.graphic)}</td>')
+        kind = ' class="screen"' if number >= max_printed_rows else ""
         yield f"<tr{kind}>{''.join(cells)}</tr>"
     yield "</tbody></table>"
-    if len(block.rows) > paper_rows:
-        yield f'<p class="paper">{len(block.rows) - paper_rows:,} more rows are in the file.</p>'
+    if len(table.rows) > max_printed_rows:
+        yield f'<p class="paper">{len(table.rows) - max_printed_rows:,} more rows are on the screen.</p>'
 
 
-def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
+def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
     for at, cell in enumerate(row.cells):
-        if at == 0 and at not in block.right:
+        if at == 0 and at not in table.right:
             indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
-            yield f"<td{indent}>{_escape_text(cell)}</td>"
+            yield f"<td{indent}>{_escape_html(cell)}</td>"
         else:
-            text = _format_number(cell) if at in block.right else _escape_text(cell)
-            if block.heat_from and at >= block.heat_from and cell != NO_VALUE:
+            text = _render_number(cell) if at in table.right else _escape_html(cell)
+            if table.heat_from and at >= table.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            head = _escape_text(block.heads[at]).replace("_", "_&#8203;")  # allows a line break after an underscore
-            yield f'<td{_cell_class(block, at)} data-head="{head}">{text}</td>'
+            head = _escape_html(table.heads[at]).replace("_", "_&#8203;")  # The zero-width space allows a line break.
+            yield f'<td{_format_class_attribute(table, at)} data-head="{head}">{text}</td>'
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:
-    """Render an `svg` element that screen readers skip, because the table has the same numbers."""
+    """Return an `svg` element. Screen readers skip it, because the table has the same numbers."""
     if graphic is None:
         return ""
     if isinstance(graphic, Bar):
@@ -274,94 +279,96 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
     )
 
 
-def _is_upright(block: Table) -> bool:
-    return block.heat_from > 0 and len(block.heads) > MAX_LEVEL_HEADS
+def _has_vertical_headings(table: Table) -> bool:
+    return table.heat_from > 0 and len(table.heads) > MAX_LEVEL_HEADS
 
 
-def _format_number(cell: str) -> str:
-    text = _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
+def _render_number(cell: str) -> str:
+    text = _escape_html(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
     return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
 
 
-def _cell_class(block: Table, at: int) -> str:
-    if at in block.right:
+def _format_class_attribute(table: Table, column: int) -> str:
+    if column in table.right:
         return ' class="right"'
-    return ' class="code"' if block.graphic_at and at == len(block.heads) - 1 else ""
+    return ' class="code"' if table.graphic_at and column == len(table.heads) - 1 else ""
 
 
 TICKS = re.compile(r"`+")
 
 
-def code_block(text: str, language: str = "") -> list[str]:
-    """Return a fenced code block, with a fence longer than any run of backticks in the text."""
-    fence = "`" * max(3, 1 + _longest_backticks(text))
+def format_code_block(text: str, language: str = "") -> list[str]:
+    """Return the lines of a Markdown code block. Its fence is longer than any sequence of backticks in the text."""
+    fence = "`" * max(3, 1 + _measure_longest_backticks(text))
     return [fence + language, *sanitize_lines(text), fence]
 
 
-def code_span(text: str) -> str:
+def format_code_span(text: str) -> str:
     shown = " ".join(sanitize(text).split()) or "(none)"
-    ticks = "`" * (1 + _longest_backticks(shown))
+    ticks = "`" * (1 + _measure_longest_backticks(shown))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
 
 
 def format_titled_block(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield a bold title and the lines below it. `title` must be Markdown."""
+    """Yield a bold title and the given lines below it. `title` is Markdown and is not escaped."""
     yield f"**{title}**"
     yield ""
     yield from lines
     yield ""
 
 
-def _longest_backticks(text: str) -> int:
+def _measure_longest_backticks(text: str) -> int:
     return max(map(len, TICKS.findall(text)), default=0)
 
 
 _PLAIN_MARKDOWN = re.compile(r"(?:[^\W_]|(?<=[^\W_])_(?=[^\W_])|[] .,;:()%/·…+='?[-])*")
-"""Pattern of text that contains no Markdown markup once brackets are escaped."""
+"""Pattern that matches a text without Markdown markup, apart from brackets, which are escaped."""
 _BRACKET = re.compile(r"[][]")
 _LINK = re.compile(r"://|www\.", re.IGNORECASE)
 MARKDOWN_INDENT = "\u2003"
-"""Em space that indents a cell, because Markdown drops leading spaces."""
+"""Em space, which indents the text of a cell, because Markdown drops leading spaces."""
 
 
 def render_markdown(page: ReportPage) -> str:
-    lines = [f"# {inline_text(page.title)}", ""]
+    lines = [f"# {format_inline_text(page.title)}", ""]
     for text in page.lead:
-        lines += [inline_text(text), ""]
+        lines += [format_inline_text(text), ""]
     for card in page.cards:
-        lines.append(f"- {inline_text(card.label)}: {inline_text(card.value)} · {inline_text(card.note)}")
+        lines.append(
+            f"- {format_inline_text(card.label)}: {format_inline_text(card.value)} · {format_inline_text(card.note)}"
+        )
     lines.append("")
     for section in (*page.summary, *page.details):
         lines += _render_markdown_section(section, 2)
     return "\n".join(lines)
 
 
-def inline_text(text: str) -> str:
-    """Return the text unchanged if it contains no markup, else as a code span."""
+def format_inline_text(text: str) -> str:
+    """Return the text as Markdown: unchanged if it contains no markup, else as a code span."""
     shown = sanitize(text)
     if _PLAIN_MARKDOWN.fullmatch(shown) and not _LINK.search(shown):
         return _BRACKET.sub(r"\\\g<0>", shown)
-    return code_span(text)
+    return format_code_span(text)
 
 
-def _render_markdown_section(section: Section, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {inline_text(section.title)}"
+def _render_markdown_section(section: Section, heading_level: int) -> Iterator[str]:
+    yield f"{'#' * heading_level} {format_inline_text(section.title)}"
     yield ""
     for block in section.blocks:
         if isinstance(block, Paragraph):
-            yield inline_text(block.text)
+            yield format_inline_text(block.text)
         else:
             yield from _render_markdown_table(block)
         yield ""
     for inner in section.sections:
-        yield from _render_markdown_section(inner, level + 1)
+        yield from _render_markdown_section(inner, heading_level + 1)
 
 
-def _render_markdown_table(block: Table) -> Iterator[str]:
-    yield _format_markdown_row([_format_markdown_cell(head) for head in block.heads])
-    yield _format_markdown_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
-    for row in block.rows:
+def _render_markdown_table(table: Table) -> Iterator[str]:
+    yield _format_markdown_row([_format_markdown_cell(head) for head in table.heads])
+    yield _format_markdown_row(["--:" if at in table.right else "---" for at in range(len(table.heads))])
+    for row in table.rows:
         first, *others = map(_format_markdown_cell, row.cells)
         yield _format_markdown_row([MARKDOWN_INDENT * row.level + first, *others])
 
@@ -371,4 +378,4 @@ def _format_markdown_row(cells: list[str]) -> str:
 
 
 def _format_markdown_cell(text: str) -> str:
-    return inline_text(text).replace("|", "\\|") if text.strip() else ""
+    return format_inline_text(text).replace("|", "\\|") if text.strip() else ""

@@ -1,7 +1,7 @@
-"""Build the sections of a report as text and tables. The HTML and Markdown renderers escape the text.
+"""Build the sections of a report as text and tables, which the HTML and Markdown renderers escape.
 
-The details of a report are sections about failures by error type and cluster, review progress, inter-annotator
-agreement, item selection, calibration of automatic verdicts, and golden answers that look wrong.
+The sections cover failures by error type and cluster, review progress, inter-annotator agreement, item selection,
+calibration of automatic verdicts, and golden answers that look wrong.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar, with its length as a share of the longest bar of the table, from 0 to 1."""
+    """A bar of a bar chart. `share` is its length as a share of the longest bar of the table, from 0 to 1."""
 
     share: float
 
 
 @dataclass(frozen=True, slots=True)
 class Whisker:
-    """An estimate with the ends of its 95 % interval, and the official value. All are from 0 to 1."""
+    """An estimated pass rate with the ends of its 95 % interval, and the official pass rate. All are from 0 to 1."""
 
     low: float
     value: float
@@ -68,9 +68,9 @@ class Table:
     rows: Sequence[TableRow]
     right: frozenset[int] = frozenset()
     graphic_at: int = 0
-    """Index of the column before which HTML shows the graphics of rows; 0 if rows have none."""
+    """Index of the column before which HTML shows the graphics of the rows. 0 for a table without graphics."""
     heat_from: int = 0
-    """Index of the first column of percentages that HTML shows as heat cells; 0 without heat cells."""
+    """Index of the first column that HTML shows as a heat map of percentages. 0 for a table without a heat map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ class Section:
     """Whether HTML folds the section. Only sections in the details can be folded."""
 
 
-def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
-    return Table(heads, [TableRow(row) for row in rows], frozenset(right))
+def make_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right_aligned: Sequence[int] = ()) -> Table:
+    return Table(headings, [TableRow(row) for row in rows], frozenset(right_aligned))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,94 +105,110 @@ class ReportPage:
 
 CALIBRATION_TITLE = "Calibration of automatic verdicts"
 MAX_CALIBRATION_GROUPS = 40
-"""Maximum number of groups in a table, the largest groups first. `fcreview calibrate` lists all groups."""
+"""Maximum number of groups in a calibration table, the largest first. `fcreview calibrate` lists all groups."""
 GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 MAX_MATRIX_LABELS = 4
-"""Maximum number of labels of a confusion matrix. A larger matrix becomes a list of pairs."""
+"""Maximum number of different verdicts in a confusion matrix. With more verdicts, the table lists pairs instead."""
 MAX_PAIRS = 20
-"""Maximum number of (automatic verdict, human label) pairs in a list, the most frequent first."""
+"""Maximum number of pairs (automatic verdict, human verdict) in such a list, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationResult:
-    """Calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
+    """Data for the section on calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
 
     basis: Sequence[str] = ()
     calibrations: Sequence[Calibration] = ()
-    """Calibrations ordered by scope, the overall calibrations first."""
+    """Calibrations in the order of their scopes, starting with the scope `overall`."""
     error_groups: Sequence[ErrorGroup] = field(default=())
     scopes: Sequence[CalibrationScope] = ()
 
 
-def build_calibration_section(found: CalibrationResult) -> Section:
-    if not found.calibrations:
+def build_calibration_section(result: CalibrationResult) -> Section:
+    if not result.calibrations:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
-    sections = [_build_source_section(each) for each in found.calibrations if each.scope == "overall"]
-    for scope in found.scopes:
-        sections += _build_scope_section(scope, [each for each in found.calibrations if each.scope == scope])
-    sections += _build_error_group_sections(found.error_groups)
-    return Section(CALIBRATION_TITLE, [Paragraph(text) for text in (*found.basis, *NOTES)], sections)
+    sections = [_build_source_section(each) for each in result.calibrations if each.scope == "overall"]
+    for scope in result.scopes:
+        sections += _build_scope_section(scope, [each for each in result.calibrations if each.scope == scope])
+    sections += _build_error_group_sections(result.error_groups)
+    return Section(CALIBRATION_TITLE, [Paragraph(text) for text in (*result.basis, *NOTES)], sections)
 
 
-def _build_source_section(of: Calibration) -> Section:
+def _build_source_section(calibration: Calibration) -> Section:
     rates = [
         [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
-        for rate in sorted(of.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
+        for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
     ]
-    says = Paragraph(
-        f"{format_count(of.n, 'verdict')} on reviewed targets. Item selection: {format_selection_method(of)}."
+    count, method = format_count(calibration.n, "verdict"), format_selection_method(calibration)
+    says = Paragraph(f"{count} on reviewed items or parts of items. Item selection: {method}.")
+    figures = make_table(["measure", "value", "95 % interval", "n"], rows=rates, right_aligned=(1, 2, 3))
+    return Section(
+        " · ".join(format_source_and_criterion(calibration)), [says, _build_confusion_table(calibration), figures]
     )
-    figures = make_table(["measure", "value", "95 % interval", "n"], rows=rates, right=(1, 2, 3))
-    return Section(" · ".join(format_source_and_criterion(of)), [says, _build_confusion_table(of), figures])
 
 
-def _build_confusion_table(of: Calibration) -> Table:
-    if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
+def _build_confusion_table(calibration: Calibration) -> Table:
+    if (
+        calibration.binary
+        or len({str(each) for cell in calibration.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS
+    ):
         pairs = {
-            (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
-            for cell in of.cells
+            (
+                format_verdict(cell.automatic, calibration.criterion),
+                format_verdict(cell.human, calibration.criterion),
+            ): cell.n
+            for cell in calibration.cells
         }
         labels = (
-            [format_verdict(each, of.criterion) for each in (True, False)] if of.binary else sorted({*sum(pairs, ())})
+            [format_verdict(each, calibration.criterion) for each in (True, False)]
+            if calibration.binary
+            else sorted({*sum(pairs, ())})
         )
         rows = [[f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
         return make_table(["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1))
-    most = sorted(of.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
+    most = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
     listed = [
-        [format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion), f"{cell.n:,}"]
+        [
+            format_verdict(cell.automatic, calibration.criterion),
+            format_verdict(cell.human, calibration.criterion),
+            f"{cell.n:,}",
+        ]
         for cell in most
     ]
-    rest = sum(cell.n for cell in of.cells) - sum(cell.n for cell in most)
+    rest = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most)
     return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
 
-def _build_scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Iterator[Section]:
-    if len({each.name for each in figures}) < 2:
+def _build_scope_section(scope: CalibrationScope, calibrations: Sequence[Calibration]) -> Iterator[Section]:
+    if len({each.name for each in calibrations}) < 2:
         return
-    kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
+    kept = {id(each) for each in sorted(calibrations, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
     rows = [
         [each.name or "", " · ".join(format_source_and_criterion(each)), f"{each.n:,}", format_selection_method(each),
          *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES)]
-        for each in figures if id(each) in kept
+        for each in calibrations if id(each) in kept
     ]  # fmt: skip
     heads = [scope, "verdicts", "n", "selection", *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES)]
     blocks: list[Paragraph | Table] = [make_table(heads, rows, (2, *range(4, len(heads))))]
-    if rest := len(figures) - len(kept):
+    if rest := len(calibrations) - len(kept):
         note = f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
         blocks.append(Paragraph(note))
     yield Section(f"by {scope}", blocks)
 
 
-def _build_error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
+def _build_error_group_sections(error_groups: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
-    for _, found in groupby(kinds, format_source_and_criterion):
-        for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            verdicts, share = " · ".join(format_source_and_criterion(kind)), f"{kind.wrong:,} of {kind.of:,}"
-            rows.append([f"{kind.by} {kind.name}", verdicts, format_error(kind), share])
+    for _, found in groupby(error_groups, format_source_and_criterion):
+        for error_group in sorted(found, key=lambda error_group: -error_group.wrong)[:MAX_ERROR_GROUPS]:
+            verdicts, share = (
+                " · ".join(format_source_and_criterion(error_group)),
+                f"{error_group.wrong:,} of {error_group.of:,}",
+            )
+            rows.append([f"{error_group.by} {error_group.name}", verdicts, format_error(error_group), share])
     if rows:
         note = (
-            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. "
-            "`wrong` shows how many of the source's verdicts of the same kind on such items are wrong."
+            f"The table lists the {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. The column `wrong` "
+            "counts the wrong verdicts among all verdicts of this source on these items that have the same value."
         )
         table = make_table(["items", "verdicts", "verdict", "wrong"], rows, (3,))
         yield Section("errors of automatic verdicts", [Paragraph(note), table])
@@ -216,30 +232,31 @@ class DatasetFailures:
     examples: Sequence[ClusterExample]
 
 
-def build_failures_section(parts: Sequence[DatasetFailures]) -> Section:
-    return Section("Failure clusters", sections=[_build_dataset_failures_section(part) for part in parts])
+def build_failures_section(datasets: Sequence[DatasetFailures]) -> Section:
+    return Section("Failure clusters", sections=[_build_dataset_failures_section(dataset) for dataset in datasets])
 
 
-def _build_dataset_failures_section(part: DatasetFailures) -> Section:
-    failing = sum(cluster.count for cluster in part.clusters)
+def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
+    failing = sum(cluster.count for cluster in dataset.clusters)
     if not failing:
-        return Section(part.title, [Paragraph("No failing items.")])
+        return Section(dataset.title, [Paragraph("No item fails.")])
     errors = [
         [group.name or NO_ERROR_TYPE, f"{group.count:,}", format_share(group.count, failing),
          summarize_group(group, BY_ERROR_TYPE)]
-        for group in group_clusters(part.clusters, BY_ERROR_TYPE)
+        for group in group_clusters(dataset.clusters, BY_ERROR_TYPE)
     ]  # fmt: skip
     rows = [
-        _build_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)
+        _build_cluster_row(cluster, example)
+        for cluster, example in zip(dataset.clusters, dataset.examples, strict=False)
     ]
     blocks: list[Paragraph | Table] = [
-        Paragraph(f"{format_count(failing, 'failing item')} in all runs of the dataset, after reviews."),
-        make_table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
+        Paragraph(f"The runs of the dataset have {format_count(failing, 'failing item')}, with the reviews applied."),
+        make_table(["error type", "items", "share", "most frequent in"], errors, (1, 2)),
         make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
     ]
-    if rest := len(part.clusters) - len(part.examples):
+    if rest := len(dataset.clusters) - len(dataset.examples):
         blocks.append(Paragraph(f"{format_count(rest, 'smaller cluster')} not shown."))
-    return Section(part.title, blocks)
+    return Section(dataset.title, blocks)
 
 
 def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
@@ -271,17 +288,19 @@ class QueueSample:
     stratify: str
     seed: int
     progress_by_annotator: Mapping[str, str]
-    """Progress such as `12 of 80`, by annotator."""
+    """Progress of each annotator in the queue, such as `12 of 80`."""
 
 
-def build_agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
-    """Return the section on overall inter-annotator agreement, separately for blind and other reviews."""
+def build_agreement_section(
+    coefficients_by_blind_status: Mapping[BlindStatus, Sequence[AgreementCoefficient]],
+) -> Section:
+    """Return the section on inter-annotator agreement, with separate tables for blind reviews and for other reviews."""
     title = "Inter-annotator agreement"
-    if not found:
+    if not coefficients_by_blind_status:
         return Section(title, [Paragraph("No item has reviews by two or more annotators.")])
     heads = ["criterion", "coefficient", "annotators", "value", "95 % interval", "units", "labels"]
     parts = []
-    for how, figures in found.items():
+    for how, figures in coefficients_by_blind_status.items():
         rows = [
             [each.criterion, format_coefficient_name(each), ", ".join(each.annotators), *agreement_value_of(each),
              f"{each.n_units:,}", f"{each.n_labels:,}"]
@@ -316,35 +335,40 @@ def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
 
 MAX_SUSPECTS = 20
 MAX_REASONS = 3
-"""Maximum number of reasons per golden answer, the strongest first."""
-MAX_MODELS = 3
+"""Maximum number of reasons that the table gives for a golden answer, the strongest first."""
+MAX_MODELS = 3  # maximum number of models named for an alternative answer
 MAX_QUESTION_LENGTH = 400
 
 
-def build_suspects_section(found: Sequence[Suspect]) -> Section:
-    """Return the section on suspect golden answers, the most suspect first. Answers without a reason are omitted."""
+def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
+    """Return the section on golden answers that look wrong. `ranking` starts with the most suspect answer. Answers
+    without a reason are omitted."""
     title = "Golden answers that look wrong"
-    suspects = [suspect for suspect in found if suspect.reasons]
+    suspects = [suspect for suspect in ranking if suspect.reasons]
     if not suspects:
         return Section(title, [Paragraph("No golden answer looks wrong.")])
-    count = format_count(len(suspects), "question")
-    strong = f"{sum(suspect.is_strong for suspect in suspects):,} of them strong (score 0.5 or more)"
+    count = format_count(len(suspects), "question gives", "questions give")
+    strong = f"{sum(suspect.is_strong for suspect in suspects):,} of the suspicions are strong (score 0.5 or more)"
     rest = f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
-    text = f"{count} with reasons to doubt the golden answer, the question or the checker, {strong}.{rest}"
-    heads = ["score", "item", "failing runs", "reasons", "may be right instead", "question"]
+    text = f"{count} reasons to doubt the golden answer, the question text or the checker. {strong}.{rest}"
+    heads = ["score", "item", "failing runs", "reasons", "alternative answer", "question"]
     table = make_table(heads, [_build_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
     return Section(title, [Paragraph(text), table])
 
 
 def _build_suspect_row(suspect: Suspect) -> list[str]:
-    case, other = suspect.question, suspect.alternative
-    text = " ".join(case.text.split())
-    models = ", ".join([*other.models[:MAX_MODELS], *["..."] * (len(other.models) > MAX_MODELS)]) if other else ""
+    question, alternative = suspect.question, suspect.alternative
+    text = " ".join(question.text.split())
+    models = (
+        ", ".join([*alternative.models[:MAX_MODELS], *["..."] * (len(alternative.models) > MAX_MODELS)])
+        if alternative
+        else ""
+    )
     return [
         f"{suspect.score:.2f}",
-        case.key.id,
-        f"{case.n_failing} of {len(case.runs)}",
+        question.key.id,
+        f"{question.n_failing} of {len(question.runs)}",
         "; ".join(reason.full_text for reason in suspect.reasons[:MAX_REASONS]),
-        other.answer + (f" ({models})" if models else "") if other else "",
+        alternative.answer + (f" ({models})" if models else "") if alternative else "",
         text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
     ]

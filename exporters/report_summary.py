@@ -1,5 +1,6 @@
-"""Build the summary of a report: cards, pass rates by category, reasons for failures, and scores with estimates. Build
-the tables of the benchmark's metrics, with a column for each verdict source.
+"""Build the summary of a report: cards, pass rates by category, reasons for failures, and scores with estimates.
+
+The module also builds the tables of a benchmark's metrics, with a column for each verdict source.
 """
 
 from __future__ import annotations
@@ -45,14 +46,15 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
 
 MAX_CATEGORIES = 18
-"""Maximum number of categories in the table of pass rates, those with the most items first."""
+"""Maximum number of categories in the table of pass rates. The categories with the most items are shown."""
 MAX_REASONS = 6
 RATES_NOTE = (
-    "Percentage of items that pass. A category uses recomputed verdicts if some of its items have no official verdict."
+    "Each cell is the percentage of items that pass. A category uses recomputed verdicts if some of its items have no "
+    "official verdict."
 )
 SCORES_NOTE = (
-    "Share of items that pass, each item counted once. In the corrected share, reviewed verdicts replace automatic "
-    "ones. The details list the benchmark's own metrics, which may weight items."
+    "The table shows the share of items that pass. Each item counts once. In the corrected share, reviewed verdicts "
+    "replace automatic ones. The details list the benchmark's own metrics, which may weight items."
 )
 WHISKER_NOTE = (
     "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official pass rate."
@@ -64,35 +66,36 @@ NO_SAMPLE_NOTE = "Draw and review a random sample (`fcreview queue create`) to e
 class RunPassCounts:
     name: str
     kind: str
-    """Dataset of the run: `bfcl V1 en`."""
+    """Benchmark, version and language of the run's dataset: `bfcl V1 en`."""
     items: int
     official: tuple[int, int]
-    """(number of items that pass, number of items with an official verdict)."""
+    """Counts by official verdict: (number of items that pass, number of items with a verdict)."""
     rule: tuple[int, int]
     corrected: tuple[int, int]
     stated: tuple[int, int] = (0, 0)
-    """(passing items, all items) according to the headers of score files, in categories without result files."""
+    """Counts from the headers of score files, for categories without result files: (passing items, all items)."""
     disputed: int = 0
     categories: Mapping[str, tuple[int, float | None]] = field(default_factory=dict)
-    """Category -> (number of items, pass rate from 0 to 1, or None if it is not known)."""
+    """For each category: (number of items, pass rate from 0 to 1 or None if unknown)."""
     estimate: PassRateEstimate | None = None
     n_sampled: int = 0
 
     @property
-    def share(self) -> float:
-        """Pass rate by official verdict, else by recomputed verdict, else -1."""
+    def pass_rate(self) -> float:
+        """Pass rate, from 0 to 1, by official verdicts if there are any, else by recomputed verdicts. -1 without
+        verdicts."""
         for passed, known in (self.official, self.stated, self.rule):
             if known:
                 return passed / known
         return -1.0
 
     @property
-    def corrected_share(self) -> float:
+    def corrected_pass_rate(self) -> float:
         return self.corrected[0] / self.corrected[1] if self.corrected[1] else -1.0
 
     @property
-    def n_verdicts(self) -> int:
-        """Number of official verdicts. If there are none, number of recomputed verdicts."""
+    def n_automatic_verdicts(self) -> int:
+        """Number of items with an official verdict. If there are none, number of items with a recomputed verdict."""
         return self.official[1] or self.rule[1]
 
 
@@ -100,53 +103,58 @@ class RunPassCounts:
 class SuspectCounts:
     suspect: int
     confirmed: int
-    """Number of suspect questions for which annotators decided on a fault of the benchmark."""
+    """Number of suspect questions on which annotators found a fault of the benchmark."""
     strong: int = 0
 
 
-def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: SuspectCounts) -> list[Card]:
+def build_summary_cards(
+    runs: Sequence[RunPassCounts], n_open_disagreements: int, suspect_counts: SuspectCounts
+) -> list[Card]:
     moved = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
-    checked = f"{suspects.confirmed:,} confirmed by annotators" if suspects.confirmed else "none confirmed yet"
-    checked = f"{suspects.strong:,} strong, {checked}" if suspects.strong else checked
-    open_note = f"pass rates change by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
+    checked = (
+        f"{suspect_counts.confirmed:,} confirmed by annotators" if suspect_counts.confirmed else "none confirmed yet"
+    )
+    checked = f"{suspect_counts.strong:,} strong, {checked}" if suspect_counts.strong else checked
+    open_note = f"pass rates change by at most {moved:.1f} points" if n_open_disagreements else "nothing to adjudicate"
     return [
         *_build_best_run_cards(runs),
-        Card("Open disagreements", f"{n_disagreements:,}", open_note, n_disagreements > 0),
-        Card("Suspect golden answers", f"{suspects.suspect:,}", checked, suspects.suspect > 0),
+        Card("Open disagreements", f"{n_open_disagreements:,}", open_note, n_open_disagreements > 0),
+        Card("Suspect golden answers", f"{suspect_counts.suspect:,}", checked, suspect_counts.suspect > 0),
     ]
 
 
 def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Build the cards of the run with the highest pass rate, among the largest group of runs with the same number of
-    items. Other runs are not comparable."""
+    """Return the cards about the run with the highest pass rate. Only the largest group of runs with the same dataset
+    and number of items is considered, because other runs are not comparable."""
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
     kind, items = max(sizes, key=lambda key: (sizes[key], key[1]))
-    best = max((run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: run.share)
+    best = max((run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: run.pass_rate)
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
     label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
-    rate = f"{100 * best.share:.1f} %" if best.share >= 0 else NO_VALUE
-    part = f"{best.n_verdicts:,} of " if 0 < best.n_verdicts < items else ""
+    rate = f"{100 * best.pass_rate:.1f} %" if best.pass_rate >= 0 else NO_VALUE
+    part = f"{best.n_automatic_verdicts:,} of " if 0 < best.n_automatic_verdicts < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
-    value, basis = _format_headline_estimate(best)
-    return [Card(label, rate, note), Card("Estimated accuracy of this run", value, basis)]
+    return [Card(label, rate, note), _build_estimate_card(best)]
 
 
-def _format_headline_estimate(run: RunPassCounts) -> tuple[str, str]:
-    estimate = run.estimate
+def _build_estimate_card(run: RunPassCounts) -> Card:
+    title, estimate = "Estimated accuracy of this run", run.estimate
     if estimate is None:
-        return NO_VALUE, "no reviewed random sample"
+        return Card(title, NO_VALUE, "no reviewed random sample")
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
-        return format_pass_rate_estimate(estimate), f"depends on {undecided} (unsure or disputed); {sampled} decided"
+        note = f"depends on {undecided} (unsure or disputed); {sampled} decided"
+        return Card(title, format_pass_rate_estimate(estimate), note)
     value = f"{100 * estimate.estimated:.1f} % ± {50 * (estimate.high - estimate.low):.1f}"
-    return value, f"95 % interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f}, from {sampled}"
+    interval = f"{100 * estimate.low:.1f} to {100 * estimate.high:.1f}"
+    return Card(title, value, f"95 % interval {interval}, from {sampled}")
 
 
 def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
-    """Format `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
+    """Format an estimated pass rate as `75.3 % [72.9, 77.7]`, or as a range if too many sampled items are undecided."""
     if estimate is None:
         return NO_VALUE
     if estimate.is_bounds_headline and estimate.bounds is not None:
@@ -156,10 +164,11 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
 
 
 def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return a table for each dataset: a row for each run, the best first, and a column for each category."""
+    """Return the section with a table for each dataset. Its rows are the runs, the best first, its columns the
+    categories."""
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.share, reverse=True)
+        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.pass_rate, reverse=True)
         sizes: Counter[str] = Counter()
         for run in of:
             sizes.update({name: n for name, (n, _) in run.categories.items()})
@@ -174,23 +183,23 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     return Section("Pass rate by category", blocks)
 
 
-def _format_category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
-    overall = f"{100 * run.share:.1f}" if run.share >= 0 else NO_VALUE
-    if 0 < run.n_verdicts < run.items:
-        overall += f" of {run.n_verdicts:,}"
-    shares = (run.categories.get(name, (0, None))[1] for name in names)
+def _format_category_cells(run: RunPassCounts, category_names: Sequence[str]) -> list[str]:
+    overall = f"{100 * run.pass_rate:.1f}" if run.pass_rate >= 0 else NO_VALUE
+    if 0 < run.n_automatic_verdicts < run.items:
+        overall += f" of {run.n_automatic_verdicts:,}"
+    shares = (run.categories.get(name, (0, None))[1] for name in category_names)
     rates = [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
     return [run.name, f"{run.items:,}", overall, *rates]
 
 
-def build_reasons_section(parts: Sequence[DatasetFailures]) -> Section:
-    """Return a table for each dataset: the most frequent error types of failing items (by effective verdict)."""
-    blocks = [_build_reasons_table(part) for part in parts if part.clusters]
+def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
+    """Return the section with the most frequent error types of failing items, in a table for each dataset."""
+    blocks = [_build_failure_reasons_table(dataset) for dataset in datasets if dataset.clusters]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])
 
 
-def _build_reasons_table(part: DatasetFailures) -> Table:
-    groups = group_clusters(part.clusters, BY_ERROR_TYPE)
+def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
+    groups = group_clusters(dataset.clusters, BY_ERROR_TYPE)
     total, largest = sum(group.count for group in groups), max(group.count for group in groups)
     rows = []
     for group in groups[:MAX_REASONS]:
@@ -202,27 +211,27 @@ def _build_reasons_table(part: DatasetFailures) -> Table:
         n = sum(group.count for group in rest)
         text = format_count(len(rest), "other error type")
         rows.append(TableRow([f"{n:,}", text, ""]))
-    head = f"{part.title}: {format_count(total, 'failing item')} after reviews"
+    head = f"{dataset.title}: {format_count(total, 'failing item')} after reviews"
     return Table(["items", head, "error type"], rows, frozenset({0}), graphic_at=1)
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return a table for each dataset with official, recomputed and corrected pass rates, and with estimates if there
-    are any. Runs with a higher corrected rate come first."""
+    """Return the section with official, recomputed, corrected and estimated pass rates, in a table for each dataset.
+    Runs with a higher corrected rate come first."""
     note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
     heads = ["items", "official", "recomputed", "corrected"]
     more = ["estimated, 95 % CI", "labels for ±2"]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.corrected_share, reverse=True)
+        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.corrected_pass_rate, reverse=True)
         has_estimates = any(run.estimate is not None for run in of)
         shown = [kind, *heads, *(more if has_estimates else [])]
-        rows = [_score_row(run, has_estimates=has_estimates) for run in of]
+        rows = [_build_score_row(run, has_estimates=has_estimates) for run in of]
         blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=6 if has_estimates else 0))
     return Section("Scores", blocks)
 
 
-def _score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
+def _build_score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
     passed, of = run.stated
     estimate = run.estimate
     cells = [
@@ -244,25 +253,25 @@ def _score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
 
 OPEN_DISAGREEMENTS = "open disagreements"
 DISAGREEMENTS_NOTE = (
-    "Open disagreements keep the automatic verdict. The range is the corrected score if all of them are resolved as "
-    "fail or all as pass."
+    "Items with an open disagreement keep their automatic verdict. The range shows the corrected score if all of them "
+    "are resolved as fail, and if all are resolved as pass."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Estimated value of a metric with its 95 % confidence interval, in the metric's unit."""
+    """An estimate of a metric: the value and the ends of its 95 % confidence interval, in the unit of the metric."""
 
     value: float
     low: float
     high: float
     n_random: int
-    """Number of randomly drawn and reviewed items that the estimate is based on."""
+    """Number of reviewed items of random samples, on which the estimate is based."""
     bounds: tuple[float, float] | None = None
-    """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
+    """(lower end of the interval if all undecided items fail, upper end if all pass). None without undecided items."""
     n_undecided: int = 0
     is_bounds_headline: bool = False
-    """Whether so many sampled items are undecided that the bounds replace the interval."""
+    """Whether so many sampled items are undecided that the report shows `bounds` instead of the interval."""
 
 
 @dataclass(slots=True)
@@ -275,13 +284,14 @@ class MetricRow:
     digits: int
     counted: str
     of: int | None = None
-    """Number of verdicts that the metric needs (`Metric.total`). A source may have fewer."""
+    """Number of verdicts that the metric is computed from (`Metric.total`). A source may have fewer verdicts."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
     values: dict[MetricSource, float | None] = field(default_factory=dict)
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """Lowest value if all open disagreements are resolved as pass, or all as fail; None without any."""
+    """The lower of two values: with all open disagreements resolved as pass, or all as fail. None without
+    disagreements."""
     corrected_high: float | None = None
 
     @property
@@ -291,52 +301,54 @@ class MetricRow:
 
 ESTIMATE_HEADING = "estimated accuracy, 95 % CI"
 Intervals = dict[MetricKey, Interval]
-"""Estimates by metric. A metric without a random sample has no entry."""
+"""Estimate of each metric that has a reviewed random sample."""
 
 
 def collect_metric_rows(
-    figures: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
+    compute_metrics: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
 ) -> list[MetricRow]:
-    """Merge the metrics of all sources into one row per metric, in the order of first occurrence."""
+    """Compute the metrics from the verdicts of each source, and return one row per metric, in order of first
+    occurrence."""
     rows: dict[MetricKey, MetricRow] = {}
     for source in sources:
-        for one in figures(source):
+        for one in compute_metrics(source):
             row = MetricRow(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
             row = rows.setdefault(one.key, row)
             row.values[source], row.n[source] = one.value, one.n
     return list(rows.values())
 
 
-def format_disagreements(line: MetricRow) -> str:
-    """Format the open disagreements and the bounds of the corrected value: `13 · 20.5 % to 53.8 %`."""
-    if not line.open_disagreements:
+def format_open_disagreements(row: MetricRow) -> str:
+    """Format the number of open disagreements and the range of the corrected value: `13 · 20.5 % to 53.8 %`."""
+    if not row.open_disagreements:
         return ""
-    low, high = (_format_value(each, line) for each in (line.corrected_low, line.corrected_high))
-    return f"{line.open_disagreements:,} · {low} to {high}"
+    low, high = (_format_metric(each, row) for each in (row.corrected_low, row.corrected_high))
+    return f"{row.open_disagreements:,} · {low} to {high}"
 
 
-def select_metric_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Return the sources that have a column. The source `errata` has a column only if errata were applied."""
-    return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
+def select_metric_sources(rows: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
+    """Return the verdict sources to show as columns. `errata` is among them only if errata were applied."""
+    return METRIC_SOURCES_WITH_ERRATA if any("errata" in row.values for row in rows) else METRIC_SOURCES
 
 
-def get_displayed_value(line: MetricRow, source: MetricSource) -> float | None:
-    """Return the value to display. None if only some items, which are not representative, could be recomputed."""
-    n = line.n.get(source)
-    partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
-    return None if partial else line.values.get(source)
+def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
+    """Return the value of a source. None if only some items have recomputed verdicts, because they may not represent
+    all items."""
+    n = row.n.get(source)
+    partial = source in ("rule", "errata") and n is not None and row.of is not None and n < row.of
+    return None if partial else row.values.get(source)
 
 
-def format_denominator(line: MetricRow) -> str:
-    """Format the denominator, and smaller ones of single sources: `400 items (recomputed 380)`."""
-    if line.of is None:
+def format_denominator(row: MetricRow) -> str:
+    """Format the number of counted items, and the numbers of sources that have fewer: `400 items (recomputed 380)`."""
+    if row.of is None:
         return ""
-    fewer = [f"{get_source_name(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
-    return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
+    fewer = [f"{get_source_name(source)} {n:,}" for source, n in row.n.items() if n is not None and n < row.of]
+    return format_count(row.of, row.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
 def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
-    """Return a table of published metrics, with columns of open disagreements and estimates if there are any."""
+    """Return a table of a benchmark's metrics, with columns for open disagreements and estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
     sources = select_metric_sources(lines)
     disputed = any(line.open_disagreements for line in lines)
@@ -347,44 +359,45 @@ def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Interv
 
 
 def _format_metric_cells(
-    line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, more: Sequence[str]
+    row: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, optional_headings: Sequence[str]
 ) -> list[str]:
-    found = intervals.get(line.key)
+    found = intervals.get(row.key)
     optional = {
-        OPEN_DISAGREEMENTS: format_disagreements(line),
-        ESTIMATE_HEADING: format_estimate(found, line) if found else "",
+        OPEN_DISAGREEMENTS: format_open_disagreements(row),
+        ESTIMATE_HEADING: format_estimate(found, row) if found else "",
     }
     return [
-        line.name,
-        *(_format_value(get_displayed_value(line, source), line) for source in sources),
-        *(optional[head] for head in more),
-        "; ".join(filter(None, (format_denominator(line), line.note, describe_sample(found, line) if found else ""))),
+        row.name,
+        *(_format_metric(get_displayed_value(row, source), row) for source in sources),
+        *(optional[head] for head in optional_headings),
+        "; ".join(filter(None, (format_denominator(row), row.note, describe_sample(found, row) if found else ""))),
     ]
 
 
-def format_estimate(estimate: Interval, line: MetricRow) -> str:
+def format_estimate(estimate: Interval, row: MetricRow) -> str:
     """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
-        return _format_range(estimate.bounds, line)
-    low, high = (_format_value(each, line).removesuffix(" %") for each in (estimate.low, estimate.high))
-    return f"{_format_value(estimate.value, line)} [{low}, {high}]"
+        return _format_bounds(estimate.bounds, row)
+    low, high = (_format_metric(each, row).removesuffix(" %") for each in (estimate.low, estimate.high))
+    return f"{_format_metric(estimate.value, row)} [{low}, {high}]"
 
 
-def describe_sample(estimate: Interval, line: MetricRow) -> str:
+def describe_sample(estimate: Interval, row: MetricRow) -> str:
     """Describe the sample: `120 sampled, 71.8 to 79.0 % whatever the verdicts on the 5 undecided items are`.
 
-    The range is from the lower end of the 95 % interval if all undecided items fail to the upper end if all pass.
+    The range starts at the lower end of the 95 % interval if all undecided items fail. It ends at the upper end if all
+    of them pass.
     """
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text
-    return f"{text}, {_format_range(estimate.bounds, line)} {describe_undecided_verdicts(estimate.n_undecided)}"
+    return f"{text}, {_format_bounds(estimate.bounds, row)} {describe_undecided_verdicts(estimate.n_undecided)}"
 
 
-def _format_range(ends: tuple[float, float], line: MetricRow) -> str:
-    low, high = (_format_value(each, line) for each in ends)
+def _format_bounds(bounds: tuple[float, float], row: MetricRow) -> str:
+    low, high = (_format_metric(each, row) for each in bounds)
     return f"{low.removesuffix(' %')} to {high}"
 
 
-def _format_value(value: float | None, line: MetricRow) -> str:
-    return format_metric_value(value, line.unit, line.digits)
+def _format_metric(value: float | None, row: MetricRow) -> str:
+    return format_metric_value(value, row.unit, row.digits)

@@ -1,7 +1,7 @@
-"""Export reviews as notes on simulations for the viewer of tau2-bench: one file `*_note.json` for each review.
+"""Export reviews as notes for the viewer of tau2-bench, one file `*_note.json` for each review.
 
-The field `fcreview` of a note contains the complete review, so that `import-labels --format tau2-notes` reads it back.
-The viewer ignores the field. Adjudications are not written.
+The field `fcreview` of a note contains the complete review. `import-labels --format tau2-notes` reads this field, and
+the viewer ignores it. Adjudications are not exported.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from fcreview.exporters.base import ExportError, ExportSource
 from fcreview.model.address import ITEM
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT, Opinion
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
 
 ERROR_SOURCES = {"model": "agent", "simulator": "user", "checker": "system"}
-"""Fault -> `error_source`. The viewer has no source for the other faults."""
+"""Value of the note's field `error_source` for each fault. The viewer has no value for the other faults."""
 ERROR_TYPES = frozenset({"transcription", "vad", "logical", "hallucination", "unresponsive", "early_termination"})
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
-def write(source: ExportSource, folder: Path) -> None:
+def write_notes(source: ExportSource, folder: Path) -> None:
     """Write a note for each review of an item of tau2-bench. Raises ExportError if no run comes from tau2-bench."""
     runs = {run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")}
     if not runs:
-        raise ExportError("no run comes from tau2-bench")
+        raise ExportError("no run comes from tau2-bench. Choose another format.")
     n_notes = n_lost = 0
-    for chunk in source.items():
+    for chunk in source.iter_item_chunks():
         for detail in chunk:
             if detail.row.run not in runs:
                 continue
@@ -45,7 +45,7 @@ def write(source: ExportSource, folder: Path) -> None:
                 path.write_text(json.dumps(note, indent=2, ensure_ascii=False) + "\n", "utf-8")
                 n_notes += 1
     if n_lost:
-        source.print_note(f"{n_lost} reviews of simulations without id or trial cannot be written as notes")
+        source.print_note(f"omitted {format_count(n_lost, 'review')}: the simulation has no id or no trial number")
     source.counts.clear()
     source.counts["note"] = n_notes
 

@@ -1,11 +1,14 @@
-"""Export training rows from reviewed items: conversations (`sft`) and pairs of replies (`preference`), one JSON object
-per line, in TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
-Arrow type. With the flavour `openai`, arguments are JSON text too.
+"""Export training data from reviewed items, one JSON object per line: conversations (`sft`) or pairs of replies
+(`preference`).
 
-A preference pair ends at the first reply that differs. If people corrected the golden answer, by an applied erratum or
-a golden fix, it replaces the reply of a conversation that has only one reply. A golden fix on one run counts for the
-same question in other runs. It counts if an adjudicator gave it, or if it is the only fix and annotators do not
-disagree on the item."""
+The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
+Arrow type. With the flavour `openai`, the arguments of calls are JSON text too.
+
+The messages of a preference pair end before the first reply that differs. If the only reply of a conversation fails, a
+corrected golden answer can take its place. The correction is an applied erratum or a golden fix. A golden fix counts
+for the same question in all runs if an adjudicator recorded it, or if it is the only fix and annotators do not disagree
+on the item.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -35,60 +38,72 @@ if TYPE_CHECKING:
 
 
 JsonObject = dict[str, Any]
-QuestionKey = tuple[str, ...]
+AnswerKey = tuple[str, ...]
+"""Benchmark, version, language, category, item id and hash of the golden answer."""
+
+
+class GoldenFix(NamedTuple):
+    content: JsonObject
+    authors: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class CorrectedGolden:
     calls: Sequence[Call]
     authors: Sequence[str]
-    """Annotators who corrected the golden answer; may be empty for an erratum."""
+    """Annotators who corrected the golden answer. An erratum may name none."""
 
 
 class CorrectedGoldens:
-    """Finds the corrected golden answer of an item, on which `agreed` annotators agree or which an adjudicator gave."""
+    """Finds the corrected golden answer of an item.
 
-    def __init__(self, source: ExportSource, agreed: int) -> None:
+    A correction counts if at least `min_annotators` annotators agree on it, or if an adjudicator recorded it.
+    """
+
+    def __init__(self, source: ExportSource, min_annotators: int) -> None:
         self._source = source
-        self._agreed = agreed
-        self._fixes = _collect_fixes(source, agreed)
+        self._min_annotators = min_annotators
+        self._fixes = _collect_fixes(source, min_annotators)
 
-    def find(self, detail: ItemDetail) -> CorrectedGolden | None:
-        """Return the golden calls of the item's fix, else of its applied erratum, else None."""
+    def find_corrected_golden(self, detail: ItemDetail) -> CorrectedGolden | None:
+        """Return the correction by a golden fix, else by the applied erratum. None without a correction."""
         item, run = detail.item, detail.run
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
         )
-        if fix is not None and self._source.benchmarks.golden_problem(run, item, fix[0]) is None:
-            calls = self._source.benchmarks.golden_calls(run, item, fix[0])
-            return CorrectedGolden(calls, fix[1]) if calls else None
+        if fix is not None and self._source.benchmarks.golden_problem(run, item, fix.content) is None:
+            calls = self._source.benchmarks.golden_calls(run, item, fix.content)
+            return CorrectedGolden(calls, fix.authors) if calls else None
         erratum = item.extra.erratum
-        if erratum is None or erratum.stale or not item.golden or self._agreed > max(len(erratum.who), 1):
+        if erratum is None or erratum.stale or not item.golden or self._min_annotators > max(len(erratum.who), 1):
             return None
         return CorrectedGolden(item.golden, erratum.who)
 
 
-def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, tuple[JsonObject, list[str]] | None]:
-    """Collect the golden fix of each question, with its authors, from all runs. The value is None if the fixes
-    differ."""
+def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
+    """Return the golden fix of each golden answer, from the reviews of all runs. None if there are different fixes."""
     from fcreview.store.labels import LabelSelection
     from fcreview.store.rows import View
 
-    found: dict[QuestionKey, tuple[JsonObject, list[str]] | None] = {}
+    found: dict[AnswerKey, GoldenFix | None] = {}
     for lines in source.store.iter_label_lines(View(), LabelSelection("reviewed")):
         for label in (orjson.loads(line) for line in lines if '"golden_fix":{' in line):
             fix = label["golden_fix"]
-            if (label["target"], label["criterion"]) != ITEM_CORRECT or not fix or not _is_agreed(label, agreed):
+            if (
+                (label["target"], label["criterion"]) != ITEM_CORRECT
+                or not fix
+                or not _is_fix_agreed(label, min_annotators)
+            ):
                 continue
             names = ("benchmark", "generation", "language", "category", "id", "golden_hash")
             key = tuple(str(label[name] or "") for name in names)
-            known = found.setdefault(key, (fix, list_fix_authors(label)))
-            if known is not None and canonical_json(known[0]) != canonical_json(fix):
+            known = found.setdefault(key, GoldenFix(fix, list_fix_authors(label)))
+            if known is not None and canonical_json(known.content) != canonical_json(fix):
                 found[key] = None
     return found
 
 
-def _is_agreed(label: Label, agreed: int) -> bool:
+def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
     if label["decided_by"] == DISPUTED:
         return False
     current = [each for each in label["opinions"] if not each["stale"]]
@@ -96,22 +111,22 @@ def _is_agreed(label: Label, agreed: int) -> bool:
         each["annotator"] for each in current
         if each["golden_fix"] == label["golden_fix"] or same_verdict(each["value"], label["human"])
     }  # fmt: skip
-    return len(agreeing) >= agreed or any(each["act"] == "adjudicate" for each in current)
+    return len(agreeing) >= min_annotators or any(each["act"] == "adjudicate" for each in current)
 
 
 MODEL_FAULTS = (None, "model")
-"""Faults that mean that the reply of a failed item is really wrong. With any other fault, the reply may be right."""
+"""Faults with which the reply of a failed item counts as wrong. With any other fault, the reply may be right."""
 
 
 @dataclass(slots=True)
-class _Reviewed:
+class _ReviewedItem:
     key: tuple[str, ...]
-    """Identity of the question: benchmark, version, language, category and id."""
+    """Key of the question: benchmark, version, language, category and item id."""
     run: int
     passes: bool | None
-    """Verdict on the item. None for an item that has no usable verdict but a corrected golden answer."""
+    """Verdict on the item. None if the item has a corrected golden answer but no verdict that may be used."""
     messages: list[ChatMessage]
-    """Conversation. Empty for a failed item whose reply may be right, unless the golden answer was corrected."""
+    """The conversation. Empty for a failed item whose reply may be right, unless its golden answer is corrected."""
     tools: list[JsonObject]
     source: JsonObject
     reason: str
@@ -134,23 +149,23 @@ class _RowCounts:
     corrected: int = 0
     titles: Counter[str] = field(default_factory=Counter)
 
-    def add(self, item: _Reviewed, *, is_corrected: bool) -> None:
+    def count_row(self, item: _ReviewedItem, *, is_corrected: bool) -> None:
         self.rows += 1
         self.benchmark += item.is_benchmark
         self.corrected += is_corrected
         self.titles[item.title] += 1
 
 
-def write_sft(source: ExportSource, out: Sink) -> None:
-    """Write a row for each item that passes or has a corrected golden answer, which replaces the model's reply. Of
-    equal rows with corrected calls, only the first is written."""
+def write_sft_rows(source: ExportSource, out: Sink) -> None:
+    """Write the conversation of each item that passes or has a corrected golden answer. A reply with the golden calls
+    replaces the model's reply if there is a correction. Equal rows with golden calls are written once."""
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
     for item in _iter_reviewed_items(source):
         found = None if options.exclude_benchmark_goldens or item.correction is None else _build_golden_reply(item)
-        corrected = [*found[0][:-1], found[1]] if found is not None else None
-        messages = corrected or _select_supervised_messages(item, options)
+        corrected = [*found.messages[:-1], found.reply] if found is not None else None
+        messages = corrected or _select_training_messages(item, options)
         if messages is None:
             continue
         content = {"messages": _encode_messages(messages, options), "reply": "golden" if corrected else "model"}
@@ -159,19 +174,19 @@ def write_sft(source: ExportSource, out: Sink) -> None:
             if digest in seen:
                 continue
             seen.add(digest)
-        out.write(_encode(item, content, options, is_corrected=bool(corrected)))
-        counts.add(item, is_corrected=bool(corrected))
-    _finish_export(source, "sft", counts)
+        out.write(_encode_row(item, content, options, is_corrected=bool(corrected)))
+        counts.count_row(item, is_corrected=bool(corrected))
+    _finish_training_export(source, "sft", counts)
 
 
-def write_preferences(source: ExportSource, out: Sink) -> None:
-    """Write the pairs of each question, at most `max_pairs`."""
+def write_preference_pairs(source: ExportSource, out: Sink) -> None:
+    """Write pairs of a right and a wrong reply. A question has at most `max_pairs` pairs."""
     options = source.selection.training
-    questions: dict[tuple[str, ...], list[_Reviewed]] = {}
+    questions: dict[tuple[str, ...], list[_ReviewedItem]] = {}
     for item in _iter_reviewed_items(source):
         if item.passes is not None:
             questions.setdefault(item.key, []).append(item)
-    tasks: dict[tuple[Any, ...], list[_Reviewed]] = {}
+    tasks: dict[tuple[Any, ...], list[_ReviewedItem]] = {}
     for items in questions.values():
         for item in items:
             if item.group is not None and item.golden_hash:
@@ -183,65 +198,71 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
     for pair in _iter_pairs(list(questions.values()), list(tasks.values()), options):
         key = pair.right.key
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
-        body = _encode(pair.wrong, pair.row(options), options, is_corrected=is_corrected)
+        body = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
         if n_pairs[key] < options.max_pairs and body not in seen:
             seen.add(body)
             n_pairs[key] += 1
             out.write(body)
-            counts.add(pair.wrong, is_corrected=is_corrected)
-    _finish_export(source, "preference", counts)
+            counts.count_row(pair.wrong, is_corrected=is_corrected)
+    _finish_training_export(source, "preference", counts)
 
 
-def _finish_export(source: ExportSource, name: str, counts: _RowCounts) -> None:
+def _finish_training_export(source: ExportSource, format_name: str, counts: _RowCounts) -> None:
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
         return
-    source.make_card = lambda file: _make_card(file, name, source.selection.training, counts)
+    source.make_card = lambda file: _make_dataset_card(file, format_name, source.selection.training, counts)
     if counts.benchmark:
         source.print_note(
-            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data."
+            f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain data from a benchmark."
             " A model trained on them has seen the test set."
         )
 
 
-def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCounts) -> str:
+def _make_dataset_card(file_name: str, format_name: str, options: TrainingOptions, counts: _RowCounts) -> str:
     lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
-    lines += [f"    path: {json.dumps(file, ensure_ascii=False)}", "---", "", f"# Training rows: {name}", ""]
+    lines += [
+        f"    path: {json.dumps(file_name, ensure_ascii=False)}",
+        "---",
+        "",
+        f"# Training rows: {format_name}",
+        "",
+    ]
     if counts.benchmark:
         lines += [
             f"> **Warning.** {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data (field",
-            "> `contains_benchmark`). A model that is trained on them has seen the test set, so do not report its",
+            "> `contains_benchmark`). A model trained on these rows has seen the test set, so do not report its",
             "> results on these benchmarks.",
             "",
         ]
     automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
     lines += [
-        f"* {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
-        f"* The rows are from items with a verdict by at least {format_count(options.agreed, 'annotator')} or by an"
+        f"* The file has {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
+        f"* The rows come from items with a verdict by at least {format_count(options.agreed, 'annotator')} or by an"
         f" adjudicator{automatic}.",
-        f"* {format_count(counts.corrected, 'row')} with golden calls that annotators corrected.",
+        f"* Annotators corrected the golden calls of {format_count(counts.corrected, 'row')}.",
         *(f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}" for title, n in counts.titles.items()),
     ]
     return "\n".join([*lines, ""])
 
 
-def _iter_reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
+def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
-    for chunk in source.items():
+    for chunk in source.iter_item_chunks():
         for detail in chunk:
             passes = _get_usable_verdict(detail, options)
-            correction = goldens.find(detail)
-            # A correction may belong to the same question in another run only.
+            correction = goldens.find_corrected_golden(detail)
+            # A correction from another run does not add an item without a verdict.
             is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
             if passes is not None or (correction is not None and is_own):
-                yield _build_reviewed(detail, passes, correction)
+                yield _build_reviewed_item(detail, passes, correction)
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the annotators' verdict if enough of them agree or an adjudicator gave it. Otherwise return the automatic
-    verdict with `trust_rule`, else None."""
+    """Return the annotators' verdict if enough of them agree or an adjudicator decided. Without reviews, return the
+    automatic verdict if `trust_rule` is set. Otherwise return None."""
     human = detail.row.human
     if isinstance(human, bool):
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
@@ -254,18 +275,18 @@ def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | 
     return verdict if isinstance(verdict, bool) else None
 
 
-def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _Reviewed:
+def _build_reviewed_item(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _ReviewedItem:
     item, run = detail.item, detail.run
     messages = build_chat_messages(item)
     names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
-    for message in messages:  # models with native calls write `a_b` for the name `a.b`
+    for message in messages:  # Models with native calls write `a_b` for the name `a.b`.
         message.calls = [replace(call, name=names.get(call.name, call.name)) for call in message.calls]
     opinions = [each for each in detail.opinions if each.target == ITEM_CORRECT[0]]
     notes = [each.note for each in opinions if each.note]
     faults = {each.fault for each in opinions}
     is_wrong = faults <= set(MODEL_FAULTS)
     name = {"benchmark": run.benchmark, "version": run.generation, "model": run.model, "run": detail.row.run}
-    return _Reviewed(
+    return _ReviewedItem(
         (run.benchmark, run.generation, run.language, item.category, item.id), detail.row.run, passes,
         messages if passes or is_wrong or correction is not None else [], make_tool_definitions(item.functions),
         name | {"annotators": sorted({each.annotator for each in opinions})},
@@ -276,25 +297,25 @@ def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: Correct
     )  # fmt: skip
 
 
-def _select_supervised_messages(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
+def _select_training_messages(item: _ReviewedItem, options: TrainingOptions) -> list[ChatMessage] | None:
     if item.passes is not True:
         return None
-    messages = _drop_logs(item.messages)
+    messages = _drop_messages_hidden_from_model(item.messages)
     while messages and messages[-1].role != "assistant":
         messages.pop()
-    if not messages or not all(_is_complete(each) for each in messages if each.role == "assistant"):
+    if not messages or not all(_is_complete_reply(each) for each in messages if each.role == "assistant"):
         return None
     if options.exclude_benchmark_goldens and any(each.is_given for each in messages):
         return None
     return messages if any(each.role == "user" for each in messages) else None
 
 
-def _drop_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return [each for each in messages if each.role not in ("log", "state") and not each.is_for_user]
 
 
-def _is_complete(message: ChatMessage) -> bool:
-    return bool(message.content or message.calls) and all(call.arguments is not None for call in message.calls)
+def _is_complete_reply(reply: ChatMessage) -> bool:
+    return bool(reply.content or reply.calls) and all(call.arguments is not None for call in reply.calls)
 
 
 @dataclass(slots=True)
@@ -302,11 +323,11 @@ class _Pair:
     prompt: list[ChatMessage]
     chosen: ChatMessage
     rejected: ChatMessage
-    right: _Reviewed
-    wrong: _Reviewed
+    right: _ReviewedItem
+    wrong: _ReviewedItem
     kind: str
 
-    def row(self, options: TrainingOptions) -> JsonObject:
+    def to_row(self, options: TrainingOptions) -> JsonObject:
         return {
             "prompt": _encode_messages(self.prompt, options),
             "chosen": _encode_messages([self.chosen], options),
@@ -318,7 +339,7 @@ class _Pair:
 
 
 def _iter_pairs(
-    questions: Sequence[list[_Reviewed]], tasks: Sequence[list[_Reviewed]], options: TrainingOptions
+    questions: Sequence[list[_ReviewedItem]], tasks: Sequence[list[_ReviewedItem]], options: TrainingOptions
 ) -> Iterator[_Pair]:
     for items in questions:
         yield from _pair_replies(items, "runs")
@@ -332,28 +353,36 @@ def _iter_pairs(
         yield from _pair_replies(items, "trials")
 
 
-def _pair_replies(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
+def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: str) -> Iterator[_Pair]:
     right = [each for each in items if each.passes]
     wrong = [each for each in items if each.passes is False and each.is_model_wrong]
     for one, other in product(right, wrong):
-        if one is not other and (kind == "trials" or one.run != other.run):
-            pair = _pair_first_difference(one, other, kind)
+        if one is not other and (pair_kind == "trials" or one.run != other.run):
+            pair = _pair_first_different_replies(one, other, pair_kind)
             if pair is not None:
                 yield pair
 
 
-def _pair_first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pair | None:
-    """Pair the first replies that differ. None if another message differs first, or a reply is incomplete."""
+def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: str) -> _Pair | None:
+    """Return a pair of the first replies that differ. None if another message differs first, or if a reply is
+    incomplete."""
     prompt: list[ChatMessage] = []
-    for one, other in zip(_drop_logs(right.messages), _drop_logs(wrong.messages), strict=False):
+    for one, other in zip(
+        _drop_messages_hidden_from_model(right.messages), _drop_messages_hidden_from_model(wrong.messages), strict=False
+    ):
         if _make_content_key(one) == _make_content_key(other):
             prompt.append(one)
             continue
         is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
-        if not is_usable or not _is_complete(one) or not _is_complete(other) or _has_equal_calls(one, other):
+        if (
+            not is_usable
+            or not _is_complete_reply(one)
+            or not _is_complete_reply(other)
+            or _has_equal_calls(one, other)
+        ):
             return None
         has_question = any(each.role == "user" for each in prompt)
-        return _Pair(prompt, one, other, right, wrong, kind) if has_question else None
+        return _Pair(prompt, one, other, right, wrong, pair_kind) if has_question else None
     return None
 
 
@@ -362,55 +391,68 @@ def _make_content_key(message: ChatMessage) -> tuple[Any, ...]:
     return message.role, message.content if not calls else "", calls
 
 
-def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
+def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
     golden = [
         Call("golden", call.name, {name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()},
              call.turn, call.step, index)
-        for index, call in enumerate(one.calls)
+        for index, call in enumerate(first.calls)
     ]  # fmt: skip
-    return bool(golden) and _is_accepted(golden, other)
+    return bool(golden) and _has_accepted_calls(golden, second)
 
 
-def _pair_with_golden(item: _Reviewed) -> _Pair | None:
+def _pair_with_golden(item: _ReviewedItem) -> _Pair | None:
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     found = _build_golden_reply(item) if is_wrong else None
     if found is None:
         return None
     messages, chosen = found
-    if not _is_complete(messages[-1]) or _is_accepted(item.golden, messages[-1]):
+    if not _is_complete_reply(messages[-1]) or _has_accepted_calls(item.golden, messages[-1]):
         return None
     return _Pair(messages[:-1], chosen, messages[-1], item, item, "golden")
 
 
-def _build_golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
-    """Return the conversation, and a reply with the golden calls that can replace its last message. Returns None if the
-    conversation does not end with its only reply, or if the golden calls are in several steps."""
-    messages = _drop_logs(item.messages)
+class _GoldenReply(NamedTuple):
+    messages: list[ChatMessage]
+    """The conversation with the model's reply as its last message."""
+    reply: ChatMessage
+    """Reply with the golden calls."""
+
+
+def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
+    """Return a reply with the golden calls that can replace the model's reply. None if the conversation has several
+    replies or does not end with its reply, or if the golden calls are in several steps."""
+    messages = _drop_messages_hidden_from_model(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
         return None
-    calls = [_get_first_accepted_call(call) for call in item.golden if call.arguments is not None]
+    calls = [_build_first_accepted_call(call) for call in item.golden if call.arguments is not None]
     if len({(call.turn, call.step) for call in item.golden}) > 1 or len(calls) < len(item.golden):
         return None
     ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
     chosen = ChatMessage("assistant", calls=calls, ids=ids)
-    return (messages, chosen) if any(each.role == "user" for each in messages) else None
+    return _GoldenReply(messages, chosen) if any(each.role == "user" for each in messages) else None
 
 
-def _is_accepted(golden: Sequence[Call], reply: ChatMessage) -> bool:
-    return len(golden) == len(reply.calls) and all(pair.state in "=~" for pair in align(list(golden), reply.calls))
+def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> bool:
+    return len(golden_calls) == len(reply.calls) and all(
+        pair.state in "=~" for pair in align(list(golden_calls), reply.calls)
+    )
 
 
-def _get_first_accepted_call(call: Call) -> Call:
-    arguments = call.arguments or {}
+def _build_first_accepted_call(golden_call: Call) -> Call:
+    arguments = golden_call.arguments or {}
     accepted = {name: each for name, each in arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
-    return Call("predicted", call.name, {name: _get_first_value(each.any_of[0]) for name, each in accepted.items()})
+    return Call(
+        "predicted",
+        golden_call.name,
+        {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()},
+    )
 
 
-def _get_first_value(value: Any) -> Any:
+def _get_first_accepted_value(value: Any) -> Any:
     if isinstance(value, GoldenObject):
-        return {name: _get_first_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
-    return [_get_first_value(each) for each in value] if isinstance(value, list) else value
+        return {name: _get_first_accepted_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
+    return [_get_first_accepted_value(each) for each in value] if isinstance(value, list) else value
 
 
 def _encode_messages(messages: Sequence[ChatMessage], options: TrainingOptions) -> list[JsonObject]:
@@ -431,7 +473,9 @@ def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObjec
     return encoded
 
 
-def _encode(item: _Reviewed, content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool) -> bytes:
+def _encode_row(
+    item: _ReviewedItem, content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool
+) -> bytes:
     tools: Any = to_plain_json(item.tools)
     row = dict(content)
     row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)

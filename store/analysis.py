@@ -59,11 +59,11 @@ class UnblindedAnalysis:
         """Return run number -> the view's items with the verdicts of one source, for comparing runs."""
         return self._query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
 
-    def fetch_verdicts_of_runs(
+    def fetch_outcomes_without_details(
         self, view: View, runs: Sequence[int], source: VerdictSource
     ) -> dict[int, list[ItemOutcome]]:
         """Return the items that `fetch_outcomes` returns, with questions and verdicts only."""
-        return self._query(lambda: scored_items.fetch_verdicts_of_runs(self._connection, view, runs, source))
+        return self._query(lambda: scored_items.fetch_outcomes_without_details(self._connection, view, runs, source))
 
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
@@ -79,15 +79,15 @@ class UnblindedAnalysis:
             fetch = partial(scored_items.fetch_aggregated_items, self._connection, batch, keep_part_verdicts=keep)
             yield from self._query(fetch).items()
 
-    def fetch_items_before_reviews(self, run: int) -> list[ScoredItem]:
+    def fetch_scored_items_before_reviews(self, run: int) -> list[ScoredItem]:
         """Return the items of a run with automatic verdicts only, as if the run had no reviews."""
-        return self._query(lambda: scored_items.fetch_items_before_reviews(self._connection, run))
+        return self._query(lambda: scored_items.fetch_scored_items_before_reviews(self._connection, run))
 
-    def fetch_calibration_cases(self, view: View) -> list[VerdictPair]:
+    def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
         """Return (automatic verdict, resolved human verdict) pairs on the same target and criterion."""
-        from fcreview.store.queries.estimation import fetch_calibration_cases  # imports NumPy, which is slow to load
+        from fcreview.store.queries.estimation import fetch_verdict_pairs  # imports NumPy, which is slow to load
 
-        return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
+        return self._query(lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
         """Return a filter that selects the items of a calibration cell; None if it would list too many ids. `base` is

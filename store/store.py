@@ -132,12 +132,12 @@ class Store:
         return self._query(lambda: item_counts.fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
-        return self._query(lambda: self._orders.order_of(view, 0).count)
+        return self._query(lambda: self._orders.get_order(view, 0).count)
 
-    def count_verdicts(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
+    def count_by_official_and_recomputed(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
         """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
         self._raise_if_blind("counting verdicts")
-        return self._query(lambda: item_counts.count_verdicts(self.connection, view))
+        return self._query(lambda: item_counts.count_by_official_and_recomputed(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
@@ -151,7 +151,7 @@ class Store:
         names, blind = self._run_names, self.blind
         return self._query(
             lambda: item_order.measure_columns(
-                self.connection, self._orders.order_of(view, 1), view.runs, names, blind=blind
+                self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind
             )
         )
 
@@ -194,18 +194,18 @@ class Store:
         occurs in several runs, its item in `preferred_run` is returned."""
         return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
-    def find_same_question(self, item: int) -> list[int]:
+    def find_items_of_same_question(self, item: int) -> list[int]:
         """Return this item and the items with the same question in other runs of its benchmark, version and
         language."""
-        return self._query(lambda: item_detail.find_same_question(self.connection, decode_item(item)))
+        return self._query(lambda: item_detail.find_items_of_same_question(self.connection, decode_item(item)))
 
-    def fetch_predictions(self, item: int) -> list[item_detail.Prediction]:
-        """Return the predictions of the items that `find_same_question` returns, in the same order."""
-        return self._query(lambda: item_detail.fetch_predictions(self.connection, decode_item(item)))
+    def fetch_predictions_of_same_question(self, item: int) -> list[item_detail.Prediction]:
+        """Return the predictions of the items that `find_items_of_same_question` returns, in the same order."""
+        return self._query(lambda: item_detail.fetch_predictions_of_same_question(self.connection, decode_item(item)))
 
     def fetch_other_runs(self, item: int) -> list[QueueRow]:
         """Return the rows of the item in other runs of its benchmark, version and language."""
-        return self.fetch_rows([each for each in self.find_same_question(item) if each != decode_item(item)])
+        return self.fetch_rows([each for each in self.find_items_of_same_question(item) if each != decode_item(item)])
 
     def fetch_label_criteria(self, item: int) -> list[str]:
         """Return the criteria that have labels (such as dialog acts) in the item's category and run."""
@@ -235,10 +235,10 @@ class Store:
         because issues can reveal verdicts."""
         return [] if self.blind else self._query(lambda: item_detail.fetch_issues(self.connection, runs))
 
-    def count_missing_recomputed(self, runs: Sequence[int]) -> list[tuple[str, int]]:
+    def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:
         """Count the items of these runs that have no recomputed verdict: (reason, number of items)."""
         self._raise_if_blind("recomputed verdicts")
-        return self._query(lambda: item_counts.count_missing_recomputed(self.connection, runs))
+        return self._query(lambda: item_counts.count_missing_recomputed_by_reason(self.connection, runs))
 
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
@@ -272,7 +272,7 @@ class Store:
         """Count the strong suspects of a view, which come first. `view` must have the queue `suspects`."""
 
         def count() -> int:
-            self._orders.order_of(view, 1)  # loads the suspects
+            self._orders.get_order(view, 1)  # loads the suspects
             suspicions = self._suspects.suspicions_of(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
             return sum(suspicions[item].is_strong for item in self._orders.fetch_item_numbers(view, 0, n_strong))
@@ -285,7 +285,7 @@ class Store:
         The queue of `view` must be `suspects`. Raises StoreError in blind mode.
         """
         self._raise_if_blind("the queue of suspects")
-        items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.order_of(view).count))
+        items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
         suspicions = self._suspects.suspicions_of(view)
         return {item: suspicions[item] for item in items}
 
@@ -352,7 +352,7 @@ class Store:
         """Read new journal entries, update views that depend on them, and return the number of new events."""
         with self.lock:
             events = self.reviews.refresh()
-            self._orders.drop_review_orders()
+            self._orders.drop_orders_with_reviews()
             return events
 
     def _raise_if_blind(self, feature: str) -> None:

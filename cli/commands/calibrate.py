@@ -59,7 +59,7 @@ def calibrate(
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
-        cases = session.store.analysis.fetch_calibration_cases(view)
+        cases = session.store.analysis.fetch_verdict_pairs(view)
         base = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
         build_filter = partial(_build_filter, session, base)
         (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, cases, scopes)

@@ -270,7 +270,7 @@ def compare(
             outcomes: dict[int, list[stats.ItemOutcome]] = {}
             for each in dict.fromkeys(side.source for side in sides):
                 numbers = [side.row.run for side in sides if side.source == each]
-                outcomes |= session.store.analysis.fetch_verdicts_of_runs(view, numbers, each)
+                outcomes |= session.store.analysis.fetch_outcomes_without_details(view, numbers, each)
             matrix = stats.build_run_matrix([outcomes[side.row.run] for side in sides])
             if as_json:
                 _print_matrix_json(sides, matrix, limit)

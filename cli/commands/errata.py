@@ -62,7 +62,7 @@ def create(
     from fcreview.cli.wiring import build_benchmark_services
     from fcreview.errata import serialize_errata
     from fcreview.exporters.base import ExportSource
-    from fcreview.exporters.export import OverwriteRules, write_file
+    from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.golden_patch import collect_resolved_fixes
     from fcreview.store.labels import ALL_LABELS
 
@@ -78,7 +78,7 @@ def create(
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         content = serialize_errata(list(entries.values()), rules, now, session.annotator)
-        write_file(out, content, OverwriteRules.for_store(session.store, force=force))
+        write_output_file(out, content, OverwriteRules.for_store(session.store, force=force))
     counts = f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')}"
     print_message(f"{counts} in {sanitize(str(out))}")
 
@@ -95,18 +95,18 @@ def issue(
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
-    from fcreview.exporters.export import OverwriteRules, write_file
+    from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.golden_patch import format_issue_report
 
     errata = load_errata(file)
     if not errata.entries:
         problem = "contains only rules: there is no golden answer to report to the maintainers"
         raise CommandError(f"{sanitize(str(file))} {problem}")
-    text = format_issue_report(list(errata.entries.values()), patch=False)
+    text = format_issue_report(list(errata.entries.values()), has_patch=False)
     if out is None:
         emit(text)
     else:
-        write_file(out, text.encode(), OverwriteRules(force, [file]))
+        write_output_file(out, text.encode(), OverwriteRules(force, [file]))
 
 
 COMMANDS = {"create": create, "check": check, "issue": issue}

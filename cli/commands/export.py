@@ -89,9 +89,9 @@ def export(
     if format == "native":
         _print_runs_without_dataset(Path(out))
     if check:
-        from fcreview.exporters.inspect_log import check_copies
+        from fcreview.exporters.inspect_log import check_log_copies
 
-        print_message(f"inspect_ai accepts {format_count(check_copies(Path(out)), 'log')}")
+        print_message(f"inspect_ai accepts {format_count(check_log_copies(Path(out)), 'log')}")
     if out != exports.STANDARD_OUTPUT:
         print_message(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
 

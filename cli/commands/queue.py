@@ -233,7 +233,7 @@ def extend(
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
             raise UsageError(f"--target {metric.name}: only rates have intervals in percentage points. Choose a rate")
-        unreviewed = sample_status.find_undecided(sample)
+        unreviewed = sample_status.find_undecided_positions(sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
         first = f" once {waiting} of {sanitize(name)} are reviewed" if unreviewed else ""
         goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)

@@ -151,10 +151,10 @@ def _write_page(session: WorkspaceSession, run: str | None, html: Path | None, *
 
         emit_data(render_markdown(page).encode())
         return
-    from fcreview.exporters.export import OverwriteRules, write_file
+    from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.report_pages import render_html
 
-    write_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
+    write_output_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
     print_message(f"fcreview: {html} written")
 
 

@@ -64,7 +64,7 @@ def runs(
         if only and not selected:
             emit(f"none of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
             return
-        names = run_lists.name_runs(session.runs)
+        names = run_lists.build_names_with_files(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)
@@ -112,4 +112,4 @@ def _build_run_json(row: RunRow) -> dict[str, Any]:
     """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or this name if it has no
     date."""
     fields = asdict(row)
-    return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.folder_label(row), **fields}
+    return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.find_run_date_or_folder(row), **fields}

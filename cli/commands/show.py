@@ -59,12 +59,12 @@ def show(
 
 
 def _write_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
-    from fcreview.exporters.export import OverwriteRules, write_file
+    from fcreview.exporters.export import OverwriteRules, write_output_file
 
     detail = session.store.read_detail(item)
     page = render_item_page(detail, session.annotator, format_heading(detail))
     rules = OverwriteRules.for_store(session.store, force=force)
-    write_file(file, page.encode("utf-8", "replace"), rules)
+    write_output_file(file, page.encode("utf-8", "replace"), rules)
     print_message(f"written: {file}")
 
 

@@ -44,6 +44,6 @@ def sql(
 
 def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """Format rows as CSV, with spreadsheet formulas neutralised. Lines end with LF, as shell tools expect."""
-    from fcreview.exporters.label_files import encode_csv, format_cell
+    from fcreview.exporters.label_files import encode_csv, format_csv_cell
 
-    return encode_csv((map(format_cell, row) for row in rows), "\n")
+    return encode_csv((map(format_csv_cell, row) for row in rows), "\n")

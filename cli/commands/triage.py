@@ -156,7 +156,7 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> li
         both = f"({view.where}) {term}" if view.where.strip() else term
         return session.store.count_items(replace(view, where=both, queue="dataset"))
 
-    verdicts = session.store.count_verdicts(view)
+    verdicts = session.store.count_by_official_and_recomputed(view)
     total = sum(verdicts.values())
     passed, failed = (sum(n for (official, _), n in verdicts.items() if official is value) for value in (True, False))
     differ = verdicts.get((True, False), 0) + verdicts.get((False, True), 0)

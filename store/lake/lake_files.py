@@ -1,16 +1,17 @@
-"""Define the files of a lake, and read and write them in a local folder or in an object store.
+"""Define the files of a lake, which is a store as Parquet files in a folder or in an object store such as S3.
 
-    _lake.json                                  makes the folder a lake
-    benchmark=bfcl/run=123/_run.json            the run, its source files, and size and hash of its Parquet files
+    _lake.json                                  marks the folder as a lake
+    benchmark=bfcl/run=123/_run.json            the run, its source files, and the size and hash of its Parquet files
     benchmark=bfcl/run=123/items.parquet        complete items, sorted by `item`
     benchmark=bfcl/run=123/functions.parquet, import_issues.parquet
-    _index/NAME/_index.json                     the runs of one part of an import
-    _index/NAME/items.parquet                   the small columns of their items, for lists and counts
+    _index/NAME/_index.json                     the runs that one part of an import wrote
+    _index/NAME/items.parquet                   the small columns of the items of these runs, for lists and counts
     _index/NAME/functions.parquet, import_issues.parquet
-    _issues/NAME.json                           issues that belong to no run
+    _issues/NAME.json                           import issues that belong to no run
 
-A run is complete if `_run.json` exists and the files have the sizes in it. An index copies data of runs, so that
-queries over thousands of runs read a few files. The index of a run that has changed since is ignored.
+A run is complete if `_run.json` exists and the Parquet files have the sizes that it states. An index copies data of
+many runs, so that a query over thousands of runs reads few files. If a run has changed since, its rows in the index are
+ignored.
 """
 
 from __future__ import annotations
@@ -35,13 +36,21 @@ from fcreview.store.database import SCHEMA_VERSION, StoreError
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.source_files import hash_file
 
-FORMAT = 1  # version of the layout
+FORMAT = 1  # version of this layout of files
 TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
-LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")  # an index lacks them
+LARGE_COLUMNS = (
+    "messages",
+    "calls",
+    "pairs",
+    "verdicts",
+    "extra",
+    "functions",
+    "question_hash",
+)  # columns that an index omits
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
 _RUN_BITS = 30
-"""Number of bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
-OTHER_VERSION = "was written by another version of fcreview: import the runs into a new lake"
+"""Number of bits of a run number. It is small, because an item number is `run << 32 | seq`, with bit 62 as a flag."""
+OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake"
 _NONE = type(None)
 _RUN_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"), (str,)),
@@ -58,7 +67,7 @@ _ISSUE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("id", "raw"), (str, _NONE)),
     **dict.fromkeys(("run", "item", "line"), (int, _NONE)),
 }
-"""Types of the fields in `_run.json` and `_issues/NAME.json`."""
+"""Types of the fields in a file `_issues/NAME.json`."""
 RUN_ADVICE = "The run is omitted. Import it again"
 INDEX_ADVICE = "Queries are slower without this index. Import this part of the runs again"
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
@@ -67,36 +76,35 @@ _COPY_BYTES = 1 << 20
 
 
 class LakeFiles(Protocol):
-    """Access to the files of a lake. The name of a file is its path in the lake:
-    `benchmark=bfcl/run=12/items.parquet`."""
+    """Access to the files of a lake. Paths are relative to the lake: `benchmark=bfcl/run=12/items.parquet`."""
 
     location: str  # folder or address of the lake
     file_system: Any  # File system of fsspec with which DuckDB reads the files. None for a local folder.
 
-    def list_sizes(self) -> dict[str, int]:
-        """Return the size in bytes of every file of the lake, by path. Temporary files are omitted."""
+    def list_file_sizes(self) -> dict[str, int]:
+        """Return the size in bytes of each file in the lake, by path. Temporary files are omitted."""
 
-    def read_all(self, names: list[str]) -> dict[str, bytes]:
-        """Read small files. A file that cannot be read is omitted."""
+    def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
+        """Return the content of small files, by path. A file that cannot be read is omitted."""
 
-    def write(self, name: str, content: bytes) -> None:
-        """Replace a file atomically. Raises: OSError if it cannot be written."""
+    def write_file(self, lake_path: str, content: bytes) -> None:
+        """Write or replace a file in one step. Raises OSError if it cannot be written."""
 
-    def put(self, name: str, source: Path) -> None:
-        """Replace a file by a copy of `source`, atomically. Raises: OSError if it cannot be written."""
+    def copy_file(self, lake_path: str, source: Path) -> None:
+        """Copy the local file `source` to the lake in one step. Raises OSError if the copy cannot be written."""
 
-    def remove(self, name: str) -> None:
+    def remove_file(self, lake_path: str) -> None:
         """Delete a file. Does nothing if it does not exist."""
 
-    def hash_of(self, name: str) -> str:
-        """Return the hash of a file's content, as `hash_file` does. Empty if it cannot be read."""
+    def hash_file_content(self, lake_path: str) -> str:
+        """Return the hash that `hash_file` computes of the same content. Empty if the file cannot be read."""
 
-    def path_of(self, name: str) -> str:
-        """Return the path or address with which DuckDB opens the file."""
+    def get_duckdb_path(self, lake_path: str) -> str:
+        """Return the full path or address with which DuckDB opens the file."""
 
 
 class LocalFiles:
-    """Implementation of `LakeFiles` for a folder. Symbolic links in the folder are ignored."""
+    """The files of a lake in a local folder. Symbolic links in the folder are ignored."""
 
     file_system = None
 
@@ -105,34 +113,36 @@ class LocalFiles:
         self._folder = folder
         self._files = safe_files.WorkspaceFiles(folder)
 
-    def list_sizes(self) -> dict[str, int]:
-        return dict(self._walk(self.location, "")) if self._folder.is_dir() else {}
+    def list_file_sizes(self) -> dict[str, int]:
+        return dict(self._iter_file_sizes(self.location, "")) if self._folder.is_dir() else {}
 
-    def _walk(self, folder: str, prefix: str) -> Iterator[tuple[str, int]]:
+    def _iter_file_sizes(self, folder: str, lake_prefix: str) -> Iterator[tuple[str, int]]:
         for entry in os.scandir(folder):
             if entry.name.startswith(".") or entry.name.endswith(".tmp"):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if entry.name.startswith(("benchmark=", "run=", "_")) or prefix.startswith("_"):
-                    yield from self._walk(entry.path, f"{prefix}{entry.name}/")
+                if entry.name.startswith(("benchmark=", "run=", "_")) or lake_prefix.startswith("_"):
+                    yield from self._iter_file_sizes(entry.path, f"{lake_prefix}{entry.name}/")
             elif stat.S_ISREG((status := entry.stat(follow_symlinks=False)).st_mode):
-                yield prefix + entry.name, status.st_size
+                yield lake_prefix + entry.name, status.st_size
 
-    def read_all(self, names: list[str]) -> dict[str, bytes]:
+    def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
         found = {}
-        for name in names:
+        for name in lake_paths:
             with contextlib.suppress(OSError):
                 found[name] = self._files.read(self._folder / name)
         return found
 
-    def write(self, name: str, content: bytes) -> None:
-        if self.read_all([name]) == {name: content}:  # parts write some files with the same content
+    def write_file(self, lake_path: str, content: bytes) -> None:
+        if self.read_files([lake_path]) == {
+            lake_path: content
+        }:  # All parts of an import write some files with the same content.
             return
-        self._files.make_folder((self._folder / name).parent)
-        self._files.write(self._folder / name, content, sync=True)
+        self._files.make_folder((self._folder / lake_path).parent)
+        self._files.write(self._folder / lake_path, content, sync=True)
 
-    def put(self, name: str, source: Path) -> None:
-        path = self._folder / name
+    def copy_file(self, lake_path: str, source: Path) -> None:
+        path = self._folder / lake_path
         temporary = path.with_name(f".{path.name}.{uuid4().hex}")
         self._files.make_folder(path.parent)
         try:
@@ -146,80 +156,83 @@ class LocalFiles:
             self._files.remove(temporary)
             raise
 
-    def remove(self, name: str) -> None:
-        self._files.remove(self._folder / name)
+    def remove_file(self, lake_path: str) -> None:
+        self._files.remove(self._folder / lake_path)
 
-    def hash_of(self, name: str) -> str:
-        return hash_file(self._folder / name)
+    def hash_file_content(self, lake_path: str) -> str:
+        return hash_file(self._folder / lake_path)
 
-    def path_of(self, name: str) -> str:
-        return f"{self.location}/{name}"
+    def get_duckdb_path(self, lake_path: str) -> str:
+        return f"{self.location}/{lake_path}"
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError without s3fs."""
+    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError if an address
+    needs the package s3fs and it is not installed."""
     if location.startswith("s3://"):
         return ObjectStoreFiles(location)
     return LocalFiles(Path(location))
 
 
-BLOCK_BYTES = 1 << 20  # Number of bytes to read ahead. The default of s3fs would read whole files.
+BLOCK_BYTES = 1 << 20  # Number of bytes that s3fs reads ahead. Its default often reads whole files.
 
 
 class ObjectStoreFiles:
-    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. Every write is atomic."""
+    """The files of a lake at an address such as `s3://bucket/lake`. An object store replaces each file in one step."""
 
     def __init__(self, location: str) -> None:
-        """Raises: StoreError if s3fs is not installed."""
+        """Raises StoreError if s3fs is not installed."""
         try:
             s3fs = import_module("s3fs")
         except ImportError:
-            raise StoreError("a lake in an object store needs s3fs: pip install 'fcreview[cluster]'") from None
+            raise StoreError(
+                "a lake in an object store needs the package s3fs: pip install 'fcreview[cluster]'"
+            ) from None
         self.location = location
         self.file_system: Any = s3fs.S3FileSystem(default_block_size=BLOCK_BYTES, use_listings_cache=False)
         self._root = location.removeprefix("s3://")
 
-    def list_sizes(self) -> dict[str, int]:
-        with _as_os_errors():
+    def list_file_sizes(self) -> dict[str, int]:
+        with _convert_s3_errors():
             try:
                 found = self.file_system.find(self._root, detail=True)
             except FileNotFoundError:
                 return {}
         return {path.removeprefix(self._root + "/"): int(entry["size"]) for path, entry in found.items()}
 
-    def read_all(self, names: list[str]) -> dict[str, bytes]:
-        if not names:
+    def read_files(self, lake_paths: list[str]) -> dict[str, bytes]:
+        if not lake_paths:
             return {}
-        with _as_os_errors():
-            found = self.file_system.cat([self._path(name) for name in names], on_error="omit")
+        with _convert_s3_errors():
+            found = self.file_system.cat([self._get_bucket_path(name) for name in lake_paths], on_error="omit")
         return {path.removeprefix(self._root + "/"): bytes(content) for path, content in found.items()}
 
-    def write(self, name: str, content: bytes) -> None:
-        with _as_os_errors():
-            self.file_system.pipe_file(self._path(name), content)
+    def write_file(self, lake_path: str, content: bytes) -> None:
+        with _convert_s3_errors():
+            self.file_system.pipe_file(self._get_bucket_path(lake_path), content)
 
-    def put(self, name: str, source: Path) -> None:
-        with _as_os_errors():
-            self.file_system.put_file(str(source), self._path(name))
+    def copy_file(self, lake_path: str, source: Path) -> None:
+        with _convert_s3_errors():
+            self.file_system.put_file(str(source), self._get_bucket_path(lake_path))
 
-    def remove(self, name: str) -> None:
-        with _as_os_errors(), contextlib.suppress(FileNotFoundError):
-            self.file_system.rm_file(self._path(name))
+    def remove_file(self, lake_path: str) -> None:
+        with _convert_s3_errors(), contextlib.suppress(FileNotFoundError):
+            self.file_system.rm_file(self._get_bucket_path(lake_path))
 
-    def hash_of(self, name: str) -> str:
-        content = self.read_all([name]).get(name)
+    def hash_file_content(self, lake_path: str) -> str:
+        content = self.read_files([lake_path]).get(lake_path)
         return "" if content is None else blake2b(content, digest_size=16).hexdigest()
 
-    def path_of(self, name: str) -> str:
-        return f"{self.location}/{name}"
+    def get_duckdb_path(self, lake_path: str) -> str:
+        return f"{self.location}/{lake_path}"
 
-    def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"
+    def _get_bucket_path(self, lake_path: str) -> str:
+        return f"{self._root}/{lake_path}"
 
 
 @contextlib.contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Raise errors of the S3 client, such as missing credentials, as OSError."""
+def _convert_s3_errors() -> Iterator[None]:
+    """Return a context manager that converts errors of the S3 client, such as missing credentials, to OSError."""
     errors = import_module("botocore.exceptions")
     try:
         yield
@@ -227,26 +240,30 @@ def _as_os_errors() -> Iterator[None]:
         raise OSError(" ".join(str(error).split())[:300]) from error
 
 
-def digest(text: str | bytes, size: int = 16) -> str:
-    return blake2b(text.encode() if isinstance(text, str) else text, digest_size=size).hexdigest()
+def hash_text(content: str | bytes, n_bytes: int = 16) -> str:
+    return blake2b(content.encode() if isinstance(content, str) else content, digest_size=n_bytes).hexdigest()
 
 
-COMPUTED_COLUMNS_VERSION = digest(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeIndex.computed`
+COMPUTED_COLUMNS_VERSION = hash_text(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeIndex.computed`
 
 
-def number_of_key(key: str) -> int:
-    """Return the number that a run with this key has in a lake, unless another run has it. It is the same on every
-    machine."""
-    return max(1, int(digest(key, 8), 16) % (1 << _RUN_BITS))
+def derive_run_number(run_key: str) -> int:
+    """Return the number of the run with this key in every lake where no other run has the number. Every machine
+    computes the same number."""
+    return max(1, int(hash_text(run_key, 8), 16) % (1 << _RUN_BITS))
+
+
+SizeAndHash = tuple[int, str]
+"""Size in bytes and content hash of a Parquet file."""
 
 
 @dataclass(slots=True)
 class LakeRun:
-    """A run in a lake. The fields are the members of `_run.json`."""
+    """A run in a lake, with the fields of its file `_run.json`."""
 
     row: dict[str, Any]  # row of the table `runs`
     sources: list[dict[str, Any]]  # rows of the table `sources`
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # size in bytes and hash of each Parquet file
+    files: dict[str, SizeAndHash] = field(default_factory=dict)  # by name of the Parquet file
 
     @property
     def number(self) -> int:
@@ -254,30 +271,33 @@ class LakeRun:
 
     @property
     def folder(self) -> str:
-        return _run_folder(self.row["benchmark"], self.number)
+        return _build_run_folder(self.row["benchmark"], self.number)
 
     @property
     def content_hash(self) -> str:
-        """Hash of the content. An index copies exactly this content."""
-        return digest(self.to_json())
+        """Hash of `_run.json`. An index states the hash of each run that it copies, which shows whether the run has
+        changed."""
+        return hash_text(self.to_json())
 
     def to_json(self) -> bytes:
         value = {"format": FORMAT, "row": self.row, "sources": self.sources, "files": self.files}
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 
-def parse_run(content: bytes) -> LakeRun:
-    """Parse `_run.json`. Raises: ValueError, KeyError, TypeError or AttributeError if it is invalid."""
+def parse_lake_run(content: bytes) -> LakeRun:
+    """Parse `_run.json`. Raises ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     value = orjson.loads(content)
     run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_files(value))
-    valid = _has_types(run.row, _RUN_TYPES) and all(_has_types(source, _SOURCE_TYPES) for source in run.sources)
+    valid = _has_field_types(run.row, _RUN_TYPES) and all(
+        _has_field_types(source, _SOURCE_TYPES) for source in run.sources
+    )
     valid &= "items.parquet" in run.files
     if not valid or not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
         raise ValueError("invalid run")
     return run
 
 
-def _parse_files(value: dict[str, Any]) -> dict[str, tuple[int, str]]:
+def _parse_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
     if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
@@ -285,22 +305,22 @@ def _parse_files(value: dict[str, Any]) -> dict[str, tuple[int, str]]:
     return files
 
 
-def _has_types(row: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> bool:
+def _has_field_types(row: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> bool:
     return all(type(row[name]) in kinds for name, kinds in types.items())
 
 
-def _run_folder(benchmark: str, number: int) -> str:
+def _build_run_folder(benchmark: str, number: int) -> str:
     return f"benchmark={quote(benchmark, safe='')[:100]}/run={number}"
 
 
 @dataclass(slots=True)
 class LakeIndex:
-    """The members of `_index.json`."""
+    """An index of a lake, with the fields of its file `_index.json`."""
 
     name: str
     runs: dict[int, str]  # run number -> `LakeRun.content_hash` of the run when the index was written
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)
-    computed: str = ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
+    files: dict[str, SizeAndHash] = field(default_factory=dict)
+    computed: str = ""  # Version of the computed columns. Without these, filters on judge verdicts are slower.
 
     @property
     def folder(self) -> str:
@@ -320,13 +340,13 @@ def _parse_index(name: str, content: bytes) -> LakeIndex:
 
 @dataclass(slots=True)
 class LakeContents:
-    """The runs, indexes and issues of a lake at the time when the lake was listed."""
+    """The runs, indexes and import issues that a lake contained when it was read."""
 
     runs: dict[int, LakeRun] = field(default_factory=dict)  # complete runs by number
     indexes: list[LakeIndex] = field(default_factory=list)
-    """Complete indexes. Some of their runs may have changed since."""
+    """Complete indexes. Some of their runs may have changed since they were written."""
     issues: list[dict[str, Any]] = field(default_factory=list)  # rows of `import_issues` that belong to no run
-    problems: list[str] = field(default_factory=list)  # one for each run or index omitted as damaged
+    problems: list[str] = field(default_factory=list)  # one message for each damaged run or index, which is omitted
     schema_version: str = SCHEMA_VERSION
 
     @property
@@ -335,10 +355,10 @@ class LakeContents:
 
 
 def read_lake(files: LakeFiles) -> LakeContents:
-    """List the complete runs and indexes of a lake. Raises: OSError if the lake cannot be listed."""
-    sizes = files.list_sizes()
+    """Return the complete runs and indexes of a lake. Raises OSError if its files cannot be listed."""
+    sizes = files.list_file_sizes()
     described = [name for name in sizes if name.endswith(".json")]
-    texts = files.read_all(described)
+    texts = files.read_files(described)
     contents = LakeContents()
     try:
         contents.schema_version = str(orjson.loads(texts[LAKE_FILE])["schema"])
@@ -346,13 +366,13 @@ def read_lake(files: LakeFiles) -> LakeContents:
         contents.schema_version = "unknown"
     folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
     for folder in sorted(folders):
-        _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"), files.location)
+        _add_run_or_problem(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"), files.location)
     for name in sorted(name for name in texts if name.endswith(f"/{INDEX_FILE}")):
-        _add_index(contents, name, sizes, texts[name], files.location)
+        _add_index_or_problem(contents, name, sizes, texts[name], files.location)
     for name in sorted(name for name in texts if name.startswith("_issues/")):
         try:
             issues = [dict(issue) for issue in orjson.loads(texts[name])]
-            if not all(_has_types(issue, _ISSUE_TYPES) for issue in issues):
+            if not all(_has_field_types(issue, _ISSUE_TYPES) for issue in issues):
                 raise ValueError("invalid issue")
             contents.issues += issues
         except (KeyError, TypeError, ValueError):
@@ -360,49 +380,55 @@ def read_lake(files: LakeFiles) -> LakeContents:
     return contents
 
 
-def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text: bytes | None, location: str) -> None:
-    if text is None:
-        contents.problems.append(f"{location}/{folder} is incomplete: no readable {RUN_FILE}. {RUN_ADVICE}")
+def _add_run_or_problem(
+    contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None, location: str
+) -> None:
+    if run_json is None:
+        contents.problems.append(f"{location}/{folder} is incomplete, because {RUN_FILE} is not readable. {RUN_ADVICE}")
         return
     try:
-        run = parse_run(text)
+        run = parse_lake_run(run_json)
     except (ValueError, KeyError, TypeError, AttributeError):
         contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {RUN_ADVICE}")
         return
-    wrong = _find_wrong_file(folder, run.files, sizes)
+    wrong = _describe_damaged_file(folder, run.files, file_sizes)
     if wrong is not None:
         contents.problems.append(f"{location}/{wrong}. {RUN_ADVICE}")
     elif run.folder != folder or run.number in contents.runs:
-        contents.problems.append(f"{location}/{folder} describes the run of a different folder. {RUN_ADVICE}")
+        contents.problems.append(f"{location}/{folder} describes a run of another folder. {RUN_ADVICE}")
     else:
         contents.runs[run.number] = run
 
 
-def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text: bytes, location: str) -> None:
-    folder = name.rpartition("/")[0]
+def _add_index_or_problem(
+    contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes, location: str
+) -> None:
+    folder = index_path.rpartition("/")[0]
     try:
-        index = _parse_index(folder.removeprefix("_index/"), text)
-        problem = _find_wrong_file(folder, index.files, sizes)
+        index = _parse_index(folder.removeprefix("_index/"), index_json)
+        problem = _describe_damaged_file(folder, index.files, file_sizes)
     except (ValueError, KeyError, TypeError, AttributeError):
-        problem, index = f"{name} is damaged", None
+        problem, index = f"{index_path} is damaged", None
     if problem is not None:
         contents.problems.append(f"{location}/{problem}. {INDEX_ADVICE}")
     elif index is not None:
         contents.indexes.append(index)
 
 
-def _find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Mapping[str, int]) -> str | None:
-    for file, (size, _) in files.items():
-        found = sizes.get(f"{folder}/{file}")
+def _describe_damaged_file(
+    folder: str, expected_files: Mapping[str, SizeAndHash], file_sizes: Mapping[str, int]
+) -> str | None:
+    for file, (size, _) in expected_files.items():
+        found = file_sizes.get(f"{folder}/{file}")
         if found != size:
-            state = "is missing" if found is None else f"is damaged ({found:,} of {size:,} bytes)"
+            state = "is missing" if found is None else f"is damaged: it has {found:,} of {size:,} bytes"
             return f"{folder}/{file} {state}"
     return None
 
 
 def find_changed_files(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
-    """Read all Parquet files, and yield the path of each file whose content differs from its hash."""
+    """Yield the full path of each Parquet file whose content does not have the stated hash. This reads all files."""
     for part in contents.parts:
         for file, (_, stated) in part.files.items():
-            if files.hash_of(f"{part.folder}/{file}") != stated:
+            if files.hash_file_content(f"{part.folder}/{file}") != stated:
                 yield f"{files.location}/{part.folder}/{file}"

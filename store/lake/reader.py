@@ -1,6 +1,6 @@
-"""Read a lake as a store: a connection with the tables of `schema.sql`, the large ones as views over Parquet files.
+"""Open a lake as a database with the tables of `schema.sql`. The large tables are views over Parquet files.
 
-`copy_items_to_store` copies some items to a local store, to review them without the lake.
+`copy_items_to_store` copies some items to a local store, so that they can be reviewed without the lake.
 """
 
 from __future__ import annotations
@@ -26,28 +26,31 @@ from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
-"""DuckDB's memory limit for a lake. A query of ten million items needs more memory than a query of a store."""
+"""Memory limit of DuckDB for a lake. It is higher than for a store, because a lake may have ten million items."""
 _LARGE = re.compile(
     rf"\b({'|'.join(lake_files.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
-)  # matches a query of large columns
+)  # pattern of a query that needs large columns
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
-"""This join takes a third of the time of a query. It is omitted if there are no reviews."""
+"""Join that takes a third of the time of a query. `LakeConnection` removes it if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
 _TABLES = {
     "items": "internal.no_items",
     "functions": "internal.no_functions",
     "import_issues": "internal.search_issues",
 }
-"""Name of a Parquet file -> table with the same columns. `search_issues` contains the issues that belong to no run."""
+"""Table with the same columns as each kind of Parquet file. `search_issues` contains the issues that belong to no run,
+and the other tables are empty."""
 _REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
-MAX_PROBLEM = 300  # length limit of the message about a damaged file, in characters
-found_problems: list[str] = []  # messages about damaged files of all lakes, for the end of a command
+MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in characters
+found_problems: list[str] = []  # messages about damaged files, which a command prints at its end
 
 
 class _UnexpectedContentError(Exception):
-    """Raised for Parquet files with unexpected columns or rows. `problems`: (damaged run or index, message that begins
-    with the name of the file)."""
+    """Raised for Parquet files with unexpected columns or rows.
+
+    `problems` has the damaged runs or indexes. Each has a message that begins with the name of the file.
+    """
 
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
         super().__init__()
@@ -55,7 +58,7 @@ class _UnexpectedContentError(Exception):
 
 
 class LakeConnection:
-    """A DuckDB connection to a lake. Queries that need only small columns of the items read the indexes."""
+    """A DuckDB connection to a lake. If a query needs only small columns of the items, it reads the indexes."""
 
     memory_limit = MEMORY_LIMIT
     has_file_for_each_run = True  # see `fcreview.store.database.restrict_to_runs_sql`
@@ -81,24 +84,28 @@ class LakeConnection:
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
-        """Omit the run or index whose file the error message contains. Returns False if it contains no such file."""
+        """Remove the run or index whose file the error is about. Returns False if the error is not about a file of the
+        lake."""
         if isinstance(error, EmptyValueError):
             self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
             found = True
         else:
-            found = self._omit(str(error))
+            found = self._omit_part_named_in(str(error))
         if found:
             self.update_views()
         return found
 
-    def _omit(self, text: str) -> bool:
-        """Omit the run or index of the first file that the text contains. Returns False if it contains no such file."""
+    def _omit_part_named_in(self, message: str) -> bool:
+        """Remove the run or index of the file that a message names first. Returns False if it names no file of the
+        lake."""
         parts = self._contents.parts
-        paths = {self._files.path_of(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files}
-        named = [path for path in paths if path in text]
+        paths = {
+            self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files
+        }
+        named = [path for path in paths if path in message]
         if not named:
             return False
-        part, file = paths[min(named, key=text.index)]
+        part, file = paths[min(named, key=message.index)]
         self._omit_part(part, f"{file} is damaged")
         return True
 
@@ -115,28 +122,33 @@ class LakeConnection:
         self.problems.append(text)
         found_problems.append(text)
 
-    def restrict_access(self) -> None:
-        """Stop all statements from accessing files other than the Parquet files of the lake. Cannot be undone."""
-        paths = [self._files.path_of(f"{part.folder}/{file}") for part in self._contents.parts for file in part.files]
+    def restrict_file_access(self) -> None:
+        """Prevent all later statements from accessing other files than the Parquet files of the lake."""
+        paths = [
+            self._files.get_duckdb_path(f"{part.folder}/{file}") for part in self._contents.parts for file in part.files
+        ]
         self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
-        self.connection.execute("SET allowed_paths = getvariable('allowed')")  # a fifth of the time of a literal list
+        self.connection.execute(
+            "SET allowed_paths = getvariable('allowed')"
+        )  # A variable is five times as fast as a list in the SQL.
         self.connection.execute("SET enable_external_access = false")
 
     def update_views(self) -> None:
-        """Create the views over the files of all complete runs. Files with unexpected content are omitted."""
+        """Create or replace the views over the files of all complete runs. Runs and indexes with unexpected content are
+        removed first."""
         while True:
             try:
                 return self._create_views()
             except _UnexpectedContentError as error:
                 for part, problem in error.problems:
                     self._omit_part(part, problem)
-            except duckdb.Error as error:  # DuckDB reads the first file of each view
-                if not self._omit(str(error)):
+            except duckdb.Error as error:  # DuckDB reads the first file of a view when it creates the view.
+                if not self._omit_part_named_in(str(error)):
                     raise
 
     def _create_views(self) -> None:
         runs = [run for _, run in sorted(self._contents.runs.items())]
-        indexes = _assign_indexes(self._contents)
+        indexes = _assign_runs_to_indexes(self._contents)
         whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
         self._has_computed_columns = bool(indexes) and all(
             i.computed == lake_files.COMPUTED_COLUMNS_VERSION for i, _ in indexes
@@ -145,21 +157,21 @@ class LakeConnection:
         rest = [run for run in runs if run.number not in covered]
         queries: dict[str, list[str]] = {}
         for table, empty in _TABLES.items():
-            columns = self._columns_of(empty)
+            columns = self._fetch_column_types(empty)
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
-                queries["item_rows"] = [*self._select(table, "complete", runs, columns), f"FROM {empty}"][:1]
+                queries["item_rows"] = [*self._build_select(table, "complete", runs, columns), f"FROM {empty}"][:1]
                 columns = {name: kind for name, kind in columns.items() if name not in lake_files.LARGE_COLUMNS}
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
-            found = self._select(table, "rest", rest, columns, computed)
+            found = self._build_select(table, "rest", rest, columns, computed)
             columns |= {name: kind for name, (kind, _) in computed.items()}
-            found += self._select(table, "whole", whole, columns)
+            found += self._build_select(table, "whole", whole, columns)
             for number, (index, numbers) in enumerate(indexes):
                 if index not in whole:
                     where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
-                    found += [query + where for query in self._select(table, f"part_{number}", [index], columns)]
+                    found += [query + where for query in self._build_select(table, f"part_{number}", [index], columns)]
             queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
-        self._check_indexes(whole)
+        self._raise_for_damaged_indexes(whole)
         for view, sources in queries.items():
             query = " UNION ALL ".join(f"({source})" for source in sources)
             if view == "functions":
@@ -171,44 +183,49 @@ class LakeConnection:
         small = items.replace("item_rows", "item_index").replace(", i.functions, i.extra", "")
         self.connection.execute(small.replace(start, "CREATE OR REPLACE VIEW item_list AS"))
 
-    def _columns_of(self, source: str) -> dict[str, str]:
-        rows = self.connection.execute(f"DESCRIBE FROM {source}").fetchall()
+    def _fetch_column_types(self, table: str) -> dict[str, str]:
+        rows = self.connection.execute(f"DESCRIBE FROM {table}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
-    def _select(
+    def _build_select(
         self,
         table: str,
         variable: str,
         parts: Sequence[LakeRun | LakeIndex],
-        columns: Mapping[str, str],
+        column_types: Mapping[str, str],
         computed: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
-        """Return a query for columns of a table in the files of `parts`; empty without such files.
+        """Return a list with one query that reads a table from the Parquet files of `parts`, empty without such files.
 
-        The list of files becomes the DuckDB variable `variable`. `computed` are additional columns, as in
-        `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if the first file has other columns. DuckDB compares the
-        other files with it.
+        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed` has additional columns, in
+        the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if a file has other columns. Only the first file
+        is checked here, because DuckDB compares the others with it.
         """
         file = f"{table}.parquet"
         parts = [part for part in parts if file in part.files]
         if not parts:
             return []
-        paths = [self._files.path_of(f"{part.folder}/{file}") for part in parts]
+        paths = [self._files.get_duckdb_path(f"{part.folder}/{file}") for part in parts]
         self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
-        expected = self._columns_of(_TABLES[table]) if computed else columns  # computed columns need the large ones
-        if _find_wrong_column(self._columns_of(source), expected):
-            found = (self._columns_of(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
-            problems = [_find_wrong_column(each, expected) for each in found]
+        expected = (
+            self._fetch_column_types(_TABLES[table]) if computed else column_types
+        )  # The SQL of computed columns uses the large columns.
+        if _describe_wrong_column(self._fetch_column_types(source), expected):
+            found = (self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
+            problems = [_describe_wrong_column(each, expected) for each in found]
             raise _UnexpectedContentError(
                 [(p, f"{file} {text}") for p, text in zip(parts, problems, strict=True) if text]
             )
-        selected = [*(f'"{name}"' for name in columns), *(f"{sql} AS {name}" for name, (_, sql) in computed.items())]
+        selected = [
+            *(f'"{name}"' for name in column_types),
+            *(f"{sql} AS {name}" for name, (_, sql) in computed.items()),
+        ]
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
-    def _check_indexes(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError for indexes whose rows have empty values or do not match their runs."""
+    def _raise_for_damaged_indexes(self, indexes: Sequence[LakeIndex]) -> None:
+        """Raise _UnexpectedContentError if an index has empty values in required columns or a wrong number of items."""
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
@@ -219,7 +236,7 @@ class LakeConnection:
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
             expected = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
-            path = self._files.path_of(f"{index.folder}/items.parquet")
+            path = self._files.get_duckdb_path(f"{index.folder}/items.parquet")
             found = counts.get(path, 0)
             if path in empty:
                 problems.append((index, f"items.parquet is damaged (column {empty[path]} has empty values)"))
@@ -229,15 +246,15 @@ class LakeConnection:
             raise _UnexpectedContentError(problems)
 
 
-def _find_wrong_column(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    for name, kind in expected.items():
-        if found.get(name) != kind:
-            return f"is damaged (column {name}: {found.get(name, 'missing')} instead of {kind})"[:MAX_PROBLEM]
+def _describe_wrong_column(found_types: Mapping[str, str], expected_types: Mapping[str, str]) -> str:
+    for name, kind in expected_types.items():
+        if found_types.get(name) != kind:
+            return f"is damaged (column {name}: {found_types.get(name, 'missing')} instead of {kind})"[:MAX_PROBLEM]
     return ""
 
 
-def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
-    """Return (index, numbers of the unchanged runs that are read from it). Each run is read from at most one index."""
+def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
+    """Return pairs (index, numbers of the runs to read from it). Each unchanged run is read from at most one index."""
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
     builds = {number: run.content_hash for number, run in contents.runs.items()}
@@ -250,11 +267,12 @@ def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]
 
 
 def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only."""
+    """Open the lake of a workspace, as `database.open_store` opens a store. The connection can access no other files
+    than those of the lake. `attach_more` is called before access is restricted."""
     lake = connect_lake(workspace)
     try:
         attach_more(lake.connection)
-        lake.restrict_access()
+        lake.restrict_file_access()
     except BaseException:
         lake.close()
         raise
@@ -262,8 +280,8 @@ def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] 
 
 
 def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
-    """Open the lake of a workspace, or only some of its runs. The connection can access any file. Raises the errors of
-    `open_lake`."""
+    """Open the lake of a workspace, with all runs or only the given ones. The connection can access any file. Raises
+    StoreError if the lake cannot be read."""
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
@@ -288,7 +306,7 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
 
 
 def _create_tables(connection: Connection, contents: LakeContents) -> None:
-    """Create the tables of `schema.sql`. The large ones become views in `LakeConnection.update_views`."""
+    """Create the small tables of `schema.sql`. `LakeConnection.update_views` creates the large ones as views."""
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
     connection.execute("SET parquet_metadata_cache = true")
@@ -300,29 +318,29 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
         table = "item_rows" if name == "items" else name
         connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
     runs = [contents.runs[number] for number in sorted(contents.runs)]
-    build = lake_files.digest("".join(run.content_hash for run in runs))
+    build = lake_files.hash_text("".join(run.content_hash for run in runs))
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
-    _insert(connection, "runs", (run.row for run in runs))
-    _insert(connection, "sources", (source for run in runs for source in run.sources))
-    _insert(connection, "internal.search_issues", contents.issues)
+    _insert_rows(connection, "runs", (run.row for run in runs))
+    _insert_rows(connection, "sources", (source for run in runs for source in run.sources))
+    _insert_rows(connection, "internal.search_issues", contents.issues)
 
 
-def _insert(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
+def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
     insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
 
 
-NEVER_IMPORTED = -1  # Version of a run with some of its items. An import reads the run again.
+NEVER_IMPORTED = -1  # Import version of a run with only some of its items, so that an import reads the run again.
 
 
 def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
-    """Replace the store of the lake's workspace by one with these items, and return the workspace without the lake.
-    Raises WorkspaceError if it has imported runs; OSError if it cannot be written; StoreError if the lake cannot be
-    read."""
+    """Replace the workspace's local store by a store with these items of the lake. Returns the workspace with its local
+    store. Raises WorkspaceError if the local store has imported runs; OSError if it cannot be written; StoreError if
+    the lake cannot be read."""
     workspace = replace(lake, lake=None)
     index = read_store_index(workspace)
     if any(run.import_fingerprint != NEVER_IMPORTED for run in index.runs.values()):
-        raise WorkspaceError(f"{workspace.root} has imported runs. Choose another folder with --workspace DIR")
+        raise WorkspaceError(f"{workspace.root} already has imported runs. Choose another folder with --workspace DIR.")
     items = sorted(set(map(decode_item, item_numbers)))
     folder = workspace.temporary / str(os.getpid())
     with import_lock(workspace):
@@ -330,7 +348,7 @@ def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspa
         try:
             connection = connect_lake(lake, {item >> 32 for item in items})
             try:
-                _write_parquet(connection, items, str(folder))
+                _write_items_to_parquet(connection, items, str(folder))
             finally:
                 connection.close()
             with StoreBuilder(workspace, folder, copy_existing=False) as builder:
@@ -342,7 +360,7 @@ def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspa
     return workspace
 
 
-def _write_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:
+def _write_items_to_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:
     selected = f"(SELECT unnest([{', '.join(map(str, items))}]::BIGINT[]))"
     connection.execute(f"CREATE TEMP TABLE pulled AS SELECT * FROM item_rows WHERE item IN {selected}")
     queries = {

@@ -1,4 +1,4 @@
-"""Query the clusters of similar failures among all failing items of a view."""
+"""Query the clusters of the failing items of a view. Items of a cluster fail in the same way."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
-"""Maximum number of (golden value, predicted value) pairs that are counted, most frequent first."""
+"""Maximum number of value pairs (golden, predicted) that are counted, the most frequent first."""
 _COLUMNS = {
     BY_ERROR_TYPE: ("error_type", ERROR_TYPE_SQL),
     BY_FUNCTION: ("function", "i.diff_function"),
@@ -39,15 +39,15 @@ _COLUMNS = {
     BY_CATEGORY: ("category", "i.category"),
     BY_DECISIVE_STEP: ("decisive_step", "i.decisive_step"),
 }
-"""(field of `Cluster`, SQL expression) of each grouping except `BY_VALUE`."""
+"""Field of `Cluster` and its SQL expression, for each grouping except `BY_VALUE`."""
 _SHARED_GROUPINGS = {
     BY_ERROR_TYPE: (BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT),
     BY_CATEGORY: (BY_CATEGORY, BY_ERROR_TYPE, BY_FUNCTION),
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""Grouping -> groupings in which all items of one of its clusters have the same value. For example, all items of a
-cluster by category also have the same error type and function."""
+"""For each grouping, all groupings in which the items of one of its clusters have the same value. For example, the
+items of a cluster by category also have the same error type and function."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
@@ -63,7 +63,7 @@ WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
-    names: dict[str, str | None]  # field of `Cluster` -> value that all items of the cluster have
+    names: dict[str, str | None]  # value that all items of the cluster have, by field of `Cluster`
     count: int
     examples: list[str]
     difference: str | None
@@ -79,10 +79,11 @@ def fetch_clusters(
     groupings: Sequence[int] = (BY_ERROR_TYPE,),
     raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> list[list[Cluster]]:
-    """Return the clusters of each grouping, largest first, of the view's items whose effective verdict is fail.
+    """Return the clusters of each grouping, the largest first. They contain the items whose effective verdict is fail.
 
     `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
-    `MAX_VALUE_PAIRS` most frequent pairs of values. `Cluster.where` selects exactly the items of the cluster.
+    `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where` selects exactly the items of the
+    cluster.
     """
     computed = [get_computed_grouping(by) for by in groupings]
     found = _fetch_cluster_rows(connection, view, computed)
@@ -92,7 +93,7 @@ def fetch_clusters(
         clusters = []
         shown = rows if limit is None else rows[: max(limit, 0)]
         with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
-        reasons = _fetch_step_reasons(connection, with_step)
+        reasons = _fetch_decisive_step_reasons(connection, with_step)
         for row in shown:
             raise_if_interrupted()
             terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
@@ -108,7 +109,7 @@ def fetch_clusters(
 
 
 def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[int]) -> list[Sequence[_ClusterRow]]:
-    """Return the rows of each grouping. One query for two groupings takes two thirds of the time of two queries."""
+    """Return the rows of each grouping. All groupings share one query, because two queries would take 50 % longer."""
     where, params, _ = build_condition(view, blind=False)
     own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
@@ -121,7 +122,7 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
         failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
         params = params * 2
     names = {name: sql for each in reversed(own) for name, sql in each.items()}
-    # Columns are given by position, because an alias can also be a column of the table.
+    # The SQL names columns by position, because an alias can also be a column of the table.
     positions = {name: str(place) for place, name in enumerate(names, 1)}
     sets = ", ".join(f"({', '.join(positions[name] for name in each)})" for each in own)
     columns = ", ".join(f"{sql} AS {name}" for name, sql in names.items())
@@ -147,28 +148,30 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
     return found
 
 
-def _fetch_step_reasons(connection: Connection, items: Sequence[int]) -> dict[int, str | None]:
+def _fetch_decisive_step_reasons(connection: Connection, items: Sequence[int]) -> dict[int, str | None]:
     if not items:
         return {}
     query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=restrict_to_runs_sql(connection, items))
     return dict(connection.execute(query).fetchall())
 
 
-def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:
-    names = {row.names[_COLUMNS[by][0]] for row in rows}
-    return ExactTermBuilder(_FILTER_KEYS[by], names, separator="" if by == BY_CATEGORY else ":")
+def _make_term_builder(grouping: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:
+    names = {row.names[_COLUMNS[grouping][0]] for row in rows}
+    return ExactTermBuilder(_FILTER_KEYS[grouping], names, separator="" if grouping == BY_CATEGORY else ":")
 
 
-def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]) -> str:
-    """Return the filter term for the cluster's value in the grouping `by`. Empty if the items of the cluster have
-    different values."""
-    if by == BY_VALUE == grouping:
-        # Only the most frequent values are known, so these terms always match the exact value.
+def _build_filter_term(
+    term_grouping: int, cluster_grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]
+) -> str:
+    """Return the filter term that selects the cluster's value in the grouping `term_grouping`. Empty if the items of
+    the cluster have different values there."""
+    if term_grouping == BY_VALUE == cluster_grouping:
+        # These terms match exact values, because not all values of the view are known.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
         return " ".join(f"{side}_value:{'none' if value is None else quote_or_hash(value)}" for side, value in values)
-    if by not in _SHARED_GROUPINGS[grouping]:
+    if term_grouping not in _SHARED_GROUPINGS[cluster_grouping]:
         return ""
-    return builders[by].build(row.names[_COLUMNS[by][0]])
+    return builders[term_grouping].build(row.names[_COLUMNS[term_grouping][0]])
 
 
 _LABEL_CRITERIA = (
@@ -179,6 +182,6 @@ _LABEL_CRITERIA = (
 
 
 def fetch_label_criteria(connection: Connection, item: int) -> list[str]:
-    """Return the criteria whose verdicts on responses are lists of labels, in the item's run and category."""
+    """Return the criteria for which a response is labelled with a list of labels, in the item's run and category."""
     query = _LABEL_CRITERIA.format(runs=restrict_to_runs_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -1,13 +1,12 @@
-"""Query random samples and the resolved human verdicts on sampled items, for estimates and calibration.
+"""Query random samples and the resolved human verdicts on their items, for estimates and calibration.
 
-A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Bulk reviews do not
-count here: the columns `individual` and `individual_by` ignore them. Only reviews of a random sample allow conclusions
-on other items, so these queries determine which reviews belong to a random sample.
+A human verdict is resolved if all annotators agree, if the policy for disagreements decides, or if an adjudicator
+decided. Bulk reviews do not count here: the columns `individual` and `individual_by` ignore them. Only reviews of a
+random sample allow conclusions about other items, so these queries determine which reviews belong to a random sample.
 
-Annotators review their share of a sample in random order, in the app, with `label` or with `import-labels`. All items
-up to the last item that was reviewed after the queue was created count as reached. A reached item without a verdict was
-skipped. Later items do not count yet, even with an older verdict, because the items with older reviews may not be a
-random selection.
+Each annotator gets a share of the sample in random order. All items of the share up to the last one that was reviewed
+after the queue was created count as reached. A reached item without a verdict counts as skipped. Later items do not
+count yet, even if they have an older verdict, because items with older reviews may not be a random selection.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition, fetch_items
-from fcreview.store.queries.scored_items import find_only_judge
+from fcreview.store.queries.scored_items import get_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_population
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
@@ -48,11 +47,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueSample:
-    """A random sample of a known population: a queue file and its extensions."""
+    """A random sample of a population of items. It consists of a queue and of the queues that extend it."""
 
     queue: QueueFile
     strata: dict[ContentKey, str]  # stratum of every item of the population
-    content_keys_by_queue: dict[str, set[ContentKey]]  # queue file -> its sampled items, for the queue and extensions
+    content_keys_by_queue: dict[str, set[ContentKey]]  # sampled items of the queue and of each extension
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -64,31 +63,41 @@ class QueueSample:
         """Content keys of the items in the queue and in the queues that extend it."""
         return set().union(*self.content_keys_by_queue.values())
 
-    def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
-        """Return the probability, 0 to 1, that the queue or an extension draws an item. Extensions have strata by
-        automatic verdict, so the probability depends on the item's automatic verdict (`automatic`)."""
+    def inclusion_probability(self, content_key: ContentKey, automatic_verdict: bool | None) -> float:
+        """Return the probability, from 0 to 1, that the queue or an extension draws the item. `automatic_verdict` is
+        needed because extensions have strata by automatic verdict."""
         stratum = self.strata[content_key]
         not_drawn = 1.0 - next(each.probability for each in self.queue.strata if each.name == stratum)
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         for queue in self.extensions:
             if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):
-                cells = format_stratum_name(stratum, automatic), format_stratum_name(stratum, automatic, key.category)
+                cells = (
+                    format_stratum_name(stratum, automatic_verdict),
+                    format_stratum_name(stratum, automatic_verdict, key.category),
+                )
                 not_drawn *= 1.0 - next((each.probability for each in queue.strata if each.name in cells), 0.0)
         return 1.0 - not_drawn
 
-    def add_queue(self, queue: QueueFile) -> None:
-        self.content_keys_by_queue[queue.name] = set(sampled_keys(queue))
+    def add_extension(self, queue: QueueFile) -> None:
+        self.content_keys_by_queue[queue.name] = set(list_sampled_keys(queue))
         self.extensions.append(queue)
 
 
-ContentKey = str  # an item's key fields and hashes as a JSON list, the same in every copy of the workspace
-StrataCache = dict[str, dict[ContentKey, str]]  # description of a queue -> stratum of every item of the population
+ContentKey = str
+"""Key fields and content hashes of an item as a JSON list. It is the same in every copy of the workspace."""
+StrataCache = dict[str, dict[ContentKey, str]]
+"""Stratum of every item of the population of each queue. The keys are texts that describe the queues."""
 
 
-def load_samples(
-    connection: Connection, workspace: Workspace, cache: StrataCache
-) -> tuple[list[QueueSample], list[str]]:
-    """Return (samples whose population is still in the database, one message for each other queue)."""
+class LoadedSamples(NamedTuple):
+    samples: list[QueueSample]
+    """Samples whose population is still in the database."""
+    problems: list[str]
+    """One message for each queue that cannot be used as a random sample."""
+
+
+def load_samples(connection: Connection, workspace: Workspace, cache: StrataCache) -> LoadedSamples:
+    """Read the queue files of a workspace, and join each queue with the queues that extend it."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
     for queue in read_queues(workspace):
@@ -96,20 +105,22 @@ def load_samples(
             problems.append(str(queue))
         elif queue.design.extends:
             extensions.append(queue)
-        elif (strata := _reconstruct_strata(connection, queue, cache)) is None:
-            problems.append(f"queue {queue.name}: the items that the queue was drawn from have changed")
+        elif (strata := _fetch_strata_cached(connection, queue, cache)) is None:
+            problems.append(f"queue {queue.name} is ignored: the items that it was drawn from have changed")
         else:
-            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(sampled_keys(queue))})
+            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(list_sampled_keys(queue))})
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: the queue {queue.design.extends}, which it extends, cannot be used")
+            problems.append(
+                f"queue {queue.name} is ignored: it extends the queue {queue.design.extends}, which cannot be used"
+            )
         else:
-            sample.add_queue(queue)
-    return list(samples.values()), problems
+            sample.add_extension(queue)
+    return LoadedSamples(list(samples.values()), problems)
 
 
-def _reconstruct_strata(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
+def _fetch_strata_cached(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
         strata = _fetch_strata(connection, queue)
@@ -121,8 +132,8 @@ def _reconstruct_strata(connection: Connection, queue: QueueFile, cache: StrataC
 
 def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, str] | None:
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
-    sampled = set(sampled_keys(queue))
-    for runs in (_find_source_runs(connection, queue), ()):
+    sampled = set(list_sampled_keys(queue))
+    for runs in (_find_sampled_runs(connection, queue), ()):
         view = View(queue.design.where, "dataset", 0, runs)
         try:
             strata = fetch_population(
@@ -135,8 +146,9 @@ def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, 
     return None
 
 
-def _find_source_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
-    """Return the numbers of the sampled runs. The runs are found by key, because an import can change their numbers."""
+def _find_sampled_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
+    """Return the numbers of the runs that the queue was drawn from. Their keys identify them, because an import can
+    change run numbers."""
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
     return tuple(run for run, *key in rows if tuple(key) in sampled)
@@ -151,17 +163,27 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
 _HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
-_SCORE_FILE_SUFFIX = ".json"  # Suffix of a score file. Other values of `Verdict.by` are checker tiers.
+_SCORE_FILE_SUFFIX = ".json"  # If `Verdict.by` does not end with it, `Verdict.by` is the tier of a checker.
 
 
-def fetch_calibration_cases(
+class _VerdictKey(NamedTuple):
+    source: str
+    judge: str | None
+    target: str
+    criterion: str
+    tier: str | None
+    """Tier of the checker that decided, if the benchmark has several tiers."""
+
+
+def fetch_verdict_pairs(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
-    """Pair each automatic verdict with the resolved human verdict on the same target and criterion, in item order."""
+    """Pair each automatic verdict with the resolved human verdict on the same target and criterion. The pairs are in
+    item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_sample_outcomes(queues, reviews.events, {}).keys()
     reviewed = reviews.iter_reviewed_items(set(fetch_items(connection, view, only_reviewed=True)))
-    is_random = {each.item: to_content_key(*each.key, *each.hashes) in reached for each in reviewed}
+    is_random = {each.item: make_content_key(*each.key, *each.hashes) in reached for each in reviewed}
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
@@ -183,24 +205,23 @@ def fetch_calibration_cases(
     return cases
 
 
-def _combine_automatic_verdicts(
-    columns: list[Any], listed: list[list[str]]
-) -> dict[tuple[str, str | None, str, str, str | None], Any]:
-    """Return (source, judge, target, criterion, tier) -> automatic verdict, for one item and its parts."""
-    verdicts: dict[tuple[str, str | None, str, str, str | None], Any] = {}
-    for source, target, criterion, text, by in listed:
+def _combine_automatic_verdicts(item_verdicts: list[Any], listed_verdicts: list[list[str]]) -> dict[_VerdictKey, Any]:
+    """Return the automatic verdicts on one item and its parts."""
+    verdicts: dict[_VerdictKey, Any] = {}
+    for source, target, criterion, text, by in listed_verdicts:
         judge = (by or "judge") if source == "judge" else None
         tier = None if source == "judge" or not by or by.endswith(_SCORE_FILE_SUFFIX) else by
-        verdicts[source, judge, target, criterion, tier] = parse_json(text)
-    item_judge = find_only_judge(by for source, _, _, _, by in listed if source == "judge") or "judge"
-    # An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
-    for source, value in zip(SCORING_ORDER, columns, strict=True):
+        verdicts[_VerdictKey(source, judge, target, criterion, tier)] = parse_json(text)
+    item_judge = get_only_judge(by for source, _, _, _, by in listed_verdicts if source == "judge") or "judge"
+    # Some importers store a verdict on the whole item only in the column of its source, not in the list of verdicts.
+    for source, value in zip(SCORING_ORDER, item_verdicts, strict=True):
         is_listed = any(
-            (each[0], each[2:4]) == (source, ITEM_CORRECT) and same_verdict(other, value)
+            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT) and same_verdict(other, value)
             for each, other in verdicts.items()
         )
         if value is not None and not is_listed:
-            verdicts[source, item_judge if source == "judge" else None, *ITEM_CORRECT, None] = value
+            judge = item_judge if source == "judge" else None
+            verdicts[_VerdictKey(source, judge, *ITEM_CORRECT, None)] = value
     return verdicts
 
 
@@ -210,23 +231,23 @@ _COLUMN_SOURCES = ("official", "rule")  # sources with one verdict for each item
 _SCOPE_KEYS = {
     "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
 }  # fmt: skip
-"""Calibration scope -> key of the filter language, if there is one; empty for the scope `overall`."""
+"""Filter key of each calibration scope. Scopes that are not listed have no filter key."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCell:
-    """Items with the same automatic and human verdict: one cell of a calibration table."""
+    """The items in one cell of a calibration table, which have the same automatic and the same human verdict."""
 
     source: str
     criterion: str
     automatic_verdict: Any
     human_verdict: Any
     scope: str
-    name: str | None  # Value of the scope. None for `overall` and for items without a value.
+    name: str | None  # Value of the scope, such as a category. None for `overall` and for items without a value.
     items: Sequence[int]
 
 
-def build_cell_filter(connection: Connection, base: str, cell: CalibrationCell) -> str | None:
+def build_cell_filter(connection: Connection, base_filter: str, cell: CalibrationCell) -> str | None:
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
         human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
@@ -236,7 +257,7 @@ def build_cell_filter(connection: Connection, base: str, cell: CalibrationCell) 
         ]
         if cell.name is not None:
             terms.append(f"{_SCOPE_KEYS[cell.scope]}:{quote_or_hash(cell.name)}")
-        return add_terms(base, *terms)
+        return add_terms(base_filter, *terms)
     if len(cell.items) > MAX_IDS_IN_FILTER:
         return None
     numbers = ", ".join(str(int(item)) for item in cell.items) or "NULL"
@@ -250,12 +271,13 @@ def build_cell_filter(connection: Connection, base: str, cell: CalibrationCell) 
 
 @dataclass(frozen=True, slots=True)
 class _ReviewSelection:
-    """Items with a resolved verdict, by the way in which they were selected for review. No item is in both sets."""
+    """The items with a resolved verdict, by how they were selected for review. No item is in both sets."""
 
-    random: set[ContentKey]  # items that were reviewed as part of a random sample
+    random: set[ContentKey]
+    """Items that were reviewed as part of a random sample."""
     unknown: set[ContentKey]
-    """Other reviewed items of which it is unknown how they were selected. Empty if all reviews of sampled items record
-    their queue."""
+    """Other reviewed items, if it is unknown how they were selected. Empty if all reviews of sampled items name their
+    queue."""
 
 
 def _classify_selection(
@@ -263,8 +285,8 @@ def _classify_selection(
     queues_by_key: Mapping[ContentKey, set[str]],
     outcomes: Mapping[ContentKey, SampleOutcome],
 ) -> _ReviewSelection:
-    """Determine how reviewed items were selected. `queues_by_key`: content key -> names of the queues in which the item
-    was reviewed."""
+    """Determine how reviewed items were selected. `queues_by_key` has the names of the queues in which each item was
+    reviewed."""
     random, unknown = set[ContentKey](), set[ContentKey]()
     for sample in samples:
         resolved = sample.strata.keys() & queues_by_key.keys()
@@ -282,7 +304,8 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# Human verdicts on whole items for criteria other than `correct` that metrics depend on; null if unresolved.
+# This query selects human verdicts on whole items, for the criteria other than `correct` that metrics depend on. The
+# value is null for a verdict that is not resolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
@@ -292,7 +315,7 @@ WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {
 
 
 class _RunItem(NamedTuple):
-    """A row of `_RUN_ITEMS`: an item of a run with its automatic and its resolved human verdict."""
+    """A row of the query `_RUN_ITEMS`: an item with its automatic verdict and its resolved human verdict."""
 
     benchmark: str
     generation: str
@@ -313,11 +336,11 @@ class RunSampleStatus:
     items: list[ItemStatus]  # status of every item, in dataset order
     content_keys: list[ContentKey]  # content key of every item, in the same order
     samples: list[QueueSample]  # samples whose population has items of this run
-    problems: list[str]  # one message for each queue file that is not usable as a random sample
+    problems: list[str]  # see `LoadedSamples.problems`
     criterion_answers: list[CriterionAnswers]  # human verdicts on whole items on criteria other than `correct`
 
-    def find_undecided(self, sample: QueueSample) -> list[int]:
-        """Return the positions in `items` of sampled items without a resolved human verdict."""
+    def find_undecided_positions(self, sample: QueueSample) -> list[int]:
+        """Return the positions in `items` of the sampled items that have no resolved human verdict."""
         sampled = sample.content_keys
         pairs = zip(self.content_keys, self.items, strict=True)
         return [at for at, (content_key, item) in enumerate(pairs) if content_key in sampled and item.human is None]
@@ -327,14 +350,14 @@ def fetch_sample_status(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
-    content_keys = [to_content_key(*row[:8]) for row in rows]
+    content_keys = [make_content_key(*row[:8]) for row in rows]
     all_samples, problems = load_samples(connection, workspace, cache)
     run_keys = set(content_keys)
     samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.strata)]
     key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}
     answers = _fetch_criterion_answers(connection, run, key_of_item)
     answered = {key for answer_by_key in answers.values() for key in answer_by_key}
-    # Without a sample, the journals need not be read.
+    # The journals are read only if there is a sample.
     queues_by_key = {
         key: reviews.events.find_review_queues(ItemKey(*row[:6]), row.prediction_hash, row.golden_hash)
         for key, row in zip(content_keys, rows, strict=True)
@@ -392,32 +415,32 @@ def _fetch_criterion_answers(
 _SECONDS = len("2026-01-31T12:00:00")
 
 
-def to_content_key(*parts: str | None) -> ContentKey:
-    return orjson.dumps([part or "" for part in parts]).decode()
+def make_content_key(*fields: str | None) -> ContentKey:
+    return orjson.dumps([part or "" for part in fields]).decode()
 
 
-def sampled_keys(queue: QueueFile) -> list[ContentKey]:
-    """Return the content key of each drawn item, in the order of the file."""
-    return [to_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
+def list_sampled_keys(queue: QueueFile) -> list[ContentKey]:
+    """Return the content keys of the items in the queue, in the order of the queue file."""
+    return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
 
 
 def find_sample_outcomes(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return content key -> outcome, for each drawn item that annotators have reached. An outcome in `decisions` comes
-    first."""
+    """Return the outcome of each item that annotators have reached in these queues. `decisions` has the outcomes of
+    items that are decided or disputed."""
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
-        keys = sampled_keys(queue)
+        keys = list_sampled_keys(queue)
         verdicts = [events.current_verdicts(item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
-        for at in _find_reached_items(queue, verdicts):
+        for at in _find_reached_positions(queue, verdicts):
             is_unsure = any(not decides(each.verdict) for each in verdicts[at])
             outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
     return outcomes
 
 
-def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -> set[int]:
-    if all(verdicts):
+def _find_reached_positions(queue: QueueFile, verdicts_by_position: Sequence[Sequence[Event]]) -> set[int]:
+    if all(verdicts_by_position):
         return set(range(len(queue.items)))
     owners = {share.annotator for share in queue.shares}
     reached: set[int] = set()
@@ -427,7 +450,7 @@ def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -
             is_reviewed = any(
                 (each.queue == queue.name or each.time[:_SECONDS] >= queue.created[:_SECONDS])
                 and (each.annotator == share.annotator or each.annotator not in owners)
-                for each in verdicts[at]
+                for each in verdicts_by_position[at]
             )
             if is_reviewed and position - 1 not in share.repeats:
                 last = position

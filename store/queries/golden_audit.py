@@ -1,4 +1,4 @@
-"""Query the data for the audit of golden answers: every question with the answers of all runs, and the suspects
+"""Query the data for the golden audit, which finds golden answers that look wrong, and store the resulting suspects
 queue."""
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
-"""SQL that groups the answers to each question. Passing answers without a difference are one group, answers without a
-verdict are another, and all others are grouped by prediction."""
+"""SQL that groups the answers to each question. Passing answers without a difference are one group. Answers without a
+verdict are another group. All other answers are grouped by prediction."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(
@@ -78,7 +78,7 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""Predicted calls and differing pairs, as JSON text, which Python converts faster than DuckDB's lists."""
+"""SQL for predicted calls and different pairs as JSON text, which Python reads faster than lists of DuckDB."""
 ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
@@ -92,23 +92,23 @@ class AuditInput:
     questions: list[AuditedQuestion]
     run_profiles: dict[int, RunProfile]  # pass rates by run number
     selected_keys: frozenset[QuestionKey] | None
-    """Questions that the filter selects in at least one run; None without a filter."""
+    """Questions that the view's filter selects in at least one run. None without a filter."""
 
 
 @dataclass(slots=True)
 class _AnswerRow:
-    """A row of `_ANSWERS`: an answer to a question and the runs that gave it."""
+    """A row of the query `_ANSWERS`: an answer to a question, and the items of all runs that gave it."""
 
-    question: int  # Hash of the key of the question. The keys would take several times as much memory.
+    question: int  # Hash of the question's key. The key would take several times as much memory.
     golden: int
-    items: list[int]  # item numbers, one for each run, sorted by `_keep_most_frequent_golden`
+    items: list[int]  # item numbers, one for each run
     passed: bool | None
     contradicted: bool  # whether official and recomputed verdict differ
-    prediction: str | None  # Hash. None if the answer is not compared with the golden answer.
-    damaged_run: int | None  # a run with such an answer to an item without a number, id or category
+    prediction: str | None  # Hash of the predicted calls. None if the answer is not compared with the golden answer.
+    damaged_run: int | None  # a run of the group in which an item has no number, id or category, else None
 
     @property
-    def item(self) -> int:
+    def first_item(self) -> int:
         return self.items[0]
 
 
@@ -122,12 +122,12 @@ _NO_DIFFERENCE = _Content()
 
 
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
-    """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
+    """Return all questions of the view's runs with their answers. The view's filter affects only `selected_keys`.
 
-    If runs have different golden answers to a question, only runs with the most frequent one are included. Raises
+    If runs have different golden answers to a question, only the runs with the most frequent one are included. Raises
     FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
     """
-    selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
+    selected = _fetch_selected_questions(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
     rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
@@ -137,11 +137,11 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
         rows_by_question.setdefault(row.question, []).append(row)
     answers = [_keep_most_frequent_golden(rows) for rows in rows_by_question.values()]
     del rows_by_question
-    questions = _fetch_questions(connection, [rows[0].item for rows in answers])
-    contents = _fetch_contents(connection, list(zip(questions, answers, strict=True)))
+    questions = _fetch_questions(connection, [rows[0].first_item for rows in answers])
+    contents = _fetch_answer_contents(connection, list(zip(questions, answers, strict=True)))
     for question, rows in zip(questions, answers, strict=True):
         for row in rows:
-            content = contents.get(row.item, _NO_DIFFERENCE)
+            content = contents.get(row.first_item, _NO_DIFFERENCE)
             question.answers.append(
                 DistinctAnswer(
                     [item >> 32 for item in row.items],
@@ -155,7 +155,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     return AuditInput(questions, _fetch_run_profiles(connection, runs), selected)
 
 
-def _fetch_selected_keys(connection: Connection, view: View) -> frozenset[QuestionKey]:
+def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[QuestionKey]:
     where, params, _ = build_condition(view, blind=False)
     rows = connection.execute(
         "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"
@@ -176,22 +176,22 @@ def _keep_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     return rows
 
 
-def _fetch_questions(connection: Connection, items: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order. Equal function docs are the same object."""
+def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
+    """Return the questions of these items, in the same order. Questions with equal function docs share them."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
-    for item in items:
+    for item in item_numbers:
         items_by_run[item >> 32].append(item)
     rows = {}
-    for group in items_by_run.values():  # with a range of item numbers, DuckDB skips the blocks of other runs
+    for group in items_by_run.values():  # With a range of item numbers, DuckDB skips other runs.
         for row in connection.execute(_QUESTIONS, [min(group), max(group), group]).fetchall():
             rows[row[0]] = row
     docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
     docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
     dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
     datasets = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
-    faults = _fetch_faults(connection)
+    faults = _count_faults_by_question(connection)
     questions = []
-    for item in items:
+    for item in item_numbers:
         _, category, item_id, text, golden, functions, group, is_self_contained = rows[item]
         key = QuestionKey(*datasets[item >> 32], category, item_id)
         questions.append(
@@ -208,11 +208,12 @@ def _fetch_questions(connection: Connection, items: Sequence[int]) -> list[Audit
     return questions
 
 
-def _fetch_contents(
+def _fetch_answer_contents(
     connection: Connection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return the differences of the first item of each answer. Answers with equal calls are compared once."""
-    questions = {row.item: question for question, rows in answers for row in rows if row.prediction is not None}
+    """Return the differences between each answer and the golden answer, by the number of the answer's first item. Equal
+    answers to a question are compared once."""
+    questions = {row.first_item: question for question, rows in answers for row in rows if row.prediction is not None}
     found: dict[int, _Content] = {}
     by_content: dict[tuple[int, int], _Content] = {}
     rows = connection.execute(_CONTENTS, [list(questions)])
@@ -228,18 +229,18 @@ def _fetch_contents(
     return found
 
 
-def _fetch_faults(connection: Connection) -> dict[QuestionKey, Counter[str]]:
+def _count_faults_by_question(connection: Connection) -> dict[QuestionKey, Counter[str]]:
     found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
         found[QuestionKey(*key)][fault] = count
     return dict(found)
 
 
-def _fetch_run_profiles(connection: Connection, runs: str) -> dict[int, RunProfile]:
+def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int, RunProfile]:
     counts: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     models: dict[int, str] = {}
     conflicts: Counter[int] = Counter()
-    rows = connection.execute(_PASS_COUNTS.format(runs=runs)).fetchall()
+    rows = connection.execute(_PASS_COUNTS.format(runs=run_condition)).fetchall()
     for run, model, category, passed, known, contradicted in rows:
         models[run] = model
         counts[run][category] = (passed, known)
@@ -266,25 +267,27 @@ MAX_SUMMARY_REASONS = 3
 
 
 class SuspectTable:
-    """The temporary table `suspect_places` with the queue `suspects`: one item of each suspect question.
+    """The temporary table `suspect_places`, which has the items of the suspects queue: one item of each suspect
+    question.
 
-    The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. Not thread-safe.
+    The column `scope` identifies the compared runs (`View.runs_key`). The column `rank` counts from 0. The class is not
+    thread-safe.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._suspicions: dict[str, dict[int, Suspicion]] = {}  # scope -> item number -> suspicion, strongest first
+        self._suspicions: dict[str, dict[int, Suspicion]] = {}  # by scope and item number, the strongest first
 
-    def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
-        """Compute the rows for the view's runs, without its filter, unless the table has them. `report` is called with
-        the number of checked questions and of all questions. It may raise to cancel."""
+    def load_suspects(self, view: View, on_progress: Callable[[int, int], object] = lambda *_: None) -> None:
+        """Fill the table for the view's runs, if it has no rows for them. The view's filter is ignored. `on_progress`
+        is called with the number of checked questions and the number of all questions. It may raise to cancel."""
         if view.runs_key in self._suspicions:
             return
         from fcreview.golden_audit.score import rank_suspects
 
         with pause_garbage_collection():
             audit = fetch_audit_input(self._connection, View(runs=view.runs))
-            ranking = rank_suspects(audit.questions, audit.run_profiles, report)
+            ranking = rank_suspects(audit.questions, audit.run_profiles, on_progress)
         suspicions = {_pick_example_item(each): _build_suspicion(each) for each in ranking if each.reasons}
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
@@ -294,7 +297,7 @@ class SuspectTable:
         self._suspicions[view.runs_key] = suspicions
 
     def suspicions_of(self, view: View) -> Mapping[int, Suspicion]:
-        """Return the view's suspicions by item number, strongest first. Empty before they are loaded."""
+        """Return the suspicions of the view by item number, the strongest first. Empty if they are not loaded."""
         return self._suspicions.get(view.runs_key, {})
 
 
@@ -307,7 +310,7 @@ def _build_suspicion(suspect: Suspect) -> Suspicion:
 
 
 def _pick_example_item(suspect: Suspect) -> int:
-    """Return an item with the alternative answer, else an item that fails, else any item of the question."""
+    """Return an item of the question, preferably one with the alternative answer, else one that fails."""
     alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
     return min(
         (run not in alternative_runs, answer.passed is not False, run, item)

@@ -1,4 +1,4 @@
-"""Count items by run, and by the values of filter keys (facets)."""
+"""Count items by run, and by the values of filter keys. The counts of values are called facets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""Filter key whose values are counted -> SQL expression. The key `judge` has no single expression: an item with judge
-verdicts on several parts can have several values."""
+"""SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item with
+judge verdicts on several parts can have several values."""
 _JUDGE_VALUES = ("pass", "fail", "unknown")
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
@@ -45,7 +45,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""Field of `RunRow` -> SQL that counts the items of a category. `n` is the field `n_items`."""
+"""SQL for the fields of `RunRow` that count items. The SQL counts the items of a category, and `n` becomes `n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
@@ -68,7 +68,7 @@ def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Pat
 
 
 def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
-    """Return every run with counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
+    """Return all runs with their counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
     for run, category, *numbers in connection.execute(
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
@@ -103,15 +103,15 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
     return rows
 
 
-def count_missing_recomputed(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
-    """Count the items without a recomputed verdict: (reason, number of items), most frequent reason first."""
+def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
+    """Count the items without a recomputed verdict for each reason, the most frequent reason first."""
     where, params, _ = build_condition(View(runs=tuple(runs)), blind=False)
     query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
     return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
 
 
-def count_verdicts(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
-    """Count the view's items by their official and recomputed verdict. Raises FilterError as `build_condition` does."""
+def count_by_official_and_recomputed(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
+    """Count the items of a view by (official verdict, recomputed verdict). Raises FilterError for an invalid filter."""
     where, params, depends_on_reviews = build_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
     query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
@@ -119,8 +119,8 @@ def count_verdicts(connection: Connection, view: View) -> dict[tuple[bool | None
 
 
 def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
-    """Return the accuracies in the score file headers of categories without results, and set the verdict counts of
-    these categories to 0. Score files list only the failing items, so the counts would be wrong."""
+    """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict counts
+    of these categories to 0, because such score files list only the failing items."""
     found = []
     for category in categories:
         accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
@@ -131,7 +131,8 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 
 
 def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """Return facet -> (value as in a filter, number of items) pairs, most frequent value first."""
+    """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as in
+    a filter."""
     where, params, depends_on_reviews = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
@@ -148,9 +149,9 @@ def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str
     result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
     all_bits = (1 << len(names)) - 1
     for *values, grouping_bits, count in found:
-        # `grouping_id` has a 0 bit for the one column of the grouping set; the first column is the highest bit.
+        # In `grouping_id`, the bit of the grouped column is 0. The first column has the highest bit.
         at = len(names) - (all_bits & ~grouping_bits).bit_length()
-        result[names[at]].append((_facet_value(names[at], values[at]), count))
+        result[names[at]].append((_format_facet_value(names[at], values[at]), count))
     if not blind:
         source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
         counted = ", ".join(f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES)
@@ -160,7 +161,7 @@ def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str
     return result
 
 
-def _facet_value(name: str, value: str | None) -> str:
+def _format_facet_value(facet: str, value: str | None) -> str:
     if value is None:
-        return "unknown" if name in ("official", "rule", "effective") else "none"
+        return "unknown" if facet in ("official", "rule", "effective") else "none"
     return {"true": "pass", "false": "fail"}.get(value, value)

@@ -1,4 +1,4 @@
-"""Query single items: the complete item, raw records, the conversation, and the same question in other runs."""
+"""Query single items: complete items, their raw records, other items of the conversation, and other runs' items."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ _PREDICTED_CALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted calls of an item. Equal predictions have equal texts."""
+    """The predicted calls of an item as text. Equal predictions have equal texts."""
 
     item: int
-    calls: str  # Such as `f(a=1); g()`, with sorted arguments. A call that could not be decoded is raw text.
+    calls: str  # `f(a=1); g()`, with sorted arguments. A call that cannot be decoded is raw text.
 
 
-def find_same_question(connection: Connection, item: int) -> list[int]:
+def find_items_of_same_question(connection: Connection, item: int) -> list[int]:
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
-def fetch_predictions(connection: Connection, item: int) -> list[Prediction]:
-    items = find_same_question(connection, item)
+def fetch_predictions_of_same_question(connection: Connection, item: int) -> list[Prediction]:
+    items = find_items_of_same_question(connection, item)
     calls = dict(connection.execute(_PREDICTED_CALLS + restrict_to_runs_sql(connection, items), [items]).fetchall())
-    return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]
+    return [Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ()))) for each in items]
 
 
-def _format_call(call: dict[str, Any]) -> str:
+def _format_predicted_call(call: dict[str, Any]) -> str:
     arguments = parse_json(call["arguments"])
     if not isinstance(arguments, dict):
         return str(call["raw"] or call["name"])
@@ -65,19 +65,19 @@ _SELECT_ITEMS = (
     + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows WHERE "
 )
-Question = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]  # (messages, golden calls)
+SharedQuestion = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]  # (messages, golden calls)
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
 
 
 def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
-    """Remove automatic verdicts and other annotators' reviews, for blind mode before the annotator has decided."""
+    """Remove automatic verdicts and the reviews of other annotators, for an item that is reviewed in blind mode."""
     hide_row_verdicts(detail.row)
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
     item.diff_golden = item.diff_predicted = item.decisive_step = None
     item.verdicts, item.issues = [], []
-    extra = item.extra  # The calls of a simulated user are needed to number the messages.
+    extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
     item.extra = Extra(
         accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls
     )
@@ -86,16 +86,20 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     detail.history = [event for event in detail.history if event.annotator == annotator]
 
 
-def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return item number -> item. Invalid items are omitted. Equal function docs are the same object."""
-    if not numbers:
+def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
+    """Return items by item number. Invalid items are omitted. Items with equal function docs share them."""
+    if not item_numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
-    range_and_list = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
-    where, value = ("item = ?", numbers[0]) if len(numbers) == 1 else (range_and_list, list(numbers))
-    rows = connection.execute(_SELECT_ITEMS + where + restrict_to_runs_sql(connection, numbers), [value]).fetchall()
+    range_and_list = (
+        f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
+    )
+    where, value = ("item = ?", item_numbers[0]) if len(item_numbers) == 1 else (range_and_list, list(item_numbers))
+    rows = connection.execute(
+        _SELECT_ITEMS + where + restrict_to_runs_sql(connection, item_numbers), [value]
+    ).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
-    questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
+    questions = _fetch_shared_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
     return {
         row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], []))
@@ -104,7 +108,7 @@ def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item
     }
 
 
-def _fetch_questions(connection: Connection, hashes: set[int]) -> dict[int, Question]:
+def _fetch_shared_questions(connection: Connection, hashes: set[int]) -> dict[int, SharedQuestion]:
     if not hashes:
         return {}
     where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
@@ -113,7 +117,7 @@ def _fetch_questions(connection: Connection, hashes: set[int]) -> dict[int, Ques
 
 
 def _parse_item(
-    row: tuple[Any, ...], docs: dict[str, dict[str, Any]], question: Question, issues: list[ImportIssue]
+    row: tuple[Any, ...], docs: dict[str, dict[str, Any]], question: SharedQuestion, issues: list[ImportIssue]
 ) -> Item:
     columns = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
     messages, calls, pairs, verdicts, functions, extra, *_ = row[1 + len(ITEM_COLUMNS) :]
@@ -131,14 +135,14 @@ def _parse_item(
     )
 
 
-def _fetch_item_issues(connection: Connection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
-    if not numbers:
+def _fetch_item_issues(connection: Connection, item_numbers: list[int]) -> dict[int, list[ImportIssue]]:
+    if not item_numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
     for item, *issue in connection.execute(
         "SELECT item, file, line, what, raw, id, severity FROM import_issues WHERE item IN (SELECT unnest(?::BIGINT[]))"
         " ORDER BY item, file, line",
-        [numbers],
+        [item_numbers],
     ).fetchall():
         found.setdefault(item, []).append(ImportIssue(*issue))
     return found
@@ -146,7 +150,7 @@ def _fetch_item_issues(connection: Connection, numbers: list[int]) -> dict[int, 
 
 def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssue]:
     """Return the import issues of the given runs (all runs if empty), and the issues that belong to no run. Errors come
-    first."""
+    before warnings and notices."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues"
         " WHERE run IS NULL OR len($1::INTEGER[]) = 0 OR list_contains($1::INTEGER[], run)"
@@ -167,8 +171,8 @@ def find_items(connection: Connection, item_id: str, run: int | None) -> list[in
 def search_item_ids(
     connection: Connection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
-    """Return the ids in these runs (all runs if empty) that contain every word of the text, ignoring case. An id that
-    equals the text comes first, then ids that start with it, then shorter ids."""
+    """Return the item ids that contain every word of the text, ignoring case. An id equal to the text comes first, then
+    ids that start with the text, then shorter ids. Empty `runs` stands for all runs."""
     words = text.lower().split()
     if not words:
         return []
@@ -184,36 +188,36 @@ def search_item_ids(
     return [ItemMatch(*row) for row in rows]
 
 
-def read_raw_record(connection: Connection, workspace: Workspace, number: int) -> str:
-    """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced. Raises
-    StoreError if the item does not exist, or if the file is missing or has changed since the import."""
+def read_raw_record(connection: Connection, workspace: Workspace, item_number: int) -> str:
+    """Return the item's record from the result file as text. API keys are removed, and invalid UTF-8 is replaced.
+    Raises StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + restrict_to_runs_sql(connection, [number]),
-        [number],
+        + restrict_to_runs_sql(connection, [item_number]),
+        [item_number],
     ).fetchone()
     if row is None:
         raise StoreError("item not found")
     item_id, file, line, offset, length, extra = row
     if not file or not length:
-        raise StoreError("this item has no record in a result file")
-    data = _read_record(connection, workspace, number, RecordLocation(file, line, offset, length), item_id)
-    return _decode_record(data, Extra.from_json(parse_json(extra)))
+        raise StoreError("no result file has a record of this item")
+    data = _read_record(connection, workspace, item_number, RecordLocation(file, line, offset, length), item_id)
+    return _redact_record(data, Extra.from_json(parse_json(extra)))
 
 
-def read_score_record(connection: Connection, workspace: Workspace, number: int) -> str | None:
-    """Return the item's record in the score file, as `read_raw_record` does. None if the importer found no record, as
-    for passing items."""
-    where = "item = ?" + restrict_to_runs_sql(connection, [number])
-    row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [number]).fetchone()
+def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
+    """Return the item's record from the score file as text, as `read_raw_record` does. None if the score file has no
+    record of the item, which is usual for passing items."""
+    where = "item = ?" + restrict_to_runs_sql(connection, [item_number])
+    row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item_number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record
     if location is None or not location.file or not location.length:
         return None
-    return _decode_record(_read_record(connection, workspace, number, location), extra)
+    return _redact_record(_read_record(connection, workspace, item_number, location), extra)
 
 
-def _decode_record(data: bytes, extra: Extra) -> str:
+def _redact_record(data: bytes, extra: Extra) -> str:
     from fcreview.model.redact import redact, redact_keys
 
     text = redact_keys(data).decode("utf-8", "replace")
@@ -221,10 +225,10 @@ def _decode_record(data: bytes, extra: Extra) -> str:
 
 
 def _read_record(
-    connection: Connection, workspace: Workspace, number: int, location: RecordLocation, item_id: str | None = None
+    connection: Connection, workspace: Workspace, item_number: int, location: RecordLocation, item_id: str | None = None
 ) -> bytes:
-    """Read a record. Raises StoreError if the file has changed since the import, unless its location still has a JSON
-    object with `item_id`."""
+    """Read a record of an item. Raises StoreError if the file has changed since the import, unless the location in the
+    file still has a JSON object with the id `item_id`."""
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:
@@ -236,22 +240,22 @@ def _read_record(
     except ArchiveError as error:
         raise StoreError(f"{path}: {error}") from error
     stored_path = workspace.to_stored_path(path)
-    if not _is_unchanged(connection, number, stored_path, path) and not _is_record(
+    if not _is_file_unchanged(connection, item_number, stored_path, path) and not _is_complete_record(
         data, len(data) if is_archive else location.length, item_id
     ):
         raise StoreError(f"{path} has changed since the import. Import the run again to see the record.")
     return data
 
 
-def _is_unchanged(connection: Connection, number: int, stored_path: str, path: Path) -> bool:
+def _is_file_unchanged(connection: Connection, item_number: int, stored_path: str, path: Path) -> bool:
     status = path.stat()
     found = connection.execute(
-        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, stored_path]
+        "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [item_number >> 32, stored_path]
     ).fetchone()
     return bool(found == (status.st_size, status.st_mtime_ns))
 
 
-def _is_record(data: bytes, length: int, item_id: str | None) -> bool:
+def _is_complete_record(data: bytes, length: int, item_id: str | None) -> bool:
     try:
         record = orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -270,14 +274,14 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
-MAX_LISTED_HASHES = 100  # number of function docs up to which a query lists their hashes
+MAX_LISTED_HASHES = 100  # maximum number of function docs whose hashes a query lists
 
 
 def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     wanted = sorted(hashes)
     if not wanted:
         return {}
-    # A list of values lets DuckDB skip most of a Parquet file. For many values, a join is faster.
+    # With a list of values, DuckDB skips most of a Parquet file. For many values, a join is faster.
     few = len(wanted) <= MAX_LISTED_HASHES
     where = ", ".join("?" * len(wanted)) if few else "SELECT unnest(?::VARCHAR[])"
     query = f"SELECT hash, document FROM functions WHERE hash IN ({where})"
@@ -285,11 +289,12 @@ def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[s
     return {name: orjson.loads(text) for name, text in rows}
 
 
-MAX_SIBLINGS = 500  # Limit for a conversation. Some datasets have all items in one group.
+MAX_SIBLINGS = 500  # Maximum number of items that are shown of a group. In some datasets, all items are in one group.
 
 
 def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> list[Sibling]:
-    """Return the items of the same group, run and category, including the item itself; empty without a group."""
+    """Return the items of the row's group in the same run and category, including the row's item. Empty without a
+    group."""
     if row.group is None:
         return []
     found = connection.execute(
@@ -304,8 +309,8 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
 
 
 def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
-    """Change the row of a hidden duplicate so that it shows only the second review. Other rows are returned
-    unchanged."""
+    """Return the row of a hidden duplicate with this annotator's second review instead of the first. Other rows are
+    returned unchanged."""
     if decode_repetition(item_number) == 1:
         return row
     key, prediction_hash, golden_hash = reviews.key_and_hashes(decode_item(item_number))
@@ -323,8 +328,8 @@ def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewT
 
 
 def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
-    """Remove this annotator's first review from the detail of a hidden duplicate. Other details are returned
-    unchanged."""
+    """Replace this annotator's first review of a hidden duplicate by the second one, and return the detail. Other
+    details are returned unchanged."""
     presentation = decode_repetition(detail.row.item)
     if presentation == 1:
         return detail

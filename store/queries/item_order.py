@@ -1,8 +1,8 @@
-"""Order the items of a view, read the rows of a queue in pages, and measure their columns.
+"""Order the items of a view, read them as rows in pages, and measure the columns of the rows.
 
-The order of a view is computed once and stored as a temporary table of item numbers. A page is a range of rows of this
-table. Positions therefore stay the same while people review: an item that no longer matches `-reviewed` keeps its
-position until `ViewOrders.drop_review_orders` is called. The values in the rows are always current.
+The order of a view is stored as a temporary table of item numbers. A page is a range of rows of this table. Positions
+therefore stay the same while people review. With the filter `-reviewed`, for example, a reviewed item keeps its
+position until `ViewOrders.drop_orders_with_reviews` is called. The values in the rows are always current.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from duckdb import DuckDBPyConnection as Connection
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from fcreview.store.queue_file import QueueItemTable
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
-FIRST_ROWS = 5_000  # number of items that are ordered first in a lake
-MAX_CACHED_ORDERS = 4  # The most recently used are kept. An order of 500,000 items takes about 4 MB.
+FIRST_ROWS = 5_000  # number of items of a lake that are ordered when a view is opened
+MAX_CACHED_ORDERS = 4  # The most recently used orders are cached. An order of 500,000 items takes about 4 MB.
 
-# The values are hashed as one text, because `hash` of several values gives similar orders for different seeds.
+# The values are hashed as one text. If `hash` gets several values, different seeds give similar orders.
 _RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
 _ORDERS = {
     "failures": f"CASE WHEN {AUTOMATIC_VERDICT} THEN 2 WHEN {AUTOMATIC_VERDICT} IS NULL THEN 1 ELSE 0 END, i.item",
@@ -54,7 +54,7 @@ _VERDICT_COLUMNS = [name for name, column in _COLUMNS.items() if column["shows_v
 
 @dataclass(frozen=True, slots=True)
 class ViewOrder:
-    """A temporary table with the item numbers of a view in order."""
+    """A temporary table with the item numbers of a view, in the order of the view."""
 
     table: str
     count: int  # number of all items of the view
@@ -63,7 +63,7 @@ class ViewOrder:
 
 
 class ViewOrders:
-    """Cache of the view orders of one connection. Not thread-safe."""
+    """Creates and caches the orders of views for one connection. The class is not thread-safe."""
 
     def __init__(
         self,
@@ -79,28 +79,29 @@ class ViewOrders:
         self._orders: OrderedDict[View, ViewOrder] = OrderedDict()
         self._n_created = 0
 
-    def order_of(self, view: View, n_rows: int | None = None) -> ViewOrder:
-        """Return the order of a view, from the cache if possible. It has at least the first `n_rows` items, or all
-        items for None."""
+    def get_order(self, view: View, min_rows: int | None = None) -> ViewOrder:
+        """Return the order of a view with at least the first `min_rows` items, or with all items for None. Orders are
+        cached."""
         order, count = self._orders.get(view), None
-        if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
+        if order is not None and order.n_rows < order.count and (min_rows is None or min_rows > order.n_rows):
             count = order.count
             self._drop_order(view)
         if view not in self._orders:
-            self._orders[view] = self._create_order(view, n_rows, count)
+            self._orders[view] = self._create_order(view, min_rows, count)
             while len(self._orders) > MAX_CACHED_ORDERS:
                 self._drop_order(next(iter(self._orders)))
         self._orders.move_to_end(view)
         return self._orders[view]
 
-    def drop_review_orders(self) -> None:
-        """Drop the orders that depend on reviews, so that the next call computes them from the current reviews."""
+    def drop_orders_with_reviews(self) -> None:
+        """Drop the cached orders that depend on reviews. They are computed from the current reviews when they are
+        needed."""
         for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
             self._drop_order(view)
 
     def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
-        """Return the item numbers at the positions from `offset` to `offset + limit`."""
-        table = self.order_of(view, max(offset, 0) + max(limit, 0)).table
+        """Return the item numbers at the positions from `offset` (inclusive) to `offset + limit` (exclusive)."""
+        table = self.get_order(view, max(offset, 0) + max(limit, 0)).table
         rows = self._connection.execute(
             f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
             [max(offset, 0), max(offset, 0) + max(limit, 0)],
@@ -108,9 +109,9 @@ class ViewOrders:
         return [row[0] for row in rows.fetchall()]
 
     def find_position(self, view: View, item: int) -> int | None:
-        """Return the position of an item number in the view, from 0. None if the view does not contain the item."""
-        for n_rows in (1, None):  # the item is often among the first
-            order = self.order_of(view, n_rows)
+        """Return the position of an item in the view, counted from 0. None if the view does not contain the item."""
+        for n_rows in (1, None):  # The item is often among the first items.
+            order = self.get_order(view, n_rows)
             row = self._connection.execute(f"SELECT rowid FROM {order.table} WHERE item = ?", [item]).fetchone()
             if row is not None or order.n_rows == order.count:
                 break
@@ -119,8 +120,9 @@ class ViewOrders:
     def _drop_order(self, view: View) -> None:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
-    def _create_order(self, view: View, n_rows: int | None, count: int | None) -> ViewOrder:
-        """Create the order with at least `n_rows` items; None for all. `count` is the number of all items if known."""
+    def _create_order(self, view: View, min_rows: int | None, n_items: int | None) -> ViewOrder:
+        """Create the order with at least `min_rows` items, or with all items for None. `n_items` is the number of all
+        items if it is known."""
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
@@ -140,22 +142,29 @@ class ViewOrders:
         if view.queue == SUSPECTS_QUEUE:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
         create = f"CREATE TEMP TABLE {table} AS SELECT {item} {source} WHERE {where} ORDER BY {order}"
-        # Sorting the millions of items of a lake takes longer than finding the first ones and counting them.
+        # For a lake with millions of items, finding the first items and counting all takes less time than sorting all.
         is_lake = getattr(self._connection, "has_file_for_each_run", False)
-        if is_lake and n_rows is not None and n_rows <= FIRST_ROWS and not depends_on_reviews:
-            limit = FIRST_ROWS if n_rows else 0
+        if is_lake and min_rows is not None and min_rows <= FIRST_ROWS and not depends_on_reviews:
+            limit = FIRST_ROWS if min_rows else 0
             fetched = self._connection.execute(f"{create} LIMIT {limit}", params).fetchall()[0][0]
             if limit and fetched < limit:
-                count = fetched
-            elif count is None:
-                count = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
-            return ViewOrder(table, count, depends_on_reviews, fetched)
-        count = int(self._connection.execute(create, params).fetchall()[0][0])
-        return ViewOrder(table, count, depends_on_reviews, count)
+                n_items = fetched
+            elif n_items is None:
+                n_items = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
+            return ViewOrder(table, n_items, depends_on_reviews, fetched)
+        n_items = int(self._connection.execute(create, params).fetchall()[0][0])
+        return ViewOrder(table, n_items, depends_on_reviews, n_items)
 
 
-def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """Return (SQL condition over `FROM_ITEMS`, values, whether it depends on reviews) for a view.
+class ViewCondition(NamedTuple):
+    sql: str
+    """SQL condition for the items of a view, over the tables of `FROM_ITEMS`."""
+    params: list[object]
+    depends_on_reviews: bool
+
+
+def build_condition(view: View, *, blind: bool) -> ViewCondition:
+    """Return the condition that selects the items of a view.
 
     The queue file or the suspects must be in their table (`QueueItemTable.load_queue`, `SuspectTable.load_suspects`).
     Raises FilterError if the filter is not valid.
@@ -172,11 +181,11 @@ def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool
         parts, params = ["i.item IN (SELECT unnest(?::BIGINT[]))", *parts], [list(view.items), *params]
     if view.runs:
         parts.insert(0, f"i.run IN ({', '.join(str(int(run)) for run in view.runs)})")
-    return " AND ".join(parts), params, condition.depends_on_reviews
+    return ViewCondition(" AND ".join(parts), params, condition.depends_on_reviews)
 
 
 def fetch_items(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
-    """Return the item numbers of a view in item order. Raises FilterError as `build_condition` does."""
+    """Return the item numbers of a view in ascending order. Raises FilterError for an invalid filter."""
     where, params, _ = build_condition(view, blind=False)
     if only_reviewed:
         where = f"h.item IS NOT NULL AND ({where})"
@@ -187,7 +196,7 @@ def fetch_items(connection: Connection, view: View, *, only_reviewed: bool = Fal
 def fetch_rows(
     connection: Connection, items: Sequence[int], runs: Mapping[int, Run], run_names: Mapping[int, str], *, blind: bool
 ) -> list[QueueRow]:
-    """Return the rows of items in the given order, without items that do not exist."""
+    """Return the rows of items in the given order. Items that do not exist are omitted."""
     if not items:
         return []
     marks = ", ".join("?" * len(items))
@@ -201,7 +210,7 @@ def fetch_rows(
 
 
 def hide_row_verdicts(row: QueueRow) -> None:
-    """Remove verdicts and other annotators' reviews from a row, unless this annotator has reviewed the item."""
+    """Remove verdicts and the reviews of other annotators from a row, unless this annotator has reviewed the item."""
     if row.you is None:
         for name in _VERDICT_COLUMNS:
             setattr(row, name, None)
@@ -220,20 +229,20 @@ def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapp
     return row
 
 
-CHUNK_SIZE = 5_000  # with twice as many items in a chunk, labels sometimes exceed the memory limit
+CHUNK_SIZE = 5_000  # If a chunk has twice as many items, labels sometimes exceed the memory limit.
 
 
 @dataclass(frozen=True, slots=True)
 class ItemChunk:
-    """Items that one query reads."""
+    """A range or list of items that one query reads."""
 
     first: int
-    last: int  # the chunk contains the items from `first` to `last`, or only those in `items`
-    items: list[int] | None  # item numbers; None for every item of the range
+    last: int
+    items: list[int] | None  # Item numbers. None if the chunk contains all items from `first` to `last`.
 
 
 def split_into_chunks(connection: Connection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
-    """Divide the items of a view into chunks of `size`. Raises FilterError if the view's filter is not valid."""
+    """Divide the items of a view into chunks of `size` items. Raises FilterError for an invalid filter."""
     where, params, _ = build_condition(view, blind=False)
     is_subset = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
     listed = "list(item)" if is_subset else "NULL"
@@ -256,17 +265,18 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
 
 _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""SQL template for an upper limit of the width of a text, in cells. A wide character has two cells and three bytes."""
+"""SQL template for an upper limit of the width of a text in terminal cells. A wide character has two cells and three
+bytes."""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
-"""SQL template for whether a column has the same value in all rows, of which there are several. `count(DISTINCT)` is
-slower."""
+"""SQL template for whether a column has the same value in all rows, if there are several rows. `count(DISTINCT)` would
+be slower."""
 _MEASURED_COLUMNS = {
     "item": f"max({_CELLS.format('i.id')})",
     "category": f"max({_CELLS.format('i.category')})",
     "id_repeats_category": "bool_and(starts_with(i.id, i.category))",
     "runs": "list(DISTINCT i.run)",
 }
-MAX_MEASURED_ITEMS = 1_000_000  # Items whose texts are measured. In a larger view, later texts may be cut off.
+MAX_MEASURED_ITEMS = 1_000_000  # Maximum number of items that are measured. Texts of later items may be cut off.
 VERDICTS = ("official", "rule", "judge")
 _MEASURED_VERDICTS = {
     "error": f"max({_CELLS.format(_SHOWN_ERROR_TYPE)})",
@@ -278,7 +288,8 @@ _MEASURED_VERDICTS = {
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model, and what distinguishes it from other runs of the model."""
+    """Return a display name for each run: the model, and the version, language or run number if several runs have the
+    same model."""
     names = {run: info.model for run, info in runs.items()}
     models = {run: (info.benchmark, info.model) for run, info in runs.items()}
     for attribute in ("generation", "language"):
@@ -296,7 +307,7 @@ def measure_columns(
     connection: Connection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
 ) -> ColumnWidths:
     """Return the column widths that the items of `order` need. Only the first `MAX_MEASURED_ITEMS` items are measured.
-    In blind mode, values that depend on verdicts are omitted. `runs`: the runs of the view, empty for all runs."""
+    In blind mode, columns that depend on verdicts are omitted. `runs` are the runs of the view, empty for all runs."""
     columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
     if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):

@@ -1,4 +1,4 @@
-"""Query items with the verdicts of one source, for metrics and run comparisons, and the judge verdicts on items."""
+"""Query the verdicts on items by source, for metrics and run comparisons."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),
     "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
-"""Verdict source -> (SQL expression of the verdict, SQL expression of the error type)."""
+"""SQL expressions of the verdict and of the error type, for each verdict source."""
 
 
 def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items of each run that the view selects, in dataset order, with the verdicts of one source."""
+    """Return the selected items of each run with the verdicts of one source, in dataset order."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
     dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
@@ -56,7 +56,7 @@ def fetch_outcomes(
         f" {FROM_ITEMS} WHERE {where} ORDER BY i.item",
         params,
     )
-    # All runs share the key objects, which saves memory.
+    # The items of all runs share the key objects, which saves memory.
     keys: dict[tuple[tuple[str, str, str], str, str], QuestionKey] = {}
     for run, item, category, item_id, *rest in rows.fetchall():
         at = (dataset_of[run], category, item_id)
@@ -65,11 +65,11 @@ def fetch_outcomes(
     return outcomes
 
 
-def fetch_verdicts_of_runs(
+def fetch_outcomes_without_details(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items that `fetch_outcomes` returns, with questions and verdicts only. This is fast enough for
-    hundreds of runs."""
+    """Return the items that `fetch_outcomes` returns, but only with their questions and verdicts. This is fast enough
+    for hundreds of runs."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
@@ -102,17 +102,17 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 def find_overrides(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """For each (item, annotation), return the automatic verdict {source, by, value} that the annotation contradicts, or
-    None."""
+    """Return the automatic verdict {source, by, value} that each annotation contradicts, or None. `annotations` are
+    pairs of item number and annotation."""
     items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # For a single item, as after a key press, the index is several times as fast as a join with a list of items.
+    # A key press records a verdict on one item. The index finds one item several times as fast as a join with a list.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     where += restrict_to_runs_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
-        judge = find_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
+        judge = get_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
             source: {"by": judge if source == "judge" else None, "value": verdict}
             for source, verdict in zip(SCORING_ORDER, columns, strict=True)
@@ -126,15 +126,14 @@ def find_overrides(
     ]
 
 
-def find_only_judge(names: Iterable[str | None]) -> str | None:
-    """Return the only judge of an item, for verdicts that are derived from verdicts on parts. None if
-    there are several judges."""
-    judges = set(names)
+def get_only_judge(judge_names: Iterable[str | None]) -> str | None:
+    """Return the judge of an item's judge verdicts. None if they are from several judges."""
+    judges = set(judge_names)
     return judges.pop() if len(judges) == 1 else None
 
 
 def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return the judge verdicts on items and their parts, by item: {target, criterion, value, by}."""
+    """Return the judge verdicts {target, criterion, value, by} on items and their parts, by item number."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
     query = _JUDGE_VERDICTS.format(items=numbers, runs=restrict_to_runs_sql(connection, items))
@@ -150,9 +149,9 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Metric source -> automatic sources that it uses. The verdict of a later source replaces the verdict of an earlier
-source. Judge verdicts belong to the official and to the recomputed metrics. In `corrected`, human verdicts replace all
-automatic verdicts."""
+"""Automatic sources whose verdicts count for each metric source. A later source replaces the verdicts of an earlier
+one. Judge verdicts count as official and as recomputed verdicts. For `corrected`, human verdicts replace automatic
+ones."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
@@ -184,13 +183,13 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-RUNS_PER_QUERY = 200  # limit, because the durations of all steps of these runs are in memory
+RUNS_PER_QUERY = 200  # limit of memory, because a query returns the durations of all steps of these runs
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
 @dataclass(slots=True)
 class _ItemRow:
-    """A result row of the queries `_ITEMS` and `_AGGREGATED_ITEMS`."""
+    """A row of the query `_ITEMS` or `_AGGREGATED_ITEMS`."""
 
     item: int
     run: int
@@ -233,7 +232,7 @@ class _HumanReviews:
 
 
 def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = False) -> ScoredBySource:
-    """Return the items of a run in dataset order with the verdicts of each metric source."""
+    """Return the items of a run with the verdicts of each metric source, in dataset order."""
     rows = [_ItemRow(*row) for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()]
     sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
     return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
@@ -242,11 +241,11 @@ def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = 
 def fetch_aggregated_items(
     connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
-    """Return the scored items of several runs without errata. Items with the same verdicts from all sources are
-    combined into one, with their number in `n_items`.
+    """Return the items of several runs with the verdicts of each metric source, except `errata`.
 
-    Reviewed items are not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
-    criteria are not combined either.
+    To save time, items with equal verdicts are combined into one, and `n_items` counts them. Reviewed items are not
+    combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not combined
+    either.
     """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
@@ -255,7 +254,7 @@ def fetch_aggregated_items(
             rows[values[1]].append(_ItemRow(*values))
     reviews = _HumanReviews(connection, list(runs))
     for run_rows in rows.values():
-        run_rows.sort(key=lambda row: row.item)  # metrics list categories in the order of their first items
+        run_rows.sort(key=lambda row: row.item)  # Metrics list categories in the order of their first items.
     return {run: _score_by_source(run_rows, reviews) for run, run_rows in rows.items()}
 
 
@@ -270,9 +269,9 @@ def _score_by_source(
     return scored
 
 
-def fetch_items_before_reviews(connection: Connection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order, with the verdicts that count in corrected metrics before any
-    review."""
+def fetch_scored_items_before_reviews(connection: Connection, run: int) -> list[ScoredItem]:
+    """Return the items of a run in dataset order, with the verdicts that corrected metrics use if there are no
+    reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
@@ -285,7 +284,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
                 verdicts[target, criterion] = parse_json(value)
     automatic = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
     counted = human_verdicts if source == "corrected" else []
-    overrides = _find_overrides(verdicts | {ITEM_CORRECT: automatic}, counted)
+    overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, counted)
     verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
     without_errata = parse_json(row.without_errata) or {"valid": row.rule, "error_type": row.rule_error_type}
     valid = {
@@ -326,7 +325,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
     )
 
 
-def _find_overrides(
+def _find_effective_overrides(
     automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
     overrides: dict[TargetCriterion, Any] = {}

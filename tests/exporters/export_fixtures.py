@@ -45,7 +45,7 @@ def write_dialogues(source: ExportSource, folder: Path) -> None:
     """Write `<model>/dialogues.jsonl` for each run, with messages, calls and verdicts of each item."""
     for row in source.runs:
         (folder / row.info.model).mkdir()
-    for chunk in source.items():
+    for chunk in source.iter_item_chunks():
         for detail in chunk:
             item = detail.item
             line = {
@@ -65,9 +65,9 @@ def write_dialogues(source: ExportSource, folder: Path) -> None:
 def write_questions(source: ExportSource, out: Sink) -> None:
     """Write a header of control characters, one question per line, and the number of labels."""
     out.write(b"\x00\x1b[2J\n")
-    for chunk in source.items():
+    for chunk in source.iter_item_chunks():
         out.write(b"".join(detail.item.question.encode() + b"\n" for detail in chunk))
-    out.write(b"%d\n" % sum(len(chunk) for chunk in source.labels()))
+    out.write(b"%d\n" % sum(len(chunk) for chunk in source.iter_label_chunks()))
 
 
 DIALOGUES = ExportFormat("dialogues", "a folder with a file for each run", "folder", lambda: write_dialogues)

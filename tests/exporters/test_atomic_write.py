@@ -15,7 +15,7 @@ import pytest
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
 from fcreview.exporters.base import EXPORTERS, ExportError, ExportFormat, ExportSource, Sink
-from fcreview.exporters.export import ExportOutput, OverwriteRules, new_file
+from fcreview.exporters.export import ExportOutput, OverwriteRules, open_output_file
 from fcreview.exporters.export import export as export_items
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
@@ -123,7 +123,7 @@ def test_only_own_abandoned_temporary_files_are_deleted(store: Store, tmp_path: 
     """Files of running processes, other machines and other programs are kept."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    host = placing._temporary_prefix(Path("out"), "").split(".")[3]
+    host = placing._build_temporary_prefix(Path("out"), "").split(".")[3]
     kept = [
         f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
         f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",
@@ -214,6 +214,6 @@ def test_export_to_a_pipe(store: Store, tmp_path: Path) -> None:
 
 def test_link_to_itself_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("out")
-    with new_file(tmp_path / "out", OverwriteRules()) as file:
+    with open_output_file(tmp_path / "out", OverwriteRules()) as file:
         file.write(b"whole")
     assert (tmp_path / "out").read_bytes() == b"whole"

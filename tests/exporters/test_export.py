@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from fcreview.exporters.export import ExportOutput, export
-from fcreview.exporters.label_files import format_cell
+from fcreview.exporters.label_files import format_csv_cell
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
@@ -86,7 +86,7 @@ def test_csv_neutralizes_formulas_and_keeps_other_text(store: Store, tmp_path: P
     ],
 )  # fmt: skip
 def test_csv_cell(value: Any, text: str) -> None:
-    assert format_cell(value) == text
+    assert format_csv_cell(value) == text
 
 
 def test_dash_means_standard_output(store: Store, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -191,4 +191,4 @@ def test_no_cell_is_a_formula(sample_store: Store, tmp_path: Path, content: bool
     assert len(rows) == len(fetch_labels(sample_store, View()))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
     assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
-    assert format_cell(["=1"]) == "'=1"
+    assert format_csv_cell(["=1"]) == "'=1"

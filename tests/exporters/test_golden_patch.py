@@ -157,7 +157,7 @@ def test_disagreements_and_malformed_fixes_are_omitted(samples: Path, imports: I
         good, bad = make_accepting_fix(store.read_detail(one).item), {"ground_truth": "no"}
         events = make_fix_events(reviewed, one, good) + make_fix_events(reviewed, other, bad)
         events += reviewed.make_events([ItemVerdict(one, "item", "correct", False)], "bob")
-        with pytest.raises(ExportError, match="no agreed golden fix"):
+        with pytest.raises(ExportError, match="no resolved golden fix"):
             export_patch(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()
         (ruling,) = make_fix_events(reviewed, one, good, "carol")
@@ -178,7 +178,7 @@ def test_different_fixes_of_one_answer_are_reported(samples: Path, imports: Impo
         )
         events = make_fix_events(reviewed, one, here) + make_fix_events(reviewed, other, there)
         messages = export_patch(reviewed, events, samples / "bfcl", tmp_path / "out")
-    assert any("live_simple_0-0-0: two runs have different fixes" in line for line in messages)
+    assert any("live_simple_0-0-0: two runs have different golden fixes" in line for line in messages)
 
 
 def test_fix_without_a_change_is_not_exported(samples: Path, imports: Imports, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
-from fcreview.exporters.export import OverwriteRules, write_file
-from fcreview.exporters.report_pages import SORT_SCRIPT, inline_text, render_html, render_markdown
+from fcreview.exporters.export import OverwriteRules, write_output_file
+from fcreview.exporters.report_pages import SORT_SCRIPT, format_inline_text, render_html, render_markdown
 from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
     Bar,
@@ -124,10 +124,10 @@ def test_any_text_keeps_the_markdown_structure(texts: list[str]) -> None:
 
 def test_plain_words_are_not_escaped_in_markdown() -> None:
     for text in ("simple_python", "92.6 % of 1,000 items", "get_weather · city", "bfcl V1 en", "+2.5"):
-        assert inline_text(text) == text
-    assert inline_text("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
+        assert format_inline_text(text) == text
+    assert format_inline_text("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
     for text in ("www.evil.example", "x://y", "@a", "#1", "__init__", "a*b", "<b>", "a|b", "`"):
-        assert inline_text(text).startswith("`")
+        assert format_inline_text(text).startswith("`")
 
 
 def test_graphics_are_drawn_to_scale() -> None:
@@ -154,13 +154,15 @@ def test_only_the_sort_script_is_allowed() -> None:
 
 def test_page_is_written_completely_or_the_old_one_is_kept(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    write_file(target, render_html(make_page(["x"])).encode(), OverwriteRules())
+    write_output_file(target, render_html(make_page(["x"])).encode(), OverwriteRules())
     assert read_page(target.read_text()).faults == []
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(ExportError):
-        write_file(tmp_path, render_html(make_page(["x"])).encode(), OverwriteRules())
+        write_output_file(tmp_path, render_html(make_page(["x"])).encode(), OverwriteRules())
     with pytest.raises(ExportError):
-        write_file(tmp_path / "no" / "such" / "folder.html", render_html(make_page(["x"])).encode(), OverwriteRules())
+        write_output_file(
+            tmp_path / "no" / "such" / "folder.html", render_html(make_page(["x"])).encode(), OverwriteRules()
+        )
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:

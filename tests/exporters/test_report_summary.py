@@ -10,11 +10,11 @@ from fcreview.exporters.report_summary import (
     Interval,
     RunPassCounts,
     SuspectCounts,
-    build_cards,
     build_category_section,
+    build_failure_reasons_section,
     build_metric_table,
-    build_reasons_section,
     build_score_section,
+    build_summary_cards,
     collect_metric_rows,
 )
 from fcreview.matching.clusters import Cluster
@@ -61,13 +61,13 @@ def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
 
 def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     other = replace(RUNS[0], name="pine", items=20, official=(20, 20))
-    best, estimate, disagreements, suspects = build_cards([other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4))
+    best, estimate, disagreements, suspects = build_summary_cards([other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4))
     assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
     assert best.note == "maple · bfcl V1 en · 100 items"
     assert (estimate.value, estimate.note) == ("75.3 % ± 2.4", "95 % interval 72.9 to 77.7, from 160 sampled items")
     assert (disagreements.value, disagreements.note) == ("3", "pass rates change by at most 3.3 points")
     assert (suspects.value, suspects.note) == ("6", "4 confirmed by annotators")
-    alone = build_cards([RUNS[1]], 0, SuspectCounts(0, 0))
+    alone = build_summary_cards([RUNS[1]], 0, SuspectCounts(0, 0))
     assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]
     assert alone[0].note == "oak · bfcl V4 en · 4 of 10 items"
     assert not any(card.needs_attention for card in alone)
@@ -83,13 +83,13 @@ def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
 def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
     counts = {"value_error:string": 40, "odd": 10, "": 5} | {f"odd_{at}": 1 for at in range(5)}
     clusters = [Cluster(name, None, None, count, [], "") for name, count in counts.items()]
-    (found,) = list_tables(build_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
+    (found,) = list_tables(build_failure_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
     assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
     assert found.rows[0] == TableRow(["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0))
     assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))
     assert found.rows[2].cells[1] == "no error type"
     assert (len(found.rows), list(found.rows[-1].cells)) == (MAX_REASONS + 1, ["2", "2 other error types", ""])
-    assert build_reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]
+    assert build_failure_reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]
 
 
 def compute_metrics(source: MetricSource) -> list[Metric]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from fcreview.exporters.golden_patch import unified_diff
+from fcreview.exporters.golden_patch import format_unified_diff
 from tests.examples import examples
 
 LINES = st.lists(
@@ -30,7 +30,7 @@ def test_applied_diff_gives_the_new_file(tmp_path: Path, program: str, old: byte
     file = tmp_path / "a dir" / "file.json"
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(old)
-    diff = unified_diff("a dir/file.json", old, new)
+    diff = format_unified_diff("a dir/file.json", old, new)
     assert bool(diff) is (old != new)
     if diff:
         done = subprocess.run(APPLY[program], cwd=tmp_path, input=diff, capture_output=True, check=False)
@@ -41,7 +41,7 @@ def test_applied_diff_gives_the_new_file(tmp_path: Path, program: str, old: byte
 def test_unchanged_lines_are_context_only() -> None:
     old = b"".join(b"line %d\n" % number for number in range(100))
     new = old.replace(b"line 50\n", b"line fifty\n")
-    diff = unified_diff("x.json", old, new).split(b"\n")
+    diff = format_unified_diff("x.json", old, new).split(b"\n")
     assert diff[3] == b"@@ -48,7 +48,7 @@"
     assert [line for line in diff[4:] if line[:1] in (b"-", b"+")] == [b"-line 50", b"+line fifty"]
 
@@ -51,7 +51,7 @@ def test_unchanged_lines_are_context_only() -> None:
 def test_diff_of_file_with_odd_name_applies(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(b"old\n")
-    diff = unified_diff(name, b"old\n", b"new\n")
+    diff = format_unified_diff(name, b"old\n", b"new\n")
     assert (b"\\040" in diff, b'"a/' in diff) == (False, name != "plain name.json")
     done = subprocess.run(APPLY["git"], cwd=tmp_path, input=diff, capture_output=True, check=False)
     assert done.returncode == 0, (done.stderr, diff)

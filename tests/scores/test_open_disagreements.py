@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
-from fcreview.exporters.report_summary import MetricRow, format_disagreements
+from fcreview.exporters.report_summary import MetricRow, format_open_disagreements
 from fcreview.model.metric import MetricKey
 from fcreview.model.review import Event
 from fcreview.model.verdict import TRUE_MEANS_FAILURE
@@ -105,7 +105,7 @@ def test_each_metric_counts_its_disagreements(samples: Path, open_runs: OpenRuns
     }
     assert (counts["simple_python"], counts["non_live"], counts["irrelevance"], counts["overall"]) == (2, 2, 1, 3)
     assert counts["multiple"] == counts["multi_turn"] == 0
-    assert format_disagreements(lines[1, ("accuracy", 3, "simple_python")]).startswith("2 · ")
+    assert format_open_disagreements(lines[1, ("accuracy", 3, "simple_python")]).startswith("2 · ")
 
 
 def target_key(one: ItemVerdict) -> tuple[int, str, str]:

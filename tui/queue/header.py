@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
-from fcreview.store.queries.run_lists import folder_label, label_files
+from fcreview.store.queries.run_lists import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED, QueueState
 from fcreview.tui.text.graphics import bar
@@ -90,8 +90,8 @@ def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
     for describe in (
         _label_languages,
         lambda group: {run.run: run_title(run) for run in group},
-        lambda group: {run.run: folder_label(run) for run in group},
-        label_files,
+        lambda group: {run.run: find_run_date_or_folder(run) for run in group},
+        shorten_file_names,
         lambda group: {run.run: f"#{run.run}" for run in group},
     ):
         groups: dict[str, list[RunRow]] = {}

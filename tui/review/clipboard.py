@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from fcreview.exporters.report_pages import code_block, code_span, format_titled_block
+from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Call
 from fcreview.model.sanitize import sanitize
@@ -143,30 +143,30 @@ def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hide_verd
 
 def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str) -> Iterator[str]:
     row, run, item = detail.row, detail.run, detail.item
-    yield f"### {code_span(row.id)}"
+    yield f"### {format_code_span(row.id)}"
     yield ""
-    yield f"{code_span(run.full_title)}, {code_span(run.model)}, {code_span(row.category)}"
+    yield f"{format_code_span(run.full_title)}, {format_code_span(run.model)}, {format_code_span(row.category)}"
     sources = (("official", row.official), ("recomputed", row.rule), ("judge", row.judge))
     verdicts = [f"{source} {format_verdict(value)}" for source, value in sources if value is not None]
     if verdicts:
         error = row.error_type or row.rule_error_type
-        yield ", ".join(verdicts) + (f": {code_span(error)}" if error else "")
+        yield ", ".join(verdicts) + (f": {format_code_span(error)}" if error else "")
     yield ""
     questions = [message.content for message in item.messages if message.role == "user"]
-    yield from format_titled_block("Question", code_block("\n\n".join(questions) or item.question))
-    yield from format_titled_block("Golden and predicted", code_block(diff or "no calls"))
+    yield from format_titled_block("Question", format_code_block("\n\n".join(questions) or item.question))
+    yield from format_titled_block("Golden and predicted", format_code_block(diff or "no calls"))
     for verdict in item.verdicts:
         if verdict.rationale:
             yield from format_titled_block(
-                f"{verdict.source} {code_span(verdict.by or '')}", code_block(verdict.rationale)
+                f"{verdict.source} {format_code_span(verdict.by or '')}", format_code_block(verdict.rationale)
             )
     mine = next((o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None)
     if mine is not None and mine.note:
-        yield from format_titled_block("Note", code_block(mine.note))
+        yield from format_titled_block("Note", format_code_block(mine.note))
     if mine is not None and mine.golden_fix:
         fix = json.dumps(mine.golden_fix, ensure_ascii=False, indent=2)
-        yield from format_titled_block("Corrected golden answer", code_block(fix, "json"))
-    yield from code_block(command)
+        yield from format_titled_block("Corrected golden answer", format_code_block(fix, "json"))
+    yield from format_code_block(command)
 
 
 def json_text(detail: ItemDetail) -> str:

@@ -114,7 +114,8 @@ async def recheck_runs(
     own = decode_item(item)
     summary = await _recheck_run(session, golden, own, fix, RecheckSummary())
     yield summary
-    others = [other for other in await session.query(lambda store: store.find_same_question(own)) if other != own]
+    items = await session.query(lambda store: store.find_items_of_same_question(own))
+    others = [other for other in items if other != own]
     for at, other in enumerate(others, 1):
         checked = await _recheck_run(session, golden, other, fix, summary)
         summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)

@@ -81,7 +81,7 @@ class RunPrediction:
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     """Return the predictions for this item in all runs. Equal predictions are adjacent, and the most frequent come
     first."""
-    calls_by_item = {each.item: each.calls for each in store.fetch_predictions(item)}
+    calls_by_item = {each.item: each.calls for each in store.fetch_predictions_of_same_question(item)}
     counts = Counter(calls_by_item.values())
     order = [calls for calls, _ in counts.most_common()]
     items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))

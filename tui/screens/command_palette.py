@@ -27,7 +27,7 @@ from fcreview.exporters.base import FORMATS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
-from fcreview.store.queries.run_lists import folder_label
+from fcreview.store.queries.run_lists import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
@@ -201,7 +201,7 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     show_all = partial(context.change_queue, "runs", ALL_RUNS)
     yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
     for run in runs:
-        folder = sanitize(folder_label(run)) if run_counts[run.info.model] > 1 else ""
+        folder = sanitize(find_run_date_or_folder(run)) if run_counts[run.info.model] > 1 else ""
         details = ", ".join(filter(None, (run_title(run), folder, format_count(run.n_items, "item"))))
         yield PaletteCommand("run", sanitize(run.info.model), partial(context.change_queue, "runs", run.run), details)
 

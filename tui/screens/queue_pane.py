@@ -138,7 +138,7 @@ class QueueMenus:
     async def _load_issues(self) -> ChoiceTable[str]:
         runs = [row.run for row in self.runs or []]
         issues = await self._session.query(lambda store: store.fetch_issues(runs=runs))
-        missing = await self._session.query(lambda store: store.count_missing_recomputed(runs))
+        missing = await self._session.query(lambda store: store.count_missing_recomputed_by_reason(runs))
         choices = issue_choices(issues, missing)
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices

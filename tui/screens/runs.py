@@ -18,7 +18,7 @@ from fcreview.store.queries.run_lists import (
     SORT_KEYS,
     VERDICT_ORDERS,
     RunGroup,
-    folder_label,
+    find_run_date_or_folder,
     group_runs,
     search_runs,
     sort_runs,
@@ -175,10 +175,10 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         RunColumn(TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS), _name_cell(state)),
         _count_column("items", "n_items", 6),
     ]
-    if len({folder_label(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
+    if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
         priority = 9 if has_repeated_models else 2
-        columns.append(_run_column(folder, priority, lambda run: (sanitize(folder_label(run)), "dim")))
+        columns.append(_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
     if show_benchmark and state.grouping not in ("generation", "model"):
         columns.append(_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
     if not blind:
@@ -216,7 +216,7 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
         model = sanitize(row.run.info.model)
         if not row.is_in_group:
             return ("  " if state.grouping else "") + model, ""
-        title = f"{run_title(row.run)}  {sanitize(folder_label(row.run))}"
+        title = f"{run_title(row.run)}  {sanitize(find_run_date_or_folder(row.run))}"
         return "    " + (title if state.grouping == "model" else model), ""
 
     return cell

@@ -251,7 +251,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
 
     async def compute_figures(self) -> None:
         cases = await self._session.query(
-            lambda store: store.analysis.fetch_calibration_cases(self._view), interruptible=True
+            lambda store: store.analysis.fetch_verdict_pairs(self._view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
         scopes = reported_scopes(cases)

@@ -139,7 +139,7 @@ def test_item_shows_source_of_golden_answer(cli: Cli, runs: Path, errata: Path) 
 def test_issue_text_lists_errata(cli: Cli, errata: Path, tmp_path: Path) -> None:
     done = cli("errata", "issue", errata)
     assert done.code == 0
-    for part in ("# Golden answers that look wrong", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
+    for part in ("# Golden answers to correct", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
         assert part in done.out
     assert cli("errata", "issue", errata, "-o", tmp_path / "issue.md").code == 0
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()

@@ -259,7 +259,7 @@ def test_changed_population_is_no_random_sample(cli: Cli, run: Path, tmp_path: P
     cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
     done = cli("estimate", run, "--json")
-    assert all(one["low"] is None for one in done.objects) and "the queue was drawn from have changed" in done.err
+    assert all(one["low"] is None for one in done.objects) and "it was drawn from have changed" in done.err
 
 
 @pytest.mark.sweep

@@ -66,7 +66,7 @@ def test_dataset_outside_run_is_reported(cli: Cli, run: Path, samples: Path, tmp
         text = cli("export", run, "--format", "native", "-o", out, "--data", data).err
         assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in text) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
-        assert (f"not copied from {data}" in text) is not copied
+        assert (f"dataset files from {data}" in text) is not copied
 
 
 @pytest.mark.parametrize("format_", ["native", "golden-patch"])

@@ -19,7 +19,7 @@ from fcreview.matching.clusters import GROUPINGS
 from fcreview.store.database import SqlError, StoreError
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.source_files import DatasetOptions
-from fcreview.store.lake.lake_files import open_lake_files, parse_run, read_lake
+from fcreview.store.lake.lake_files import open_lake_files, parse_lake_run, read_lake
 from fcreview.store.lake.writer import LakeImport, LakePart, import_part
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
@@ -260,10 +260,10 @@ def test_index_with_other_columns_is_not_used(small: Workspace, columns: str) ->
 @pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
 def test_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
-    build = parse_run(victim.with_name("_run.json").read_bytes()).content_hash
+    build = parse_lake_run(victim.with_name("_run.json").read_bytes()).content_hash
     rewrite(victim, columns)
     index = next(small.parent_folder.glob("_index/*/_index.json"))
-    new_build = parse_run(victim.with_name("_run.json").read_bytes()).content_hash
+    new_build = parse_lake_run(victim.with_name("_run.json").read_bytes()).content_hash
     index.write_text(index.read_text().replace(build, new_build))
     with Store.open(small) as store:
         item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[0].item

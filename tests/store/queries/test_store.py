@@ -197,7 +197,7 @@ def test_run_verdicts_equal_outcomes(imported: Imported, tmp_path: Path) -> None
     workspace = imported(tmp_path / "runs", {"a": rows, "b": rows[::-1]})
     with Store.open(workspace, "alice") as store:
         whole = store.analysis.fetch_outcomes(View(), [1, 2], "official")
-        light = store.analysis.fetch_verdicts_of_runs(View(), [1, 2], "official")
+        light = store.analysis.fetch_outcomes_without_details(View(), [1, 2], "official")
     names = ("item", "question_key", "question", "verdict")
     for run, outcomes in whole.items():
         wanted = [[getattr(each, name) for name in names] for each in outcomes]

@@ -97,7 +97,7 @@ def test_bulk_reviews_count_in_effective_verdicts_and_disagreements(workspace: W
 def compute_measurements(store: Store) -> dict[str, Any]:
     """Return all measurements that are computed from reviews."""
     run = store.fetch_rows(list_items(store, 0))[0].run
-    status, cases = store.analysis.fetch_sample_status(run), store.analysis.fetch_calibration_cases(View())
+    status, cases = store.analysis.fetch_sample_status(run), store.analysis.fetch_verdict_pairs(View())
     return {
         "agreement": [(r.annotator, r.key.id, r.value) for r in store.analysis.fetch_ratings(View())],
         "calibration": [(case.item, case.human, case.is_random) for case in cases],

@@ -58,7 +58,7 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 def fetch_cases(workspace: Workspace) -> list[VerdictPair]:
     with Store.open(workspace) as store:
-        return store.analysis.fetch_calibration_cases(View())
+        return store.analysis.fetch_verdict_pairs(View())
 
 
 def visible_items(person: AppDriver) -> list[str]:

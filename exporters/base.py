@@ -110,7 +110,7 @@ class ExportSource:
         self._on_progress = on_progress
 
     @property
-    def benchmarks(self) -> BenchmarkServices:
+    def benchmark_services(self) -> BenchmarkServices:
         """Importer functions. Raises ExportError if the caller passed none."""
         if self._benchmarks is None:
             raise ExportError("this format needs the benchmark's files. Use the command fcreview export.")

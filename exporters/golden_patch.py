@@ -160,7 +160,7 @@ def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
     groups: dict[DatasetKey, _DatasetRuns] = {}
     of_run: dict[int, _DatasetRuns] = {}
     for row in source.runs:
-        info, plan = row.info, source.benchmarks.find_plan(row.info)
+        info, plan = row.info, source.benchmark_services.find_plan(row.info)
         place = info.dataset if plan.data and info.dataset else info.path
         group = groups.setdefault((info.benchmark, info.generation, info.language, place), _DatasetRuns())
         group.runs.append(row)
@@ -171,7 +171,7 @@ def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
         if not any(opinion["golden_fix"] for opinion in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
-        why = _find_rejection_reason(source, label)
+        why = _find_fix_rejection_reason(source, label)
         if why is None and group.fixes.get(item, label)["golden_fix"] != label["golden_fix"]:
             why = f"{label['id']}: two runs have different golden fixes"
         if why:
@@ -179,11 +179,11 @@ def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
         else:
             group.fixes.setdefault(item, label)
     for why, count in refused.items():
-        source.benchmarks.print_message(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
+        source.benchmark_services.print_message(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
     return [group for group in groups.values() if group.fixes]
 
 
-def _find_rejection_reason(source: ExportSource, label: Label) -> str | None:
+def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None:
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "the fix is on a part of the item. Record it on the whole item."
@@ -193,7 +193,7 @@ def _find_rejection_reason(source: ExportSource, label: Label) -> str | None:
         return "annotators disagree. Adjudicate the item."
     (item,) = source.store.find_items(label["id"], label["run"])[:1]
     detail = source.store.read_detail(item)
-    problem = source.benchmarks.golden_problem(detail.run, detail.item, fix)
+    problem = source.benchmark_services.golden_problem(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
 
@@ -206,12 +206,12 @@ def _rewrite_golden_answers(
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
         fixes = {item: label["golden_fix"] for item, label in group.fixes.items() if item[0] in own}
-        for each in source.benchmarks.rewrite_golden(plan, fixes):
+        for each in source.benchmark_services.rewrite_golden(plan, fixes):
             if isinstance(each, AppliedGoldenFix):
                 if canonical_json(each.old) != canonical_json(each.new):
                     found.setdefault(each.item, each)
             elif isinstance(each, Unrepresentable):
-                source.benchmarks.print_message(
+                source.benchmark_services.print_message(
                     f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})"
                 )
             else:
@@ -347,7 +347,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     root = _write_patch(folder / "golden.patch", found.dataset)
     if found.copies:
         run_root = _write_patch(folder / "run.patch", found.copies)
-        source.benchmarks.print_message(
+        source.benchmark_services.print_message(
             f"run.patch corrects the golden answers in the run files. Apply it in {run_root}."
         )
     lines = (orjson.dumps(each.to_json_object(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
@@ -355,7 +355,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     (folder / "issue.md").write_text(
         format_issue_report([each.to_errata_entry() for each in fixes], has_patch=True), "utf-8"
     )
-    source.benchmarks.print_message(
+    source.benchmark_services.print_message(
         f"golden.patch corrects the dataset. Apply it in {root} with git apply or patch -p1."
     )
     source.counts = {"golden answer": len(fixes), "dataset file": len(found.dataset)}

@@ -27,14 +27,14 @@ CHECK_TOLERANCE = 1e-9
 
 def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
     """Write a copy of each log with reviews. Raises ExportError if no run comes from an Inspect log."""
-    edit = source.benchmarks.write_reviewed_logs
+    edit = source.benchmark_services.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:
         raise ExportError("no run comes from an Inspect log. Choose another format.")
     n_items = n_files = 0
     for run in runs:
         verdicts = list(_iter_reviewed_verdicts(source, run.run))
-        plan = replace(source.benchmarks.find_plan(run.info), run=run.info)
+        plan = replace(source.benchmark_services.find_plan(run.info), run=run.info)
         for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
                 source.print_note(f"{run.info.model}: the copy cannot contain: {each.description} ({each.count:,})")
@@ -106,7 +106,7 @@ def check_log_copies(folder: Path) -> int:
         wrong = [
             name
             for name, value in _get_metric_values(log).items()
-            if not _is_equal_value(value, written.get(name, value))
+            if not _is_equal_metric_value(value, written.get(name, value))
         ]
         if wrong:
             raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
@@ -122,5 +122,5 @@ def _get_metric_values(log: Any) -> dict[str, Any]:
     }
 
 
-def _is_equal_value(first: Any, second: Any) -> bool:
+def _is_equal_metric_value(first: Any, second: Any) -> bool:
     return bool(first == second or (first != first and second != second) or abs(first - second) <= CHECK_TOLERANCE)

@@ -35,7 +35,7 @@ class _RewrittenRun:
 def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     """Write copies of the runs' benchmark files. Raises OSError if a file is missing or is not a regular file, because
     copying a device would fill the disk. Raises ExportError if there is no run or a file has unexpected content."""
-    runs = [_rewrite_run_files(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
+    runs = [_rewrite_run_files(source, run.run, source.benchmark_services.find_plan(run.info)) for run in source.runs]
     if not runs:
         raise ExportError("no run to export. Import a run first.")
     root = find_common_folder([run.plan for run in runs])
@@ -49,11 +49,11 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     messages = [message for run in runs for message in _list_omission_messages(run, root)]
     advice = "Run the benchmark's own program to compute it from the new scores."
     for message in [*messages, *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale))]:
-        source.benchmarks.print_message(message)
+        source.benchmark_services.print_message(message)
 
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
-    benchmarks = source.benchmarks
+    benchmarks = source.benchmark_services
     found = _RewrittenRun(plan, benchmarks.summaries(plan))
     try:
         for each in benchmarks.rewrite(plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]):

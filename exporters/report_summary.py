@@ -322,7 +322,7 @@ def format_open_disagreements(row: MetricRow) -> str:
     """Format the number of open disagreements and the range of the corrected value: `13 · 20.5 % to 53.8 %`."""
     if not row.open_disagreements:
         return ""
-    low, high = (_format_metric(each, row) for each in (row.corrected_low, row.corrected_high))
+    low, high = (_format_metric_value(each, row) for each in (row.corrected_low, row.corrected_high))
     return f"{row.open_disagreements:,} · {low} to {high}"
 
 
@@ -347,28 +347,28 @@ def format_denominator(row: MetricRow) -> str:
     return format_count(row.of, row.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
-def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
+def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: Intervals) -> Table:
     """Return a table of a benchmark's metrics, with columns for open disagreements and estimates if there are any."""
-    estimated = any(line.key in intervals for line in lines)
-    sources = select_metric_sources(lines)
-    disputed = any(line.open_disagreements for line in lines)
+    estimated = any(row.key in estimates for row in metric_rows)
+    sources = select_metric_sources(metric_rows)
+    disputed = any(row.open_disagreements for row in metric_rows)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
     heads = [title, *map(get_source_name, sources), *more, "over"]
-    rows = [TableRow(_format_metric_cells(line, sources, intervals, more), line.level) for line in lines]
+    rows = [TableRow(_format_metric_cells(row, sources, estimates, more), row.level) for row in metric_rows]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
 def _format_metric_cells(
-    row: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, optional_headings: Sequence[str]
+    row: MetricRow, sources: Sequence[MetricSource], estimates: Intervals, optional_headings: Sequence[str]
 ) -> list[str]:
-    found = intervals.get(row.key)
+    found = estimates.get(row.key)
     optional = {
         OPEN_DISAGREEMENTS: format_open_disagreements(row),
         ESTIMATE_HEADING: format_estimate(found, row) if found else "",
     }
     return [
         row.name,
-        *(_format_metric(get_displayed_value(row, source), row) for source in sources),
+        *(_format_metric_value(get_displayed_value(row, source), row) for source in sources),
         *(optional[head] for head in optional_headings),
         "; ".join(filter(None, (format_denominator(row), row.note, describe_sample(found, row) if found else ""))),
     ]
@@ -378,8 +378,8 @@ def format_estimate(estimate: Interval, row: MetricRow) -> str:
     """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return _format_bounds(estimate.bounds, row)
-    low, high = (_format_metric(each, row).removesuffix(" %") for each in (estimate.low, estimate.high))
-    return f"{_format_metric(estimate.value, row)} [{low}, {high}]"
+    low, high = (_format_metric_value(each, row).removesuffix(" %") for each in (estimate.low, estimate.high))
+    return f"{_format_metric_value(estimate.value, row)} [{low}, {high}]"
 
 
 def describe_sample(estimate: Interval, row: MetricRow) -> str:
@@ -395,9 +395,9 @@ def describe_sample(estimate: Interval, row: MetricRow) -> str:
 
 
 def _format_bounds(bounds: tuple[float, float], row: MetricRow) -> str:
-    low, high = (_format_metric(each, row) for each in bounds)
+    low, high = (_format_metric_value(each, row) for each in bounds)
     return f"{low.removesuffix(' %')} to {high}"
 
 
-def _format_metric(value: float | None, row: MetricRow) -> str:
+def _format_metric_value(value: float | None, row: MetricRow) -> str:
     return format_metric_value(value, row.unit, row.digits)

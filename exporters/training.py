@@ -71,8 +71,8 @@ class CorrectedGoldens:
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
         )
-        if fix is not None and self._source.benchmarks.golden_problem(run, item, fix.content) is None:
-            calls = self._source.benchmarks.golden_calls(run, item, fix.content)
+        if fix is not None and self._source.benchmark_services.golden_problem(run, item, fix.content) is None:
+            calls = self._source.benchmark_services.golden_calls(run, item, fix.content)
             return CorrectedGolden(calls, fix.authors) if calls else None
         erratum = item.extra.erratum
         if erratum is None or erratum.stale or not item.golden or self._min_annotators > max(len(erratum.who), 1):
@@ -195,7 +195,7 @@ def write_preference_pairs(source: ExportSource, out: Sink) -> None:
     counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
     seen: set[bytes] = set()
-    for pair in _iter_pairs(list(questions.values()), list(tasks.values()), options):
+    for pair in _iter_preference_pairs(list(questions.values()), list(tasks.values()), options):
         key = pair.right.key
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
         body = _encode_row(pair.wrong, pair.to_row(options), options, is_corrected=is_corrected)
@@ -338,18 +338,18 @@ class _Pair:
         }
 
 
-def _iter_pairs(
-    questions: Sequence[list[_ReviewedItem]], tasks: Sequence[list[_ReviewedItem]], options: TrainingOptions
+def _iter_preference_pairs(
+    question_groups: Sequence[list[_ReviewedItem]], task_groups: Sequence[list[_ReviewedItem]], options: TrainingOptions
 ) -> Iterator[_Pair]:
-    for items in questions:
+    for items in question_groups:
         yield from _pair_replies(items, "runs")
     if not options.exclude_benchmark_goldens:
-        for items in questions:
+        for items in question_groups:
             for item in items:
                 pair = None if item.passes else _pair_with_golden(item)
                 if pair is not None:
                     yield pair
-    for items in tasks:
+    for items in task_groups:
         yield from _pair_replies(items, "trials")
 
 
@@ -370,7 +370,7 @@ def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pa
     for one, other in zip(
         _drop_messages_hidden_from_model(right.messages), _drop_messages_hidden_from_model(wrong.messages), strict=False
     ):
-        if _make_content_key(one) == _make_content_key(other):
+        if _make_message_key(one) == _make_message_key(other):
             prompt.append(one)
             continue
         is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
@@ -386,7 +386,7 @@ def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pa
     return None
 
 
-def _make_content_key(message: ChatMessage) -> tuple[Any, ...]:
+def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
     calls = tuple((call.name, canonical_json(call.arguments)) for call in message.calls)
     return message.role, message.content if not calls else "", calls
 
@@ -474,10 +474,10 @@ def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObjec
 
 
 def _encode_row(
-    item: _ReviewedItem, content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool
+    item: _ReviewedItem, row_content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool
 ) -> bytes:
     tools: Any = to_plain_json(item.tools)
-    row = dict(content)
+    row = dict(row_content)
     row["tools"] = tools if options.flavour == "openai" else json.dumps(tools, ensure_ascii=False)
     authors = list(item.correction.authors) if item.correction is not None and is_corrected else []
     row |= {"id": item.key[-1], "source": item.source | {"golden_by": authors}}

@@ -326,7 +326,7 @@ def _record_overridden_verdicts(
     annotations = [
         (item.item, each.annotation if _can_record_override(each, item) else Annotation()) for each, item in located
     ]
-    for (each, item), overridden in zip(located, store.find_overrides(annotations), strict=True):
+    for (each, item), overridden in zip(located, store.find_overridden_verdicts(annotations), strict=True):
         if overridden:
             yield replace(each, annotation=replace(each.annotation, overrules=overridden)), item
         else:

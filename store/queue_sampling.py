@@ -22,7 +22,7 @@ from fcreview.stats.sampling import (
     shuffle_by_content,
 )
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.queue_file import (
     RUN_KEY_FIELDS,
     QueueError,
@@ -111,7 +111,7 @@ def fetch_population(connection: Connection, request: QueueRequest) -> dict[str,
     if unknown is not None:
         raise QueueError(f"unknown --stratify key {unknown}. Available: {', '.join(STRATUM_COLUMNS)}")
     stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys) or f"'{UNSTRATIFIED}'"
-    where, params, _ = build_condition(request.view, blind=False)
+    where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
         f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum}"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",

@@ -266,14 +266,14 @@ class Store:
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
         """Return why the golden answer of an item is suspect. None outside the queue `suspects`."""
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
-        return self._suspects.suspicions_of(view).get(decode_item(item)) if is_shown else None
+        return self._suspects.get_suspicions(view).get(decode_item(item)) if is_shown else None
 
     def count_strong_suspects(self, view: View) -> int:
         """Count the strong suspects of a view, which come first. `view` must have the queue `suspects`."""
 
         def count() -> int:
             self._orders.get_order(view, 1)  # loads the suspects
-            suspicions = self._suspects.suspicions_of(view)
+            suspicions = self._suspects.get_suspicions(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
             return sum(suspicions[item].is_strong for item in self._orders.fetch_item_numbers(view, 0, n_strong))
 
@@ -286,7 +286,7 @@ class Store:
         """
         self._raise_if_blind("the queue of suspects")
         items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
-        suspicions = self._suspects.suspicions_of(view)
+        suspicions = self._suspects.get_suspicions(view)
         return {item: suspicions[item] for item in items}
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
@@ -309,12 +309,12 @@ class Store:
             self._analysis = UnblindedAnalysis(self.connection, self.lock, self.workspace, self.reviews)
         return self._analysis
 
-    def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
+    def find_overridden_verdicts(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
         """For each (item, annotation), return the automatic verdict {source, by, value} that it contradicts, or
         None."""
-        from fcreview.store.queries.scored_items import find_overrides
+        from fcreview.store.queries.scored_items import find_overridden_verdicts
 
-        return self._query(lambda: find_overrides(self.connection, annotations))
+        return self._query(lambda: find_overridden_verdicts(self.connection, annotations))
 
     def run_sql(self, statement: str, timeout: float = SQL_TIMEOUT) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Run a read-only SQL statement, and return the column names and the rows. The first call locks the settings of

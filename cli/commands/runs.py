@@ -64,7 +64,7 @@ def runs(
         if only and not selected:
             emit(f"none of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
             return
-        names = run_lists.build_names_with_files(session.runs)
+        names = run_lists.build_run_names_with_files(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)

@@ -287,7 +287,7 @@ class LakeRun:
 def parse_lake_run(content: bytes) -> LakeRun:
     """Parse `_run.json`. Raises ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     value = orjson.loads(content)
-    run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_files(value))
+    run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_parquet_files(value))
     valid = _has_field_types(run.row, _RUN_TYPES) and all(
         _has_field_types(source, _SOURCE_TYPES) for source in run.sources
     )
@@ -297,7 +297,7 @@ def parse_lake_run(content: bytes) -> LakeRun:
     return run
 
 
-def _parse_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
+def _parse_parquet_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
     if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
@@ -335,7 +335,7 @@ class LakeIndex:
 def _parse_index(name: str, content: bytes) -> LakeIndex:
     value = orjson.loads(content)
     runs = {int(run): str(build) for run, build in value["runs"].items()}
-    return LakeIndex(name, runs, _parse_files(value), str(value.get("computed", "")))
+    return LakeIndex(name, runs, _parse_parquet_files(value), str(value.get("computed", "")))
 
 
 @dataclass(slots=True)
@@ -350,7 +350,7 @@ class LakeContents:
     schema_version: str = SCHEMA_VERSION
 
     @property
-    def parts(self) -> list[LakeRun | LakeIndex]:
+    def runs_and_indexes(self) -> list[LakeRun | LakeIndex]:
         return [*self.runs.values(), *self.indexes]
 
 
@@ -428,7 +428,7 @@ def _describe_damaged_file(
 
 def find_changed_files(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
     """Yield the full path of each Parquet file whose content does not have the stated hash. This reads all files."""
-    for part in contents.parts:
+    for part in contents.runs_and_indexes:
         for file, (_, stated) in part.files.items():
             if files.hash_file_content(f"{part.folder}/{file}") != stated:
                 yield f"{files.location}/{part.folder}/{file}"

@@ -98,7 +98,7 @@ class LakeConnection:
     def _omit_part_named_in(self, message: str) -> bool:
         """Remove the run or index of the file that a message names first. Returns False if it names no file of the
         lake."""
-        parts = self._contents.parts
+        parts = self._contents.runs_and_indexes
         paths = {
             self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files
         }
@@ -125,7 +125,9 @@ class LakeConnection:
     def restrict_file_access(self) -> None:
         """Prevent all later statements from accessing other files than the Parquet files of the lake."""
         paths = [
-            self._files.get_duckdb_path(f"{part.folder}/{file}") for part in self._contents.parts for file in part.files
+            self._files.get_duckdb_path(f"{part.folder}/{file}")
+            for part in self._contents.runs_and_indexes
+            for file in part.files
         ]
         self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
         self.connection.execute(
@@ -160,16 +162,20 @@ class LakeConnection:
             columns = self._fetch_column_types(empty)
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
-                queries["item_rows"] = [*self._build_select(table, "complete", runs, columns), f"FROM {empty}"][:1]
+                queries["item_rows"] = [*self._build_table_queries(table, "complete", runs, columns), f"FROM {empty}"][
+                    :1
+                ]
                 columns = {name: kind for name, kind in columns.items() if name not in lake_files.LARGE_COLUMNS}
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
-            found = self._build_select(table, "rest", rest, columns, computed)
+            found = self._build_table_queries(table, "rest", rest, columns, computed)
             columns |= {name: kind for name, (kind, _) in computed.items()}
-            found += self._build_select(table, "whole", whole, columns)
+            found += self._build_table_queries(table, "whole", whole, columns)
             for number, (index, numbers) in enumerate(indexes):
                 if index not in whole:
                     where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
-                    found += [query + where for query in self._build_select(table, f"part_{number}", [index], columns)]
+                    found += [
+                        query + where for query in self._build_table_queries(table, f"part_{number}", [index], columns)
+                    ]
             queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
         self._raise_for_damaged_indexes(whole)
         for view, sources in queries.items():
@@ -187,19 +193,19 @@ class LakeConnection:
         rows = self.connection.execute(f"DESCRIBE FROM {table}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
-    def _build_select(
+    def _build_table_queries(
         self,
         table: str,
         variable: str,
         parts: Sequence[LakeRun | LakeIndex],
         column_types: Mapping[str, str],
-        computed: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+        computed_columns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
         """Return a list with one query that reads a table from the Parquet files of `parts`, empty without such files.
 
-        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed` has additional columns, in
-        the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if a file has other columns. Only the first file
-        is checked here, because DuckDB compares the others with it.
+        The query gets the paths from the DuckDB variable `{variable}_{table}`. `computed_columns` has additional
+        columns, in the form of `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if a file has other columns. Only the
+        first file is checked here, because DuckDB compares the others with it.
         """
         file = f"{table}.parquet"
         parts = [part for part in parts if file in part.files]
@@ -210,7 +216,7 @@ class LakeConnection:
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
         expected = (
-            self._fetch_column_types(_TABLES[table]) if computed else column_types
+            self._fetch_column_types(_TABLES[table]) if computed_columns else column_types
         )  # The SQL of computed columns uses the large columns.
         if _describe_wrong_column(self._fetch_column_types(source), expected):
             found = (self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
@@ -220,7 +226,7 @@ class LakeConnection:
             )
         selected = [
             *(f'"{name}"' for name in column_types),
-            *(f"{sql} AS {name}" for name, (_, sql) in computed.items()),
+            *(f"{sql} AS {name}" for name, (_, sql) in computed_columns.items()),
         ]
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 

@@ -111,7 +111,7 @@ class LakeWriter:
         return number
 
     def _write_parquet_file(
-        self, folder: str, table: str, query: str, row_group_size: int, files: dict[str, tuple[int, str]]
+        self, folder: str, table: str, query: str, row_group_size: int, files: dict[str, lake_files.SizeAndHash]
     ) -> None:
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"

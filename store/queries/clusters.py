@@ -21,7 +21,7 @@ from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import restrict_to_runs_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def fetch_clusters(
 
 def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[int]) -> list[Sequence[_ClusterRow]]:
     """Return the rows of each grouping. All groupings share one query, because two queries would take 50 % longer."""
-    where, params, _ = build_condition(view, blind=False)
+    where, params, _ = build_view_condition(view, blind=False)
     own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if groupings == [BY_VALUE]:

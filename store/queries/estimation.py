@@ -29,7 +29,7 @@ from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_n
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition, fetch_items
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition, fetch_items
 from fcreview.store.queries.scored_items import get_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_population
@@ -124,7 +124,7 @@ def _fetch_strata_cached(connection: Connection, queue: QueueFile, cache: Strata
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
         strata = _fetch_strata(connection, queue)
-        if strata is None or build_condition(View(queue.design.where), blind=False)[2]:
+        if strata is None or build_view_condition(View(queue.design.where), blind=False)[2]:
             return strata
         cache[key] = strata
     return cache[key]
@@ -188,7 +188,7 @@ def fetch_verdict_pairs(
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
         if human is not None:
             human_verdicts[item][target, criterion] = orjson.loads(human)
-    where, params, _ = build_condition(view, blind=False)
+    where, params, _ = build_view_condition(view, blind=False)
     sql = _AUTOMATIC_VERDICTS.format(error=ERROR_TYPE_SQL, table=FROM_ITEMS, where=where)
     cases = []
     for item, benchmark, category, function, error, *columns, listed in connection.execute(sql, params).fetchall():
@@ -280,7 +280,7 @@ class _ReviewSelection:
     queue."""
 
 
-def _classify_selection(
+def _classify_review_selection(
     samples: Sequence[QueueSample],
     queues_by_key: Mapping[ContentKey, set[str]],
     outcomes: Mapping[ContentKey, SampleOutcome],
@@ -371,7 +371,7 @@ def fetch_sample_status(
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     outcomes = find_sample_outcomes(queues, reviews.events, decisions)
     resolved = {key for key, outcome in decisions.items() if outcome == "decided"}
-    selection = _classify_selection(
+    selection = _classify_review_selection(
         samples, {key: names for key, names in queues_by_key.items() if key in resolved}, outcomes
     )
     drawn = set().union(*(sample.content_keys for sample in samples))
@@ -390,7 +390,7 @@ def fetch_sample_status(
         names_by_key = {
             key: queues_by_key.get(key, set()) for key, answer in answer_by_key.items() if answer is not None
         }
-        selection = _classify_selection(samples, names_by_key, outcomes)
+        selection = _classify_review_selection(samples, names_by_key, outcomes)
         criterion_answers.append(
             CriterionAnswers(
                 criterion,

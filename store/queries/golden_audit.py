@@ -22,7 +22,7 @@ from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.database import EmptyValueError
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspicion, View
 
@@ -128,14 +128,14 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
     """
     selected = _fetch_selected_questions(connection, view) if view.where.strip() or view.items else None
-    runs, _, _ = build_condition(View(runs=view.runs), blind=False)
+    runs, _, _ = build_view_condition(View(runs=view.runs), blind=False)
     rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
         row = _AnswerRow(*values)
         if row.damaged_run is not None:
             raise EmptyValueError(row.damaged_run)
         rows_by_question.setdefault(row.question, []).append(row)
-    answers = [_keep_most_frequent_golden(rows) for rows in rows_by_question.values()]
+    answers = [_keep_answers_to_most_frequent_golden(rows) for rows in rows_by_question.values()]
     del rows_by_question
     questions = _fetch_questions(connection, [rows[0].first_item for rows in answers])
     contents = _fetch_answer_contents(connection, list(zip(questions, answers, strict=True)))
@@ -156,7 +156,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
 
 
 def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[QuestionKey]:
-    where, params, _ = build_condition(view, blind=False)
+    where, params, _ = build_view_condition(view, blind=False)
     rows = connection.execute(
         "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}",
@@ -165,7 +165,7 @@ def _fetch_selected_questions(connection: Connection, view: View) -> frozenset[Q
     return frozenset(QuestionKey(*row) for row in rows)
 
 
-def _keep_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
+def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     counts: Counter[int] = Counter()
     for row in rows:
         counts[row.golden] += len(row.items)
@@ -296,7 +296,7 @@ class SuspectTable:
         )
         self._suspicions[view.runs_key] = suspicions
 
-    def suspicions_of(self, view: View) -> Mapping[int, Suspicion]:
+    def get_suspicions(self, view: View) -> Mapping[int, Suspicion]:
         """Return the suspicions of the view by item number, the strongest first. Empty if they are not loaded."""
         return self._suspicions.get(view.runs_key, {})
 

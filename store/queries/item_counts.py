@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection as Connection
 from fcreview.model.item import Run
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL, JUDGE_CONDITIONS
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 from fcreview.store.rows import RunRow, View
 from fcreview.store.workspace import Workspace
@@ -105,14 +105,14 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
 
 def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
     """Count the items without a recomputed verdict for each reason, the most frequent reason first."""
-    where, params, _ = build_condition(View(runs=tuple(runs)), blind=False)
+    where, params, _ = build_view_condition(View(runs=tuple(runs)), blind=False)
     query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
     return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
 
 
 def count_by_official_and_recomputed(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
     """Count the items of a view by (official verdict, recomputed verdict). Raises FilterError for an invalid filter."""
-    where, params, depends_on_reviews = build_condition(view, blind=False)
+    where, params, depends_on_reviews = build_view_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
     query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
     return {(official, rule): count for official, rule, count in connection.execute(query, params).fetchall()}
@@ -133,7 +133,7 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
     """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as in
     a filter."""
-    where, params, depends_on_reviews = build_condition(view, blind=blind)
+    where, params, depends_on_reviews = build_view_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]

@@ -129,7 +129,7 @@ class ViewOrders:
             view = replace(view, queue="dataset")
         elif view.queue == SUSPECTS_QUEUE:
             self._load_suspects(view)
-        where, params, depends_on_reviews = build_condition(view, blind=self._blind)
+        where, params, depends_on_reviews = build_view_condition(view, blind=self._blind)
         depends_on_reviews |= view.queue == "unreviewed"
         table = f"temp.view_{self._n_created}"
         self._n_created += 1
@@ -163,7 +163,7 @@ class ViewCondition(NamedTuple):
     depends_on_reviews: bool
 
 
-def build_condition(view: View, *, blind: bool) -> ViewCondition:
+def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     """Return the condition that selects the items of a view.
 
     The queue file or the suspects must be in their table (`QueueItemTable.load_queue`, `SuspectTable.load_suspects`).
@@ -186,7 +186,7 @@ def build_condition(view: View, *, blind: bool) -> ViewCondition:
 
 def fetch_items(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
     """Return the item numbers of a view in ascending order. Raises FilterError for an invalid filter."""
-    where, params, _ = build_condition(view, blind=False)
+    where, params, _ = build_view_condition(view, blind=False)
     if only_reviewed:
         where = f"h.item IS NOT NULL AND ({where})"
     rows = connection.execute(f"SELECT i.item {FROM_ITEMS} WHERE {where} ORDER BY i.item", params)
@@ -243,7 +243,7 @@ class ItemChunk:
 
 def split_into_chunks(connection: Connection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
     """Divide the items of a view into chunks of `size` items. Raises FilterError for an invalid filter."""
-    where, params, _ = build_condition(view, blind=False)
+    where, params, _ = build_view_condition(view, blind=False)
     is_subset = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
     listed = "list(item)" if is_subset else "NULL"
     rows = connection.execute(

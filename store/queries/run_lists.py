@@ -46,7 +46,7 @@ def shorten_file_names(rows: Iterable[RunRow]) -> dict[int, str]:
     return {run: "".join(words[n_common:]) for run, words in parts.items()}
 
 
-def build_names_with_files(rows: Sequence[RunRow]) -> dict[int, str]:
+def build_run_names_with_files(rows: Sequence[RunRow]) -> dict[int, str]:
     """Return a name of each run, by run number: the model, and the file name if several runs have the same dataset and
     model."""
     groups: dict[tuple[str, str], list[RunRow]] = {}

@@ -24,7 +24,7 @@ from fcreview.model.verdict import (
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import restrict_to_runs_sql
-from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
     """Return the selected items of each run with the verdicts of one source, in dataset order."""
-    where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
+    where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
     dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
     dataset_of = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
@@ -70,7 +70,7 @@ def fetch_outcomes_without_details(
 ) -> dict[int, list[ItemOutcome]]:
     """Return the items that `fetch_outcomes` returns, but only with their questions and verdicts. This is fast enough
     for hundreds of runs."""
-    where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
+    where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
     tables = f"{FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where}"
@@ -99,7 +99,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 """
 
 
-def find_overrides(
+def find_overridden_verdicts(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
     """Return the automatic verdict {source, by, value} that each annotation contradicts, or None. `annotations` are
@@ -326,11 +326,11 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
 
 
 def _find_effective_overrides(
-    automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
+    automatic_verdicts: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
-        own = automatic.get((human.target, human.criterion))
+        own = automatic_verdicts.get((human.target, human.criterion))
         effective = effective_verdict(own, human.value, human.decided_by)
         if not same_verdict(effective, own):
             overrides[human.target, human.criterion] = effective

@@ -68,7 +68,9 @@ class Reviewer:
             key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(annotation, overrules=self._store.find_overrides([(number, annotation)])[0])
+                annotation = replace(
+                    annotation, overrules=self._store.find_overridden_verdicts([(number, annotation)])[0]
+                )
         hashes = {"prediction_hash": prediction_hash, "golden_hash": golden_hash}
         recorded_presentation = presentation if presentation > 1 else None
         return {"key": key, **hashes, "blind": blind, "presentation": recorded_presentation}, annotation
@@ -81,7 +83,7 @@ class Reviewer:
         with self._store.lock:
             self._store.reviews.refresh()
             reviews = self._store.reviews.items.find_unreviewed(items)
-            overridden = self._store.find_overrides([(item, annotation) for item, *_ in reviews])
+            overridden = self._store.find_overridden_verdicts([(item, annotation) for item, *_ in reviews])
         subjects = [
             (key, prediction_hash, golden_hash, replace(annotation, overrules=overrides))
             for (_, key, prediction_hash, golden_hash), overrides in zip(reviews, overridden, strict=True)

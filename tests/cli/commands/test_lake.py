@@ -97,7 +97,7 @@ def test_damage_is_reported(cli: Cli, lake: Path) -> None:
     file.write_bytes(file.read_bytes()[:100])
     done = cli("runs", lake, "--json")
     assert done.code == 0
-    assert f"{file.parent.name}/items.parquet is damaged (100 of" in done.err
+    assert f"{file.parent.name}/items.parquet is damaged: it has 100 of" in done.err
     assert file.parent.name not in {f"run={row['run']}" for row in done.objects}
 
 

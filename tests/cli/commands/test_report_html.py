@@ -96,7 +96,7 @@ def test_page_has_suspects_of_command(cli: Cli, two_imported_runs: Path, tmp_pat
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     texts = read_page((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
-    notes = [text for text in texts if "with reasons to doubt the golden answer" in text]
+    notes = [text for text in texts if "reasons to doubt the golden answer" in text]
     assert [text.split(" ")[0] for text in notes] == [str(len(listed))]
     for each in listed:
         assert any(text.startswith(each["reasons"][0]) for text in texts), each

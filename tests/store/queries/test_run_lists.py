@@ -10,7 +10,7 @@ from fcreview.model.item import Run
 from fcreview.store.queries.run_lists import (
     GROUP_LABELS,
     SORT_KEYS,
-    build_names_with_files,
+    build_run_names_with_files,
     find_run_date_or_folder,
     group_runs,
     search_runs,
@@ -115,8 +115,8 @@ def test_all_words_must_match() -> None:
 def test_runs_of_one_model_are_named_by_their_files() -> None:
     paths = ["a/sim_1.json", "a/sim_2.json", "a/folder"]
     rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
-    assert build_names_with_files(rows) == {0: "m · sim_1", 1: "m · sim_2", 2: "m"}
-    assert build_names_with_files(rows[:1]) == {0: "m"}
+    assert build_run_names_with_files(rows) == {0: "m · sim_1", 1: "m · sim_2", 2: "m"}
+    assert build_run_names_with_files(rows[:1]) == {0: "m"}
     paths = ["a/airline_10tasks_2t_context_agent.json", "a/airline_10tasks_2t.json"]
     rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
-    assert build_names_with_files(rows) == {0: "m · 2t_context_agent", 1: "m · 2t"}
+    assert build_run_names_with_files(rows) == {0: "m · 2t_context_agent", 1: "m · 2t"}

@@ -28,8 +28,8 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item with
-judge verdicts on several parts can have several values."""
+"""SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item
+with judge verdicts on several parts can have several values."""
 _JUDGE_VALUES = ("pass", "fail", "unknown")
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
@@ -45,7 +45,8 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""SQL for the fields of `RunRow` that count items. The SQL counts the items of a category, and `n` becomes `n_items`."""
+"""SQL for the fields of `RunRow` that count items. The SQL counts the items of a category, and `n` becomes
+`n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
@@ -119,8 +120,8 @@ def count_by_official_and_recomputed(connection: Connection, view: View) -> dict
 
 
 def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
-    """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict counts
-    of these categories to 0, because such score files list only the failing items."""
+    """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict
+    counts of these categories to 0, because such score files list only the failing items."""
     found = []
     for category in categories:
         accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
@@ -131,8 +132,8 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 
 
 def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as in
-    a filter."""
+    """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as
+    in a filter."""
     where, params, depends_on_reviews = build_view_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))

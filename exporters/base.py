@@ -33,7 +33,7 @@ T = TypeVar("T")
 Label = dict[str, Any]
 """A label, with the fields of `ExportSource.label_field_types`. See `fcreview.store.labels`."""
 ProgressCallback = Callable[[str, int], object]
-"""Called with a noun (`label`, `item`) and the number of rows read so far."""
+"""Function that is called with the noun of the exported rows (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary", "folder"]
 """What a format writes: lines of text, lines of JSON, bytes, or a folder. Only lines are printed to a terminal."""
 

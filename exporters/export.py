@@ -99,7 +99,7 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
 
 
 def write_output_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
-    """Write a file that `open_output_file` opens. Raises ExportError if it cannot be written."""
+    """Write or replace a file in one step, as `open_output_file` does. Raises ExportError if it cannot be written."""
     try:
         with open_output_file(path, rules) as file:
             file.write(content)

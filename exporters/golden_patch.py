@@ -75,7 +75,7 @@ def _format_json(value: Any) -> str:
 
 
 ItemName = tuple[str, str]
-"""(category, item id)."""
+"""Name of an item in a dataset: (category, item id)."""
 DatasetKey = tuple[str, str, str, str]
 """Key of a dataset: (benchmark, version, language, folder). Runs with the same dataset have the same golden answers."""
 

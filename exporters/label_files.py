@@ -39,8 +39,7 @@ def write_jsonl(source: ExportSource, out: Sink) -> None:
 
 
 def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the reviews of all labels. A line without the field `opinions` is one review: `{"id": "x", "value":
-    true}`."""
+    """Read the reviews of all labels. A line without `opinions` is a single review: `{"id": "x", "value": true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield from _read_label_line(number, line)

@@ -40,7 +40,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a bar chart. `share` is its length as a share of the longest bar of the table, from 0 to 1."""
+    """A bar of a bar chart. `share` is its length relative to the longest bar of the table, from 0 to 1."""
 
     share: float
 
@@ -110,7 +110,7 @@ GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 MAX_MATRIX_LABELS = 4
 """Maximum number of different verdicts in a confusion matrix. With more verdicts, the table lists pairs instead."""
 MAX_PAIRS = 20
-"""Maximum number of pairs (automatic verdict, human verdict) in such a list, the most frequent first."""
+"""Maximum number of pairs (automatic verdict, human verdict) that the table lists, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
     ]
     blocks: list[Paragraph | Table] = [
         Paragraph(f"The runs of the dataset have {format_count(failing, 'failing item')}, with the reviews applied."),
-        make_table(["error type", "items", "share", "most frequent in"], errors, (1, 2)),
+        make_table(["error type", "items", "share", "largest subgroup"], errors, (1, 2)),
         make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
     ]
     if rest := len(dataset.clusters) - len(dataset.examples):

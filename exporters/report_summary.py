@@ -164,8 +164,8 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
 
 
 def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with a table for each dataset. Its rows are the runs, the best first, its columns the
-    categories."""
+    """Return the section with pass rates by category. Each dataset has a table with a row for each run, the best first,
+    and a column for each category."""
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.pass_rate, reverse=True)
@@ -268,7 +268,8 @@ class Interval:
     n_random: int
     """Number of reviewed items of random samples, on which the estimate is based."""
     bounds: tuple[float, float] | None = None
-    """(lower end of the interval if all undecided items fail, upper end if all pass). None without undecided items."""
+    """Ends of a wider interval: the lower end if all undecided items fail, and the upper end if all pass. None without
+    undecided items."""
     n_undecided: int = 0
     is_bounds_headline: bool = False
     """Whether so many sampled items are undecided that the report shows `bounds` instead of the interval."""
@@ -290,8 +291,8 @@ class MetricRow:
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """The lower of two values: with all open disagreements resolved as pass, or all as fail. None without
-    disagreements."""
+    """Lower end of the range of the corrected value. The ends are the values if all open disagreements are resolved as
+    pass, and if all are resolved as fail. None without open disagreements."""
     corrected_high: float | None = None
 
     @property

@@ -81,7 +81,7 @@ class CorrectedGoldens:
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
-    """Return the golden fix of each golden answer, from the reviews of all runs. None if there are different fixes."""
+    """Return the golden fix for each golden answer, from the reviews of all runs. The value is None if fixes differ."""
     from fcreview.store.labels import LabelSelection
     from fcreview.store.rows import View
 

@@ -1,4 +1,4 @@
-"""Define the files of a lake, which is a store as Parquet files in a folder or in an object store such as S3.
+"""Define the files of a lake, which is a store of Parquet files in a folder or in an object store such as S3.
 
     _lake.json                                  marks the folder as a lake
     benchmark=bfcl/run=123/_run.json            the run, its source files, and the size and hash of its Parquet files
@@ -49,8 +49,8 @@ LARGE_COLUMNS = (
 )  # columns that an index omits
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
 _RUN_BITS = 30
-"""Number of bits of a run number. It is small, because an item number is `run << 32 | seq`, with bit 62 as a flag."""
-OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake"
+"""Number of bits of a run number. An item number is `run << 32 | seq`, and its bit 62 marks a hidden duplicate."""
+OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake."
 _NONE = type(None)
 _RUN_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"), (str,)),
@@ -68,8 +68,8 @@ _ISSUE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "item", "line"), (int, _NONE)),
 }
 """Types of the fields in a file `_issues/NAME.json`."""
-RUN_ADVICE = "The run is omitted. Import it again"
-INDEX_ADVICE = "Queries are slower without this index. Import this part of the runs again"
+RUN_ADVICE = "The run is omitted. Import it again."
+INDEX_ADVICE = "Queries are slower without this index. Import this part of the runs again."
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
 LAKE_FILE = "_lake.json"  # file that makes a folder a lake
 _COPY_BYTES = 1 << 20
@@ -97,7 +97,8 @@ class LakeFiles(Protocol):
         """Delete a file. Does nothing if it does not exist."""
 
     def hash_file_content(self, lake_path: str) -> str:
-        """Return the hash that `hash_file` computes of the same content. Empty if the file cannot be read."""
+        """Return the hash of a file's content, the same hash as `hash_file` computes. Empty if the file cannot be
+        read."""
 
     def get_duckdb_path(self, lake_path: str) -> str:
         """Return the full path or address with which DuckDB opens the file."""
@@ -248,8 +249,8 @@ COMPUTED_COLUMNS_VERSION = hash_text(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeI
 
 
 def derive_run_number(run_key: str) -> int:
-    """Return the number of the run with this key in every lake where no other run has the number. Every machine
-    computes the same number."""
+    """Derive the number of a run in a lake from its key, so that every machine computes the same number. `LakeWriter`
+    chooses another number if a different run has this one."""
     return max(1, int(hash_text(run_key, 8), 16) % (1 << _RUN_BITS))
 
 
@@ -293,7 +294,7 @@ def parse_lake_run(content: bytes) -> LakeRun:
     )
     valid &= "items.parquet" in run.files
     if not valid or not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
-        raise ValueError("invalid run")
+        raise ValueError("the run has missing or invalid fields")
     return run
 
 
@@ -301,7 +302,7 @@ def _parse_parquet_files(value: dict[str, Any]) -> dict[str, SizeAndHash]:
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
     if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
-        raise ValueError("other format")
+        raise ValueError("the file has an unknown format version or invalid Parquet files")
     return files
 
 
@@ -373,10 +374,10 @@ def read_lake(files: LakeFiles) -> LakeContents:
         try:
             issues = [dict(issue) for issue in orjson.loads(texts[name])]
             if not all(_has_field_types(issue, _ISSUE_TYPES) for issue in issues):
-                raise ValueError("invalid issue")
+                raise ValueError("the import issue has missing or invalid fields")
             contents.issues += issues
         except (KeyError, TypeError, ValueError):
-            contents.problems.append(f"{files.location}/{name} is damaged")
+            contents.problems.append(f"{files.location}/{name} is damaged. Its import issues are omitted.")
     return contents
 
 

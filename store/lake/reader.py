@@ -38,8 +38,8 @@ _TABLES = {
     "functions": "internal.no_functions",
     "import_issues": "internal.search_issues",
 }
-"""Table with the same columns as each kind of Parquet file. `search_issues` contains the issues that belong to no run,
-and the other tables are empty."""
+"""For each kind of Parquet file, a table with the same columns. The tables are empty, except `search_issues`, which
+contains the issues that belong to no run."""
 _REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 MAX_PROBLEM = 300  # maximum length of the message about a damaged file, in characters
@@ -49,7 +49,7 @@ found_problems: list[str] = []  # messages about damaged files, which a command 
 class _UnexpectedContentError(Exception):
     """Raised for Parquet files with unexpected columns or rows.
 
-    `problems` has the damaged runs or indexes. Each has a message that begins with the name of the file.
+    `problems` contains pairs of a damaged run or index and a message that begins with the name of the file.
     """
 
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:

@@ -46,8 +46,8 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""For each grouping, all groupings in which the items of one of its clusters have the same value. For example, the
-items of a cluster by category also have the same error type and function."""
+"""For each grouping, what all items of one of its clusters share. For example, the items of a cluster by category also
+have the same error type and function."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",

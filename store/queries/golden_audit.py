@@ -78,7 +78,8 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""SQL for predicted calls and different pairs as JSON text, which Python reads faster than lists of DuckDB."""
+"""SQL for the predicted calls and the call pairs that differ, as JSON text, which Python reads faster than DuckDB
+lists."""
 ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
@@ -177,7 +178,7 @@ def _keep_answers_to_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_A
 
 
 def _fetch_questions(connection: Connection, item_numbers: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order. Questions with equal function docs share them."""
+    """Return the questions of these items, in the same order. Equal function docs are in memory only once."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in item_numbers:
         items_by_run[item >> 32].append(item)

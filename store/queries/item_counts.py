@@ -45,7 +45,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""SQL for the fields of `RunRow` that count items. The SQL counts the items of a category, and `n` becomes
+"""SQL for the fields of `RunRow` that count items. It counts the items of a category. The key `n` is for the field
 `n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 

@@ -87,7 +87,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
-    """Return items by item number. Invalid items are omitted. Items with equal function docs share them."""
+    """Return items by item number. Invalid items are omitted. Equal function docs are in memory only once."""
     if not item_numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.

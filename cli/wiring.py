@@ -104,10 +104,10 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.commands.report import compute_run_conventions
-        from fcreview.tui.queue.header import label_runs
+        from fcreview.tui.queue.header import unique_run_labels
 
         rows = store.fetch_runs()
-        names = label_runs(rows)  # the same names as on the overview
+        names = unique_run_labels(rows)  # the same names as on the overview
         return [
             replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
             for row in rows

@@ -91,7 +91,7 @@ class QueueFile:
 RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")  # fields of an `ItemKey` that identify the run
 
 
-def queue_path(workspace: Workspace, name: str) -> Path:
+def queue_breadcrumbs(workspace: Workspace, name: str) -> Path:
     return workspace.queues / f"{name}.json"
 
 
@@ -105,7 +105,7 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     names = queue_names(workspace)
     if name not in names:
         raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
-    path = queue_path(workspace, name)
+    path = queue_breadcrumbs(workspace, name)
     try:
         queue = parse_queue(workspace.files.read(path), str(path))
     except OSError as error:
@@ -135,7 +135,7 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     """Write a new queue file, which is then on disk. Raises QueueError if the name is invalid or in use."""
     check_new_queue(workspace, queue.name)
-    path = queue_path(workspace, queue.name)
+    path = queue_breadcrumbs(workspace, queue.name)
     content = format_queue(queue)
     try:
         workspace.files.make_folder(workspace.queues)

@@ -65,15 +65,18 @@ COMMAND_PALETTE_ACTIONS = [
 ]
 """Keys of the command palette. All other keys type text into its input."""
 
-PICKER_ACTIONS = [Action("picker.take", "enter", "take", "show"), Action("picker.close", "q,escape", "close", "back")]
+PICKER_ACTIONS = [
+    Action("picker.take", "enter", "choose_row", "show"),
+    Action("picker.close", "q,escape", "close", "back"),
+]
 
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
-    Action("runs.order", "s", "order", "sort"),
-    hidden("runs.reverse", "S", "reverse", "reverse the order"),
-    Action("runs.grouping", "tab", "grouping", "group"),
-    Action("runs.find", "slash", "find", "find"),
-    Action("runs.compare", "x", "mark", "compare", help="mark a run, then another to compare both"),
+    Action("runs.order", "s", "next_order", "sort"),
+    hidden("runs.reverse", "S", "reverse_order", "reverse the order"),
+    Action("runs.grouping", "tab", "next_grouping", "group"),
+    Action("runs.find", "slash", "open_search", "find"),
+    Action("runs.compare", "x", "mark_run", "compare", help="mark a run, then another to compare both"),
     hidden("runs.unfold", "right,l", "unfold(True)", "unfold"),
     hidden("runs.refold", "left,h", "unfold(False)", "fold"),
 ]
@@ -126,85 +129,95 @@ QUEUE_ACTIONS = [
     Action(
         "queue.clusters",
         "c",
-        "choose('clusters')",
+        "show_list('clusters')",
         "clusters",
         help="clusters: group failures by cause, or suspects by reason",
     ),
     Action("queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
-    Action("queue.order", "o", "choose('order')", "sort"),
-    Action("queue.runs", "r", "choose('runs')", "runs"),
-    Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),
-    Action("queue.agreement", "a", "choose('agreement')", "agreement", help="agreement: compare the annotators"),
+    Action("queue.order", "o", "show_list('order')", "sort"),
+    Action("queue.runs", "r", "show_list('runs')", "runs"),
+    Action("queue.issues", "i", "show_list('issues')", "issues", help="issues: list problems in the imported files"),
+    Action("queue.agreement", "a", "show_list('agreement')", "agreement", help="agreement: compare the annotators"),
     hidden(
         "queue.calibration",
         "C",
-        "choose('calibration')",
+        "show_list('calibration')",
         "calibration",
         help="calibration: measure checkers and judges against human labels",
     ),
     hidden(
         "queue.conventions",
         "K",
-        "choose('conventions')",
+        "show_list('conventions')",
         "conventions",
         help="conventions: compare how official programs count errors and trials",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
-    Action("queue.item", "tab", "to_item", "go to item"),
+    Action("queue.item", "tab", "focus_item", "go to item"),
     hidden("queue.back", "escape", "back(False)", "back"),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
 OVERVIEW_ACTIONS = [
-    Action("overview.open", "enter", "open", "open"),
-    Action("overview.next_panel", "tab", "panel(1)", "panel"),
-    hidden("overview.previous_panel", "shift+tab", "panel(-1)", "previous panel"),
-    *(hidden(f"overview.panel_{at}", str(at), f"to_panel({at})", f"go to panel {at}") for at in range(1, 6)),
-    Action("overview.failures", "f", "choose('failures')", "failures", help="show the failing items"),
-    Action("overview.adjudicate", "x", "choose('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
-    Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
-    Action("overview.queue", "r", "choose('queue')", "review", help="open your first unreviewed item of a queue file"),
-    Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
-    Action("overview.estimates", "n", "estimates", "estimate", help="draw a sample and estimate the accuracy"),
-    Action("overview.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
-    hidden("overview.report", "H", "command('report')", "HTML report", help="write the HTML report"),
-    Action("overview.find", "slash", "find", "find", help="find runs by model, benchmark, version or path"),
-    Action("overview.order", "o", "order", "sort", help="sort the runs"),
-    hidden("overview.right", "right,l", "categories(1)", "scroll to the categories on the right"),
-    hidden("overview.left", "left,h", "categories(-1)", "scroll to the categories on the left"),
+    Action("overview.open", "enter", "open_entry", "open"),
+    Action("overview.next_panel", "tab", "step_panel(1)", "panel"),
+    hidden("overview.previous_panel", "shift+tab", "step_panel(-1)", "previous panel"),
+    *(hidden(f"overview.panel_{at}", str(at), f"focus_panel({at})", f"go to panel {at}") for at in range(1, 6)),
+    Action("overview.failures", "f", "show_list('failures')", "failures", help="show the failing items"),
+    Action("overview.adjudicate", "x", "show_list('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
+    Action("overview.suspects", "s", "show_list('suspects')", "suspects", help="show golden answers that look wrong"),
+    Action(
+        "overview.queue", "r", "show_list('queue')", "review", help="open your first unreviewed item of a queue file"
+    ),
+    Action("overview.compare", "c", "show_list('runs')", "compare", help="list the runs; mark two to compare them"),
+    Action("overview.estimates", "n", "show_estimates", "estimate", help="draw a sample and estimate the accuracy"),
+    Action("overview.export", "e", "open_form('export')", "export", help="export labels, corrected runs or patches"),
+    hidden("overview.report", "H", "open_form('report')", "HTML report", help="write the HTML report"),
+    Action("overview.find", "slash", "open_search", "find", help="find runs by model, benchmark, version or path"),
+    Action("overview.order", "o", "next_order", "sort", help="sort the runs"),
+    hidden("overview.right", "right,l", "scroll_categories(1)", "scroll to the categories on the right"),
+    hidden("overview.left", "left,h", "scroll_categories(-1)", "scroll to the categories on the left"),
     Action("overview.close", "escape,v", "close", "queue"),
     Action("overview.quit", "q", "app.quit", "quit"),
 ]
 
 ESTIMATE_ACTIONS = [
-    Action("estimates.draw", "enter", "draw", "draw", help="go to the form that draws a sample"),
-    Action("estimates.review", "r", "review", "review", help="open your first unreviewed item of the sample"),
+    Action("estimates.draw", "enter", "focus_form", "draw", help="go to the form that draws a sample"),
+    Action("estimates.review", "r", "review_sample", "review", help="open your first unreviewed item of the sample"),
     Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
     hidden("estimates.overview", "v", "overview", "overview", help="show the overview"),
     hidden("estimates.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
-    Action("estimates.metrics", "m", "command('estimate')", "all metrics", help="estimate every metric of the run"),
-    Action("estimates.report", "h", "command('report')", "HTML report"),
-    Action("estimates.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
+    Action("estimates.metrics", "m", "open_form('estimate')", "all metrics", help="estimate every metric of the run"),
+    Action("estimates.report", "h", "open_form('report')", "HTML report"),
+    Action("estimates.export", "e", "open_form('export')", "export", help="export labels, corrected runs or patches"),
     Action("estimates.close", "escape,q", "close", "back"),
 ]
 
 COMPARISON_ACTIONS = [
-    Action("compare.take", "enter", "take", "open"),
-    Action("compare.panel", "tab", "panel", "panel", help="go to the other panel"),
-    Action("compare.only", "o", "only", "only A / only B", help="show items that only A passes, only B passes, or all"),
-    Action("compare.source", "v", "source", "verdict source", help="select the verdicts: official, recomputed, ..."),
+    Action("compare.take", "enter", "choose_row", "open"),
+    Action("compare.panel", "tab", "switch_panel", "panel", help="go to the other panel"),
+    Action(
+        "compare.only", "o", "next_side", "only A / only B", help="show items that only A passes, only B passes, or all"
+    ),
+    Action(
+        "compare.source", "v", "next_source", "verdict source", help="select the verdicts: official, recomputed, ..."
+    ),
     Action("compare.export", "e", "export", "export", help="export labels, corrected runs or patches"),
     Action("compare.close", "q,escape", "close", "back"),
 ]
 
 FLIP_ACTIONS = [
     Action(
-        "flip.next", "right_curly_bracket", "step(1)", "next flip", help="show the next item that only one run passes"
+        "flip.next",
+        "right_curly_bracket",
+        "step_flip(1)",
+        "next flip",
+        help="show the next item that only one run passes",
     ),
     Action(
         "flip.previous",
         "left_curly_bracket",
-        "step(-1)",
+        "step_flip(-1)",
         "previous flip",
         help="show the previous item that only one run passes",
     ),
@@ -213,34 +226,34 @@ FLIP_ACTIONS = [
 ]
 
 CLUSTER_ACTIONS = [
-    Action("clusters.take", "enter", "take", "show items"),
+    Action("clusters.take", "enter", "choose_row", "show items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
     hidden("clusters.refold", "left,h", "unfold(False)", "fold"),
-    Action("clusters.grouping", "tab", "grouping", "grouping", help="change the grouping"),
-    Action("clusters.review", "B", "review", "review all", help="review all items of the cluster at once"),
+    Action("clusters.grouping", "tab", "next_grouping", "grouping", help="change the grouping"),
+    Action("clusters.review", "B", "review_cluster", "review all", help="review all items of the cluster at once"),
     hidden("clusters.undo_review", "z", "undo", "undo", help="undo your last review"),
     Action("clusters.close", "q,escape", "close", "back"),
 ]
 
 CONFIRM_ACTIONS = [
-    Action("confirm.yes", "y", "take(True)", "yes"),
-    Action("confirm.no", "n,q,escape", "take(False)", "no"),
+    Action("confirm.yes", "y", "answer(True)", "yes"),
+    Action("confirm.no", "n,q,escape", "answer(False)", "no"),
 ]
 
 AGREEMENT_ACTIONS = [
-    Action("agreement.take", "enter", "take", "show items"),
-    Action("agreement.scope", "tab", "scope", "next table"),
+    Action("agreement.take", "enter", "choose_row", "show items"),
+    Action("agreement.scope", "tab", "next_table", "next table"),
     Action("agreement.close", "q,escape", "close", "back"),
 ]
 
 CALIBRATION_ACTIONS = [
-    Action("calibration.take", "enter", "take", "show items"),
-    Action("calibration.scope", "tab", "scope", "next table"),
+    Action("calibration.take", "enter", "choose_row", "show items"),
+    Action("calibration.scope", "tab", "next_table", "next table"),
     Action("calibration.close", "q,escape", "close", "back"),
 ]
 
 CONVENTION_ACTIONS = [
-    Action("conventions.take", "enter", "take", "show items"),
+    Action("conventions.take", "enter", "choose_row", "show items"),
     Action("conventions.close", "q,escape", "close", "back"),
 ]
 
@@ -271,11 +284,11 @@ ITEM_ACTIONS = [
     hidden(
         "item.why",
         "O",
-        "why",
+        "give_override_reason",
         "give a reason for the last override",
         help="say why your last verdict contradicts an automatic verdict",
     ),
-    hidden("item.golden", "G", "golden", "correct the golden answer"),
+    hidden("item.golden", "G", "edit_golden", "correct the golden answer"),
     hidden("item.score", "0", "score(0)", "give score 0"),
     *(
         hidden(
@@ -297,15 +310,15 @@ ITEM_ACTIONS = [
         "mark the decisive step",
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
-    hidden("item.labels", "l", "labels", "choose the response labels"),
-    hidden("item.target", "T", "target", "review the item, or the part under the cursor"),
-    Action("item.next", "right_square_bracket", "step(1)", "next"),
-    Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    hidden("item.group_next", "right_curly_bracket", "in_group(1)", "show the group's next item"),
-    hidden("item.group_previous", "left_curly_bracket", "in_group(-1)", "show the group's previous item"),
-    hidden("item.elsewhere", "m", "elsewhere", "show the item in other runs"),
+    hidden("item.labels", "l", "choose_labels", "choose the response labels"),
+    hidden("item.target", "T", "switch_target", "review the item, or the part under the cursor"),
+    Action("item.next", "right_square_bracket", "step_item(1)", "next"),
+    Action("item.previous", "left_square_bracket", "step_item(-1)", "previous"),
+    hidden("item.group_next", "right_curly_bracket", "step_in_group(1)", "show the group's next item"),
+    hidden("item.group_previous", "left_curly_bracket", "step_in_group(-1)", "show the group's previous item"),
+    hidden("item.elsewhere", "m", "show_other_runs", "show the item in other runs"),
     hidden("item.search", "slash", "search", "search in the item"),
-    hidden("item.raw", "R", "raw", "show raw records"),
+    hidden("item.raw", "R", "show_records", "show raw records"),
     hidden("item.copy", "y", "copy", "copy"),
     hidden("item.overview", "v", "app.overview", "show the overview"),
     hidden("item.back", "q,escape,backspace", "back", "go back to the queue"),
@@ -353,12 +366,18 @@ _SHARED_ITEM_ACTIONS = (
 )
 ADJUDICATION_ACTIONS = [
     *(
-        Action(f"adjudication.take_{at}", str(at), f"take({at})", f"accept {chr(ord('A') + at - 1)}", has_hint=at < 4)
+        Action(
+            f"adjudication.take_{at}",
+            str(at),
+            f"accept_answer({at})",
+            f"accept {chr(ord('A') + at - 1)}",
+            has_hint=at < 4,
+        )
         for at in range(1, 10)
     ),
     *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
-    Action("adjudication.other", "o", "other", "enter value"),
-    hidden("adjudication.answers", "v", "answers", "show the answers in full"),
+    Action("adjudication.other", "o", "enter_value", "enter value"),
+    hidden("adjudication.answers", "v", "show_answers", "show the answers in full"),
 ]
 """Keys of the adjudication screen. Keys that also exist on the item screen do the same on both screens."""
 
@@ -367,9 +386,9 @@ PAGER_ACTIONS = [
     Action("pager.search", "slash", "search", "search"),
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
-    Action("pager.raw", "r", "raw", "raw text"),
-    hidden("pager.fold", "left,h", "fold(-1)", "fold JSON by one level"),
-    hidden("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level"),
+    Action("pager.raw", "r", "toggle_raw", "raw text"),
+    hidden("pager.fold", "left,h", "change_depth(-1)", "fold JSON by one level"),
+    hidden("pager.unfold", "right,l", "change_depth(1)", "unfold JSON by one level"),
     *scroll_actions("pager"),
     hidden("pager.top", "home", "edge(-1)", "go to the top"),
     hidden("pager.bottom", "end", "edge(1)", "go to the end"),
@@ -378,27 +397,30 @@ PAGER_ACTIONS = [
 
 GOLDEN_EDITOR_ACTIONS = [
     Action("golden.save", "enter", "save", "save"),
-    Action("golden.edit", "tab,i", "edit", "edit text"),
-    Action("golden.editor", "v", "editor", "open $EDITOR"),
-    Action("golden.reason", "n", "reason", "reason"),
-    Action("golden.start", "o", "start", "restore original"),
+    Action("golden.edit", "tab,i", "edit_text", "edit text"),
+    Action("golden.editor", "v", "open_editor", "open $EDITOR"),
+    Action("golden.reason", "n", "edit_reason", "reason"),
+    Action("golden.start", "o", "restore_original", "restore original"),
     Action("golden.cancel", "escape,q", "cancel", "cancel"),
 ]
 
 GOLDEN_TEXT_ACTIONS = [
     Action(
-        "golden.keys", "tab,escape", "screen.keys", "leave the text to save, edit in $EDITOR, give a reason or cancel"
+        "golden.keys",
+        "tab,escape",
+        "screen.leave_text",
+        "leave the text to save, edit in $EDITOR, give a reason or cancel",
     )
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""
 
 COPY_ACTIONS = [
-    Action("copy.this", "y,enter", "take('this')", "selection"),
-    Action("copy.call", "c", "take('call')", "call"),
-    Action("copy.diff", "d", "take('diff')", "diff"),
-    Action("copy.markdown", "m", "take('markdown')", "Markdown"),
-    Action("copy.json", "j", "take('json')", "item as JSON"),
-    Action("copy.command", "l", "take('command')", "fcreview command"),
+    Action("copy.this", "y,enter", "answer('this')", "selection"),
+    Action("copy.call", "c", "answer('call')", "call"),
+    Action("copy.diff", "d", "answer('diff')", "diff"),
+    Action("copy.markdown", "m", "answer('markdown')", "Markdown"),
+    Action("copy.json", "j", "answer('json')", "item as JSON"),
+    Action("copy.command", "l", "answer('command')", "fcreview command"),
     Action("copy.cancel", "escape,q", "cancel", "back"),
 ]
 
@@ -420,24 +442,24 @@ FORM_ACTIONS = [
 """Keys of a form. All other keys type text into its fields."""
 
 FAULT_ACTIONS = [
-    Action("fault.model", "m", "take('model')", "model"),
-    Action("fault.golden", "g", "take('golden')", "golden"),
-    Action("fault.checker", "c", "take('checker')", "checker"),
-    Action("fault.judge", "j", "take('judge')", "judge"),
-    Action("fault.simulator", "s", "take('simulator')", "simulator"),
-    Action("fault.question", "q", "take('question')", "question"),
+    Action("fault.model", "m", "answer('model')", "model"),
+    Action("fault.golden", "g", "answer('golden')", "golden"),
+    Action("fault.checker", "c", "answer('checker')", "checker"),
+    Action("fault.judge", "j", "answer('judge')", "judge"),
+    Action("fault.simulator", "s", "answer('simulator')", "simulator"),
+    Action("fault.question", "q", "answer('question')", "question"),
     Action("fault.cancel", "escape", "cancel", "back"),
 ]
 
 OVERRIDE_REASON_ACTIONS = [
-    *(hidden(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}") for at in range(1, 10)),
+    *(hidden(f"why.take_{at}", str(at), f"answer({at})", f"choose reason {at}") for at in range(1, 10)),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
 TAG_ACTIONS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "toggle_tag", "set or clear"),
-    Action("tags.new", "n,slash", "new", "new tag"),
+    Action("tags.new", "n,slash", "enter_new_tag", "new tag"),
     *(hidden(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}") for at in range(1, 10)),
     hidden("tags.down", "j,down", "move(1)", "move down"),
     hidden("tags.up", "k,up", "move(-1)", "move up"),

@@ -242,10 +242,10 @@ class FcreviewApp(App[int]):
             self._message = f"You now review as {sanitize(session.annotator)}"
         else:
             self._position = session.load_position(self._state) if resume else None
-        if self._position is not None and self._position.is_start_of(self._state.settings):
+        if self._position is not None and self._position.is_first_line_of(self._state.settings):
             self._position = None  # the overview opens again if it opens at the start
         if self._position is not None:
-            self._state.restore(self._position.settings)
+            self._state.restore_settings(self._position.settings)
         self._open_item = open_item
         self._adjudicate = adjudicate
         self._signal_shutdown: SignalShutdown | None = None
@@ -343,9 +343,9 @@ class FcreviewApp(App[int]):
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def action_annotator(self) -> None:
-        from fcreview.tui.screens.annotators import open_annotators
+        from fcreview.tui.screens.annotators import open_annotator_list
 
-        open_annotators(self, self.session)
+        open_annotator_list(self, self.session)
 
     def _switch_annotator(self, switch: AnnotatorSwitch) -> None:
         """End the app, and request that the caller starts it as another annotator.
@@ -376,9 +376,12 @@ class FcreviewApp(App[int]):
         return isinstance(screen, GuardedScreen) and screen.hold_key(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key that starts no action: call `no_key` of the screen, or ring the bell while a screen opens."""
+        """Handle a key that starts no action: call `show_unavailable_key` of the screen, or ring the bell while a screen opens."""
         self.last_key_time = event.time
-        is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
+        is_opening, explain = (
+            getattr(self.screen, "is_opening", False),
+            getattr(self.screen, "show_unavailable_key", None),
+        )
         if not is_opening and explain is None:
             return
         if isinstance(self.screen, GuardedScreen) and not self.screen.has_enabled_action(event.key):
@@ -399,7 +402,7 @@ class FcreviewApp(App[int]):
             self._save_position()
             queue = self.screen_stack[0]
             if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
-                position = self.session.position_for(switch.annotator, self._find_position(queue))
+                position = self.session.position_for_annotator(switch.annotator, self._find_position(queue))
                 switch = replace(switch, position=position)
             self.next_switch = switch
             self.exit(self.session.reviewed_count)
@@ -422,7 +425,7 @@ class FcreviewApp(App[int]):
         position = queue.position
         above = self.screen_stack[1] if len(self.screen_stack) > 1 else None
         if isinstance(above, ItemScreen):
-            if above.opening:
+            if above.is_opening:
                 return position
             row = above.item_reviewer.displayed.detail.row
             cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))

@@ -32,9 +32,9 @@ _RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTI
 def _active_bindings(screen: Screen[Any]) -> list[Binding]:
     """Return the enabled bindings of a screen, starting with the bindings of the focused widget.
 
-    Actions in the screen's `idle_keys` are omitted, because pressing their keys only shows why nothing can be done.
+    Actions in the screen's `idle_actions` are omitted, because pressing their keys only shows why nothing can be done.
     """
-    idle: frozenset[str] = getattr(screen, "idle_keys", frozenset())
+    idle: frozenset[str] = getattr(screen, "idle_actions", frozenset())
     enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
     return [binding for binding in enabled if binding.key != NO_KEY and binding.id not in idle]
 

@@ -23,7 +23,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FilterTerm, tokenize
 from fcreview.store.rows import ImportChanges, ItemDetail, View, decode_item, decode_repetition, encode_repetition
-from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_page
+from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
 from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
@@ -155,15 +155,15 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Stor
     row = rows.row_at(rows.cursor) if rows.total else None
     item = None if row is None else find_same_item(row, now)
     new_state = replace(state, scope=runs)
-    new_state.restore(settings)
-    page = load_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), now)
+    new_state.restore_settings(settings)
+    page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), now)
 
     def show(message: str) -> None:
         state.scope = runs
-        state.restore(settings)
+        state.restore_settings(settings)
         for level, level_settings in zip(levels, settings_above, strict=True):
             level.settings, level.cursor = level_settings, replace(level.cursor, item=None)
-        queue.pane.show_reloaded(page, message)
+        queue.pane.show_reloaded_page(page, message)
 
     return show
 
@@ -427,4 +427,4 @@ class LiveReload:
 
 def is_pane_settled(pane: ItemPane) -> bool:
     """Whether the pane shows an item and is not loading another item. The pane need not have the focus."""
-    return pane.item_reviewer.is_settled and not (pane.opening and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_settled and not (pane.is_opening and isinstance(pane.screen, ItemScreen))

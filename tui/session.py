@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.commands import ReportServices
-    from fcreview.tui.queue.state import AnnotatorSwitch, QueueState
+    from fcreview.tui.queue.state import AnnotatorSwitch, QueueState, ReviewProgress
 
 
 DEFAULT_REASONS = ("too strict", "misread", "other")
@@ -155,8 +155,8 @@ class Session:
         """Support for the golden editor. None disables the editor."""
         self.vocabulary = AnnotatorVocabulary()
         """Tags and override reasons. The caller sets them before the first item is shown."""
-        self.progress: tuple[int, int] | None = None
-        """Number of the annotator's items in the queue, as (reviewed, all). None before the first count."""
+        self.progress: ReviewProgress | None = None
+        """Progress of the annotator in the queue. None before the first count."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. A list whose last known number is lower reads its rows again."""
         self.fixed_annotator_reason = ""
@@ -239,11 +239,11 @@ class Session:
         """Save the position at which this annotator leaves the queue."""
         save_position(self._annotator_state, state, position, self.start_options)
 
-    def position_for(self, annotator: str, position: QueuePosition) -> QueuePosition:
+    def position_for_annotator(self, annotator: str, position: QueuePosition) -> QueuePosition:
         """Return the position in the queue at which another annotator continues."""
-        from fcreview.tui.queue.state import position_for
+        from fcreview.tui.queue.state import position_for_annotator
 
-        return position_for(self._workspace, annotator, position, blind=self.blind)
+        return position_for_annotator(self._workspace, annotator, position, blind=self.blind)
 
     async def check_annotator(self, name: str) -> str:
         """Return the name of an annotator in normal form. Nothing is written.

@@ -153,7 +153,7 @@ def read_value(node: ast.expr) -> Any:
     except Undecodable:
         raise
     except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
-        raise Undecodable(f"argument {source_text(node)[:80]}: {error}") from None
+        raise Undecodable(f"argument {verdict_sources_text(node)[:80]}: {error}") from None
 
 
 def _read_value(node: ast.expr | None) -> Any:
@@ -173,15 +173,15 @@ def _read_value(node: ast.expr | None) -> Any:
             return compute_arithmetic(node)
         case ast.Call(keywords=keywords):
             if not keywords:
-                return source_text(node)
+                return verdict_sources_text(node)
             name, arguments = read_call(node)
             return {name: arguments}
         case ast.Subscript():
-            return source_text(node)
+            return verdict_sources_text(node)
     raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
 
 
-def source_text(node: ast.expr) -> str:
+def verdict_sources_text(node: ast.expr) -> str:
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError, MemoryError):

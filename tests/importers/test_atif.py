@@ -44,7 +44,7 @@ def score_item(item: Item, override: bool | None = None) -> ScoredItem:
     )  # fmt: skip
 
 
-def compute_figures(items: list[Item], **overrides: bool) -> dict[tuple[str, str], float | None]:
+def compute_statistics(items: list[Item], **overrides: bool) -> dict[tuple[str, str], float | None]:
     rows = [score_item(item, overrides.get(item.id)) for item in items]
     return {(each.table, each.name): each.value for each in compute_metrics(rows, Run("atif", "", "", "m", ""))}
 
@@ -69,7 +69,7 @@ def test_job_has_figures_of_harbor(bench: Path) -> None:
     stats = truth["job"]["stats"]
     ((key, recorded),) = stats["evals"].items()
     assert list(run.official_metrics) == [key]
-    values = compute_figures(items)
+    values = compute_statistics(items)
     assert values["reward", "mean"] == pytest.approx(recorded["metrics"][0]["mean"], abs=1e-9)
     for k, value in recorded["pass_at_k"].items():
         assert values["reward", f"pass@{k}"] == pytest.approx(value, abs=1e-9)
@@ -122,7 +122,7 @@ def test_overrides_change_figures(sample: Path) -> None:
                 else ((result["verifier_result"] or {}).get("rewards") or {"reward": 0.0})["reward"]
                 for trial, result in results.items()
             }
-            values = compute_figures(items, **({name: override} if name else {}))
+            values = compute_statistics(items, **({name: override} if name else {}))
             assert values["reward", "mean"] == pytest.approx(sum(rewards.values()) / len(rewards), abs=1e-12)
             tasks: dict[str, list[float]] = {}
             for trial, reward in rewards.items():

@@ -145,7 +145,7 @@ def test_heat_cells_go_from_red_to_green() -> None:
 
 def test_secondary_palette_text_has_the_dim_colour() -> None:
     theme.set_palette(build_palette("solarized-light"))
-    prompt = PaletteCommand("order", "failures", lambda: None, "help").to_hit(1, FuzzyMatch(1), Style()).prompt
+    prompt = PaletteCommand("order", "failures", lambda: None, "help").to_search_hit(1, FuzzyMatch(1), Style()).prompt
     theme.set_palette(build_palette("fcreview-dark"))
     dim = css_variables("solarized-light")["dim"]
     assert isinstance(prompt, Content) and [span.style for span in prompt.spans] == [dim, "bold", dim]

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fcreview.matching.clusters import (
     BY_DECISIVE_STEP,
@@ -38,6 +39,7 @@ from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
     StyledText,
+    TableLines,
     TextColumn,
     line_width,
     table_lines,
@@ -63,10 +65,12 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
     )
 
 
-def issue_choices(issues: Sequence[ImportIssue], not_recomputed: Sequence[tuple[str, int]] = ()) -> ChoiceTable[str]:
+def issue_choices(
+    issues: Sequence[ImportIssue], missing_verdicts_by_reason: Sequence[tuple[str, int]] = ()
+) -> ChoiceTable[str]:
     """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
-    the issue concerns a file. `not_recomputed`: (reason, number of items) of the items without recomputed verdict."""
-    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in not_recomputed)]
+    the issue concerns a file. `missing_verdicts_by_reason`: (reason, number of items) of the items without recomputed verdict."""
+    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in missing_verdicts_by_reason)]
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -94,17 +98,17 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
     return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
 
 
-def reason_choices(suspicions: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
+def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
     """Return the table of suspects by their strongest reason. The value of a row is the item numbers of the suspects.
     Reasons with many strong suspects come first."""
     groups: dict[str, list[int]] = {}
-    for item, suspicion in suspicions.items():
+    for item, suspicion in suspicion_by_item.items():
         groups.setdefault(suspicion.title, []).append(item)
 
-    def count_strong(items: Sequence[int]) -> int:
-        return sum(suspicions[item].is_strong for item in items)
+    def count_strong_suspects(item_numbers: Sequence[int]) -> int:
+        return sum(suspicion_by_item[item].is_strong for item in item_numbers)
 
-    ordered = sorted(groups.items(), key=lambda group: (-count_strong(group[1]), -len(group[1])))
+    ordered = sorted(groups.items(), key=lambda group: (-count_strong_suspects(group[1]), -len(group[1])))
     return ChoiceTable(
         title="suspects by reason",
         noun="reason",
@@ -117,14 +121,14 @@ def reason_choices(suspicions: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[
         rows=[
             [
                 (f"{len(items):,}", ""),
-                (f"{count_strong(items):,}", ""),
+                (f"{count_strong_suspects(items):,}", ""),
                 (sanitize(title), "strong"),
-                (sanitize(suspicions[items[0]].summary.partition(": ")[2]), "dim"),
+                (sanitize(suspicion_by_item[items[0]].summary.partition(": ")[2]), "dim"),
             ]
             for title, items in ordered
         ],
         values=[items for _, items in ordered],
-        note=f"{count_strong(list(suspicions)):,} of {format_count(len(suspicions), 'suspect')} strong",
+        note=f"{count_strong_suspects(list(suspicion_by_item)):,} of {format_count(len(suspicion_by_item), 'suspect')} strong",
         empty_message="no suspects",
     )
 
@@ -149,20 +153,20 @@ class ClusterRow:
     cluster: Cluster | None = None
 
     @property
-    def count(self) -> int:
+    def n_failures(self) -> int:
         """Number of failing items in the group or cluster."""
         return self.group.count if self.cluster is None else self.cluster.count
 
     @property
-    def terms(self) -> tuple[str, ...]:
+    def filter_terms(self) -> tuple[str, ...]:
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
-def cluster_rows(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[ClusterRow]:
+def cluster_rows(groups: Sequence[ClusterGroup], unfolded_groups: set[str]) -> list[ClusterRow]:
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))
-        if group.term in unfolded:
+        if group.term in unfolded_groups:
             rows += [ClusterRow(group, cluster) for cluster in group.clusters]
     return rows
 
@@ -171,9 +175,13 @@ def is_unfoldable(group: ClusterGroup) -> bool:
     return len(group.clusters) > 1
 
 
-def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Return (explanation, example) of a row. A long error type is cut so that the rest of the explanation fits into
-    `cells`."""
+class ClusterExplanation(NamedTuple):
+    text: str
+    example: str
+
+
+def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> ClusterExplanation:
+    """Explain the cluster of a row. A long error type is cut so that the rest of the explanation fits into `cells`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
@@ -186,16 +194,16 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
             room = max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
             text = truncate_error_type(name, room) + colon + words
     if example is None or not example.description:
-        return text, ""
-    return text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}"
+        return ClusterExplanation(text, "")
+    return ClusterExplanation(text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}")
 
 
-def explain_in_words(name: str) -> str:
-    meaning = describe_error_type(name)
-    return meaning[:1].upper() + meaning[1:] if meaning else sanitize(name)
+def error_type_title(error_type: str) -> str:
+    meaning = describe_error_type(error_type)
+    return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
 
 
-def _cut_value_pair(text: str, cells: int) -> str:
+def _truncate_value_pair(text: str, cells: int) -> str:
     sides = text[2:].split(VALUE_ARROW)
     if display_width(text) <= cells or len(sides) != 2:
         return truncate_middle(text, cells)
@@ -204,7 +212,7 @@ def _cut_value_pair(text: str, cells: int) -> str:
     return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
 
 
-def _cut_words(text: str, cells: int) -> str:
+def _truncate_at_word(text: str, cells: int) -> str:
     """Cut a text after a word, or a list of names after the first name: `6 city …`. A single long name is cut in its
     middle."""
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
@@ -215,7 +223,7 @@ def _cut_words(text: str, cells: int) -> str:
     return f"{head[:at]} {ellipsis}" if 0 <= at < cells - 1 else truncate_middle(names[0], cells)
 
 
-def _cut_ids(text: str, cells: int) -> str:
+def _truncate_id_list(text: str, cells: int) -> str:
     """Omit the last ids of a text. A single long id is cut in its middle."""
     if display_width(text) <= cells:
         return text
@@ -230,18 +238,18 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
     prefix_heading: Line = ()
     prefixes: Sequence[Line] = ()
 
-    def lines(self, cells: int) -> tuple[Line, list[Line]]:
+    def lines(self, cells: int) -> TableLines:
         heading, lines = table_lines(self.columns, self.rows, cells - 3 - line_width(self.prefix_heading))
         joined: list[Line] = [((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)]
-        return (("  ", ""), *self.prefix_heading, *heading), joined
+        return TableLines((("  ", ""), *self.prefix_heading, *heading), joined)
 
 
 def cluster_table(
-    rows: Sequence[ClusterRow], grouping: int, failures: int, unfolded: set[str], cells: int
+    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_groups: set[str], cells: int
 ) -> ClusterTable:
-    """Return the table of clusters. `failures`: number of failing items. `unfolded`: filter terms of the unfolded
+    """Return the table of clusters. `n_failures`: number of failing items. `unfolded_groups`: filter terms of the unfolded
     groups."""
-    largest = max((row.count for row in rows), default=1)
+    largest = max((row.n_failures for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
     has_shares = cells >= SHARES_MIN_CELLS
     bar_cells = BAR_CELLS[has_shares]
@@ -250,18 +258,20 @@ def cluster_table(
     )
     prefixes: list[Line] = []
     for row in rows:
-        number, share = f"{row.count:,}".rjust(number_cells), format_share(row.count, failures).rjust(5)
-        drawn = (*bar(row.count / largest, bar_cells, "fail"), (" ", ""))
+        number, share = f"{row.n_failures:,}".rjust(number_cells), format_share(row.n_failures, n_failures).rjust(5)
+        drawn = (*bar(row.n_failures / largest, bar_cells, "fail"), (" ", ""))
         style = "strong" if row.cluster is None else ""
         shown_share = f"  {share}  " if has_shares else "  "
         prefixes.append(((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn))
     return ClusterTable(
-        title=f"{format_count(failures, 'failure')} by {GROUPINGS[grouping]}",
+        title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
         columns=_cluster_columns(grouping, cells),
-        rows=_prefix_error_types([_cluster_cells(row, grouping, unfolded, cells) for row in rows], rows, cells),
-        values=[row.terms for row in rows],
+        rows=_distinguish_equal_explanations(
+            [_cluster_cells(row, grouping, unfolded_groups, cells) for row in rows], rows, cells
+        ),
+        values=[row.filter_terms for row in rows],
         empty_message="no failures",
         prefix_heading=heading,
         prefixes=prefixes,
@@ -271,9 +281,11 @@ def cluster_table(
 def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
     by_error = grouping == BY_ERROR_TYPE
-    truncate_name = {BY_ERROR_TYPE: _cut_words, BY_DECISIVE_STEP: _cut_words, BY_VALUE: _cut_value_pair}.get(
-        grouping, truncate_middle
-    )
+    truncate_name = {
+        BY_ERROR_TYPE: _truncate_at_word,
+        BY_DECISIVE_STEP: _truncate_at_word,
+        BY_VALUE: _truncate_value_pair,
+    }.get(grouping, truncate_middle)
     heading = "why" if by_error else GROUPING_HEADINGS[grouping]
     size = (cells >= USUAL_CELLS) + (cells >= SHARES_MIN_CELLS)
     min_width = EXPLANATION_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
@@ -282,20 +294,20 @@ def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
     mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
     title = mostly if cells >= EXAMPLES_MIN_CELLS else "mostly"
-    columns.append(TextColumn(title, truncate=_cut_words, min_width=MOSTLY_CELLS[size]))
+    columns.append(TextColumn(title, truncate=_truncate_at_word, min_width=MOSTLY_CELLS[size]))
     if cells >= EXAMPLES_MIN_CELLS:
-        columns.append(TextColumn("for example", truncate=_cut_ids, min_width=EXAMPLE_CELLS))
+        columns.append(TextColumn("for example", truncate=_truncate_id_list, min_width=EXAMPLE_CELLS))
     return columns
 
 
-def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: int) -> list[StyledText]:
+def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], cells: int) -> list[StyledText]:
     by_error, code = grouping == BY_ERROR_TYPE, ""
     if row.cluster is None:
-        sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
+        sign = symbols().unfolded if row.group.term in unfolded_groups else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
         if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
-            name, code = explain_in_words(row.group.name), name
+            name, code = error_type_title(row.group.name), name
             code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         parts: list[StyledText] = [(mark + name, "strong")]
@@ -310,17 +322,17 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
     return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
 
 
-def _prefix_error_types(
-    parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int
+def _distinguish_equal_explanations(
+    row_cells: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int
 ) -> list[list[StyledText]]:
     """If several groups have the same description, put the first word of the error type before it."""
-    counts = Counter(each[0][0] for each in parts)
-    for each, row in zip(parts, rows, strict=True):
+    counts = Counter(each[0][0] for each in row_cells)
+    for each, row in zip(row_cells, rows, strict=True):
         text, style = each[0]
         if row.cluster is None and row.group.name and counts[text] > 1 and cells < CODES_MIN_CELLS:
             word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
             each[0] = f"{text[:2]}{sanitize(word)}: {text[2:3].lower()}{text[3:]}", style
-    return parts
+    return row_cells
 
 
 _LAST_WORD = re.compile(r"[^\s()]*$")
@@ -335,16 +347,22 @@ class Completion:
     description: str
 
     @property
-    def label(self) -> str:
+    def display_text(self) -> str:
         """Text and description for display, sanitized."""
         return f"{sanitize(self.text)} {self.description}"
 
 
-def word_at(text: str, cursor: int) -> tuple[int, str]:
-    """Return (start, text) of the word to the left of the cursor. A leading minus is not part of the word."""
+class WordAtCursor(NamedTuple):
+    start: int
+    text: str
+
+
+def find_word_at_cursor(text: str, cursor: int) -> WordAtCursor:
+    """Return the word to the left of the cursor. A leading minus is not part of the word."""
     found = _LAST_WORD.search(text[:cursor])
     start = found.start() if found else cursor
-    return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
+    start += text[start:cursor].startswith("-")
+    return WordAtCursor(start, text[start:cursor])
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,10 +374,10 @@ class CompletionContext:
     blind: bool = False
 
 
-def complete_word(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
+def list_completions(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
     """Return completions of the word at the cursor, the most frequent value first."""
     blind, facets = context.blind, context.facets
-    _, word = word_at(text, cursor)
+    word = find_word_at_cursor(text, cursor).text
     if word.startswith(SAVED_FILTER_PREFIX) or not word:
         saved = [Completion(SAVED_FILTER_PREFIX + name, sanitize(where)) for name, where in context.saved.items()]
         matching = [each for each in saved if each.text.lower().startswith(word.lower())]
@@ -384,14 +402,21 @@ def _quote_if_needed(value: str) -> str:
     return value if _UNQUOTED_VALUE.fullmatch(value) else quote(value)
 
 
-def insert_completion(text: str, cursor: int, completion: Completion) -> tuple[str, int]:
-    """Replace the word at the cursor. Return (text, cursor): the new text and the new cursor."""
-    start, _ = word_at(text, cursor)
-    return text[:start] + completion.text + text[cursor:], start + len(completion.text)
+class EditedText(NamedTuple):
+    text: str
+    cursor: int
 
 
-def format_completions(completions: Sequence[Completion], first: int, limit: int = 6) -> str:
-    """Format completions on one line, starting with index `first`: ` official: pass, fail   ...   and 3 more`."""
-    labels = [each.label.strip() for each in (*completions[first:], *completions[:first])[:limit]]
-    more = f"   and {len(completions) - limit} more" if len(completions) > limit else ""
+def insert_completion(text: str, cursor: int, completion: Completion) -> EditedText:
+    """Replace the word at the cursor by a completion."""
+    start = find_word_at_cursor(text, cursor).start
+    return EditedText(text[:start] + completion.text + text[cursor:], start + len(completion.text))
+
+
+def format_completions(completions: Sequence[Completion], first_index: int, max_count: int = 6) -> str:
+    """Format completions on one line, starting with index `first_index`: ` official: pass, fail   ...   and 3 more`."""
+    labels = [
+        each.display_text.strip() for each in (*completions[first_index:], *completions[:first_index])[:max_count]
+    ]
+    more = f"   and {len(completions) - max_count} more" if len(completions) > max_count else ""
     return " " + "   ".join(labels) + more if labels else " no matches"

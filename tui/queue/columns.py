@@ -49,7 +49,7 @@ class SuspectRow(QueueRow):
     """Whether the rows above are strong suspects, and this row and the rows below are not."""
 
 
-def shown_error_type(row: QueueRow) -> str:
+def displayed_error_type(row: QueueRow) -> str:
     """Return the official error type. If there is none and the recomputed verdict is a failure, return the recomputed
     error type."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
@@ -67,7 +67,7 @@ def difference_line(row: QueueRow) -> Line:
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
-        error = shown_error_type(row)
+        error = displayed_error_type(row)
         if meaning := describe_error_type(error):
             return ((meaning, ""),)
         return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls(row) and not error else ()
@@ -83,62 +83,64 @@ def difference_line(row: QueueRow) -> Line:
         what, golden, predicted = "function", match[2], match[1]
     else:
         return ((sanitize(text), ""),)
-    return _pair_line(what, golden, predicted)
+    return _value_pair_line(what, golden, predicted)
 
 
-def _pair_line(what: str | None, golden: str, predicted: str) -> Line:
-    head: Line = ((f"{sanitize(what)}  ", ""),) if what else ()
+def _value_pair_line(name: str | None, golden: str, predicted: str) -> Line:
+    head: Line = ((f"{sanitize(name)}  ", ""),) if name else ()
     return (*head, (sanitize(golden), "golden"), (f" {symbols().arrow} ", "dim"), (sanitize(predicted), "predicted"))
 
 
-def split_difference(text: str) -> Line:
+def parse_difference(text: str) -> Line:
     """Split the text of a first difference into parts, as in `difference_line`. A text of unknown form is one part."""
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
-            return _pair_line(parts.get("what"), parts.get("golden") or "none", parts.get("predicted") or "not called")
+            return _value_pair_line(
+                parts.get("what"), parts.get("golden") or "none", parts.get("predicted") or "not called"
+            )
     return ((sanitize(text), ""),)
 
 
-def fit_difference(line: Line, size: int) -> Line:
-    """Shorten a line of `difference_line` to `size` cells. The common beginning of the two values is cut first."""
-    if line_width(line) <= size:
+def shorten_difference(line: Line, width: int) -> Line:
+    """Shorten a line of `difference_line` to `width` cells. The common beginning of the two values is cut first."""
+    if line_width(line) <= width:
         return line
     if len(line) < 3:
         text, style = line[0]
-        return ((truncate_difference(text, size), style),)
+        return ((truncate_difference(text, width), style),)
     *head, (golden, _), arrow, (predicted, _) = line
     if predicted in ABSENT:
-        return _fit_absent(tuple(head), golden, (arrow, (predicted, "predicted")), size)
-    start = _find_differing_word(golden, predicted, (size - line_width((*head, arrow))) // 2)
+        return _shorten_absent_value(tuple(head), golden, (arrow, (predicted, "predicted")), width)
+    start = _find_differing_word_start(golden, predicted, (width - line_width((*head, arrow))) // 2)
     golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
-    room = size - line_width((*head, arrow))
+    room = width - line_width((*head, arrow))
     needed = min(display_width(golden) + display_width(predicted), MIN_VALUE_CELLS * 2)
     if room < needed and head:
         name_cells = max(line_width(tuple(head)) - 2 + room - needed, MIN_VALUE_CELLS)
         head = [(truncate(head[0][0].rstrip(), name_cells) + "  ", "")]
-        room = size - line_width((*head, arrow))
+        room = width - line_width((*head, arrow))
     if room < needed:
-        return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), size)
+        return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), width)
     half = room // 2
     golden_cells = max(half, room - display_width(predicted))
-    golden = _fit_value(golden, min(golden_cells, display_width(golden)))
-    predicted = _fit_value(predicted, room - display_width(golden))
+    golden = _truncate_value(golden, min(golden_cells, display_width(golden)))
+    predicted = _truncate_value(predicted, room - display_width(golden))
     return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
 
 
-def _fit_absent(head: Line, golden: str, absent: Line, size: int) -> Line:
+def _shorten_absent_value(name_part: Line, golden: str, absent_part: Line, width: int) -> Line:
     """Shorten the line of a golden value or call that the prediction lacks. The golden value of an argument is omitted
     if it does not fit beside the name of the argument."""
-    room = size - line_width((*head, *absent))
+    room = width - line_width((*name_part, *absent_part))
     if room >= MIN_VALUE_CELLS:
-        return (*head, (_fit_value(golden, room), "golden"), *absent)
-    first = (head[0][0].rstrip(), "") if head else (golden, "golden")
-    name_cells = max(size - line_width(absent), MIN_VALUE_CELLS)
-    return fit_line(((truncate(first[0], name_cells), first[1]), *absent), size)
+        return (*name_part, (_truncate_value(golden, room), "golden"), *absent_part)
+    first = (name_part[0][0].rstrip(), "") if name_part else (golden, "golden")
+    name_cells = max(width - line_width(absent_part), MIN_VALUE_CELLS)
+    return fit_line(((truncate(first[0], name_cells), first[1]), *absent_part), width)
 
 
-def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
+def _find_differing_word_start(golden: str, predicted: str, cells: int) -> int:
     """Return the start of the first differing word, or a later position if `cells` are too few."""
     if golden == predicted:
         return 0
@@ -148,7 +150,7 @@ def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
     return start if start >= MIN_COMMON_CHARS else 0
 
 
-def _fit_value(text: str, cells: int) -> str:
+def _truncate_value(text: str, cells: int) -> str:
     if NAME.fullmatch(text) and display_width(text) > cells:
         return truncate_middle(text, cells, 0)
     return truncate(text, cells)
@@ -190,7 +192,7 @@ class QueueColumns:
     has_narrow_titles: bool = False
 
     @classmethod
-    def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
+    def fit_to_width(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide. Columns whose value is the same in all rows are omitted.
         In a narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
@@ -205,7 +207,7 @@ class QueueColumns:
         score = SCORE_CELLS + 1 if widths.has_score else 0
         for name in ("", "title", "rule", "judge", "official"):
             names.discard(name)
-            titles = _verdict_titles(is_narrow=name != "")
+            titles = _verdict_column_titles(is_narrow=name != "")
             verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
             rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
@@ -213,7 +215,7 @@ class QueueColumns:
         spare = min(max(preferred - (rest - least_id - 1), 0), model - least_model)
         rest, model = rest + spare, model - spare
         if widths.run_names:
-            labels = short_run_names(widths.run_names, model)
+            labels = shorten_run_names(widths.run_names, model)
             least = max(display_width(labels.get(name, name)) for name in widths.run_names)
             rest, model = rest + model - least, least
         item = min(max(widths.item, 4), max(rest - 1 - preferred, least_id))
@@ -232,7 +234,7 @@ class QueueColumns:
         return cls(tuple(columns), shows_question, has_narrow_titles=name != "")
 
 
-def _verdict_titles(*, is_narrow: bool) -> dict[str, str]:
+def _verdict_column_titles(*, is_narrow: bool) -> dict[str, str]:
     return VERDICT_TITLES | (NARROW_TITLES if is_narrow else {})
 
 
@@ -241,17 +243,17 @@ EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
 
-def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
+def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
-    difference = SUSPICION_TITLE if queue == SUSPECTS_QUEUE else difference
-    titles = {**_verdict_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
+    difference = SUSPICION_TITLE if queue_name == SUSPECTS_QUEUE else difference
+    titles = {**_verdict_column_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
     cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 
-def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, str] = NO_LABELS) -> Line:
+def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[str, str] = NO_LABELS) -> Line:
     """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review) and the cells.
-    `labels`: short forms of ids and run names."""
+    `short_names`: short forms of ids and run names."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
@@ -259,42 +261,44 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, st
         if name == "difference":
             parts += _difference_cell(row, size, columns.shows_question)
         else:
-            parts.append(_format_cell(row, name, size, labels))
+            parts.append(_column_cell(row, name, size, short_names))
     return tuple(parts)
 
 
-def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str]) -> StyledText:
+def _column_cell(row: QueueRow, column: str, width: int, short_names: Mapping[str, str]) -> StyledText:
     match column:
         case "item" | "model":
             text = row.id if column == "item" else row.run_name or row.model
-            return pad(labels.get(text) or truncate_middle(sanitize(text), size), size), "" if text is row.id else "dim"
+            return pad(
+                short_names.get(text) or truncate_middle(sanitize(text), width), width
+            ), "" if text is row.id else "dim"
         case "score":
-            return pad(f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", size), ""
+            return pad(f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", width), ""
         case "category":
-            return pad(truncate_middle(sanitize(row.category), size), size), "dim"
+            return pad(truncate_middle(sanitize(row.category), width), width), "dim"
         case _:
             value = getattr(row, column)
             is_own = column == "you"
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
             if is_own and row.is_overruled:
-                return center_text(f"({symbol})", size), "dim"
-            return center_text(symbol, size), verdict_style(value)
+                return center_text(f"({symbol})", width), "dim"
+            return center_text(symbol, width), verdict_style(value)
 
 
-def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
+def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
     if shows_question:
-        return (pad_text(truncate(sanitize(row.question), size), size, "dim"),)
+        return (pad_text(truncate(sanitize(row.question), width), width, "dim"),)
     if isinstance(row, SuspectRow):
-        line = fit_line(_suspicion_line(row), size)
-        return (*line, (" " * max(size - line_width(line), 0), ""))
+        line = fit_line(_suspicion_line(row), width)
+        return (*line, (" " * max(width - line_width(line), 0), ""))
     line = difference_line(row)
-    code = sanitize(shown_error_type(row))
-    room = size - line_width(line)
+    code = sanitize(displayed_error_type(row))
+    room = width - line_width(line)
     if room < 0:
-        line = fit_difference(line, size)
+        line = shorten_difference(line, width)
     elif code and room >= display_width(code) + 3:
         line = (*line, ("   ", ""), (code, "dim"))
-    return (*line, (" " * max(size - line_width(line), 0), ""))
+    return (*line, (" " * max(width - line_width(line), 0), ""))
 
 
 def _suspicion_line(row: SuspectRow) -> Line:
@@ -305,7 +309,7 @@ def _suspicion_line(row: SuspectRow) -> Line:
     return (*mark, (f"{title}:", "strong" if is_strong else "dim"), (details, "" if is_strong else "dim"))
 
 
-def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
+def shorten_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     """Map each id that is wider than `cells` to a short form that keeps its end and differs from all others."""
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
     groups: dict[str, list[str]] = {}
@@ -316,17 +320,17 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     for label, group in groups.items():
         start = _common_prefix_length([wide[each] for each in group]) if len(group) > 1 else 0
         for each in group if len(group) > 1 else ():
-            forms = _short_forms(wide[each], start, cells)
+            forms = _shortened_forms(wide[each], start, cells)
             labels[each] = next((form for form in forms if form not in used), label)
             used.add(labels[each])
     return labels
 
 
-def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
+def shorten_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
     """Map each run name that is wider than `cells` to a short form: its first words and, if another name begins with
     these words, also its last word. In a narrow column it is the last word only, if the last words of all names differ.
     Different names have different short forms."""
-    labels, texts = short_ids(names, cells), sorted(map(sanitize, names))
+    labels, texts = shorten_ids(names, cells), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
     last_words = {text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :] for text in texts}
     if (
@@ -351,20 +355,20 @@ def _find_word_ends(text: str) -> list[int]:
     return [found.start() for found in _WORD_END.finditer(text) if found.start()]
 
 
-def _is_unique_prefix(texts: Sequence[str], head: str) -> bool:
-    second = bisect_left(texts, head) + 1
-    return second >= len(texts) or not texts[second].startswith(head)
+def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
+    second = bisect_left(sorted_texts, prefix) + 1
+    return second >= len(sorted_texts) or not sorted_texts[second].startswith(prefix)
 
 
-def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
-    """Yield short forms of an id. The first of them keep the character at `start`, which is the first that differs from
+def _shortened_forms(text: str, kept_index: int, cells: int) -> Iterator[str]:
+    """Yield short forms of an id. The first of them keep the character at `kept_index`, which is the first that differs from
     other ids."""
 
-    def cut(head: int) -> str:
-        return truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1))
+    def cut(head_cells: int) -> str:
+        return truncate_middle(text, cells, (head_cells + 0.5) / max(cells - 1, 1))
 
-    yield from map(cut, range(start + 1, cells - MIN_TAIL_CELLS))
-    yield truncate(symbols().ellipsis + text[max(start - 1, 0) :], cells)
+    yield from map(cut, range(kept_index + 1, cells - MIN_TAIL_CELLS))
+    yield truncate(symbols().ellipsis + text[max(kept_index - 1, 0) :], cells)
     yield from map(cut, range(cells - 1))
     yield from (truncate(symbols().ellipsis + text[at:], cells) for at in range(1, len(text)))
 

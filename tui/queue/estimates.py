@@ -18,11 +18,11 @@ from fcreview.store.queue_file import queue_names, read_queue
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.commands import FormField
-from fcreview.tui.queue.columns import short_run_names
-from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, label_runs
+from fcreview.tui.queue.columns import shorten_run_names
+from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_rate_and_interval, unique_run_labels
 from fcreview.tui.queue.overview import QueueProgress, estimate_bar, queue_progress_line
 from fcreview.tui.text.graphics import bar
-from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
+from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
 from fcreview.tui.text.theme import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
@@ -40,12 +40,12 @@ class OutcomeCounts:
     sampled items."""
 
     automatic: AutomaticOutcome
-    items: int
-    drawn: int
-    decided: int
-    unsure: int
+    n_items: int
+    n_drawn: int
+    n_decided: int
+    n_unsure: int
     """Number of sampled items that were skipped or whose reviews are unsure."""
-    open: int
+    n_in_disagreement: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +57,21 @@ class RunSample:
     problems: Sequence[str] = ()
 
     @property
-    def drawn(self) -> int:
-        return sum(each.drawn for each in self.outcomes)
+    def n_drawn(self) -> int:
+        return sum(each.n_drawn for each in self.outcomes)
 
     @property
-    def decided(self) -> int:
-        return sum(each.decided for each in self.outcomes)
+    def n_decided(self) -> int:
+        return sum(each.n_decided for each in self.outcomes)
 
     @property
-    def open(self) -> int:
-        return sum(each.open for each in self.outcomes)
+    def n_in_disagreement(self) -> int:
+        return sum(each.n_in_disagreement for each in self.outcomes)
 
     @property
-    def left(self) -> int:
+    def n_reviews_left(self) -> int:
         """Number of reviews that the annotators of the sample still have to record."""
-        return sum(each.left for each in self.queues)
+        return sum(each.n_reviews_left for each in self.queues)
 
 
 def read_run_sample(run: RunRow, store: Store) -> RunSample:
@@ -82,12 +82,12 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     estimate = None
     if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
-    return RunSample(run.run, estimate, _count_outcomes(status.items), queues, status.problems)
+    return RunSample(run.run, estimate, _count_sample_outcomes(status.items), queues, status.problems)
 
 
-def describe_new_queues(known: Collection[str], store: Store) -> str:
-    """Describe the queue files whose names are not in `known`: `queue sample, 50 items for 2 annotators`."""
-    queues = [read_queue(store.workspace, name) for name in queue_names(store.workspace) if name not in known]
+def describe_new_queues(known_names: Collection[str], store: Store) -> str:
+    """Describe the queue files whose names are not in `known_names`: `queue sample, 50 items for 2 annotators`."""
+    queues = [read_queue(store.workspace, name) for name in queue_names(store.workspace) if name not in known_names]
     return ", ".join(
         f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')} for "
         + format_count(len(queue.shares), "annotator")
@@ -95,9 +95,9 @@ def describe_new_queues(known: Collection[str], store: Store) -> str:
     )
 
 
-def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
+def _count_sample_outcomes(item_statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
     groups: dict[AutomaticOutcome, list[ItemStatus]] = {}
-    for status in statuses:
+    for status in item_statuses:
         groups.setdefault(status.automatic, []).append(status)
     counts = []
     for automatic in sorted(groups, key=lambda each: (each is None, each is not True, str(each))):
@@ -112,7 +112,7 @@ def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
 # -- accuracy
 
 
-def format_needed(estimate: PassRateEstimate | None) -> str:
+def format_labels_needed(estimate: PassRateEstimate | None) -> str:
     """Return the number of additional labels needed for an interval of ±2 points, as text."""
     if estimate is None or estimate.needed is None:
         return symbols().none
@@ -120,10 +120,10 @@ def format_needed(estimate: PassRateEstimate | None) -> str:
 
 
 def accuracy_lines(
-    runs: Sequence[RunRow], samples: Mapping[int, RunSample], reading: frozenset[int], cells: int
-) -> tuple[Line, list[Line]]:
-    """Return (heading, one line for each run). `reading`: numbers of the runs whose samples are not read yet."""
-    labels = label_runs(runs)
+    runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], cells: int
+) -> TableLines:
+    """Return a table with one line for each run. `unread_runs`: numbers of the runs whose samples are not read yet."""
+    labels = unique_run_labels(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = f"labels for {symbols().plus_minus} 2" if cells >= NARROW_CELLS else "more"
     needed_cells = 16 if cells >= NARROW_CELLS else 7
@@ -134,15 +134,15 @@ def accuracy_lines(
     mark = f"{symbols().official} official  {symbols().point} estimated"
     middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
     heading = f"{pad('run', size)}{'official':>10}  {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
-    shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
+    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
     lines: list[Line] = []
     for run in runs:
         name, sample = labels[run.run], samples.get(run.run)
         estimate = sample.estimate if sample is not None else None
         rate = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
         official = symbols().none if rate is None else f"{100 * rate:.1f} %"
-        interval = symbols().none if estimate is None else format_interval(estimate)
-        interval = "reading" if run.run in reading else interval
+        interval = symbols().none if estimate is None else format_rate_and_interval(estimate)
+        interval = "reading" if run.run in unread_runs else interval
         line: list[StyledText] = [
             (pad(shortened.get(name, name), size), ""),
             (official.rjust(10), ""),
@@ -151,10 +151,14 @@ def accuracy_lines(
         if bar_cells:
             blank: Line = ((" " * bar_cells, ""),)
             line += [("  ", ""), *(blank if estimate is None else estimate_bar(estimate, run, bar_cells))]
-        count = format_needed(estimate) if cells >= NARROW_CELLS else format_needed(estimate).partition(" ")[0]
+        count = (
+            format_labels_needed(estimate)
+            if cells >= NARROW_CELLS
+            else format_labels_needed(estimate).partition(" ")[0]
+        )
         line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
         lines.append(tuple(line))
-    return make_line(heading, "dim"), lines
+    return TableLines(make_line(heading, "dim"), lines)
 
 
 # -- sample
@@ -164,64 +168,74 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
     """Return the review outcomes of the sampled items by automatic verdict, then the progress of each annotator."""
     if sample is None:
         return [make_line("reading", "dim")]
-    if not sample.drawn:
+    if not sample.n_drawn:
         return [make_line("no sample yet", "dim"), *(make_line(sanitize(each), "warn") for each in sample.problems)]
     bar_cells = max(min(12, cells - 49), 0)
     gap = " " * (bar_cells + 1 if bar_cells else 0)
     lines = [make_line(f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}", "dim")]
     for each in sample.outcomes:
         name = AUTOMATIC_NAMES.get(each.automatic, str(each.automatic))
-        line: list[StyledText] = [(f"{truncate(name, 9):10}{each.items:>8,}{each.drawn:>7,}", "")]
+        line: list[StyledText] = [(f"{truncate(name, 9):10}{each.n_items:>8,}{each.n_drawn:>7,}", "")]
         if bar_cells:
-            line += [(" ", ""), *bar(each.decided / each.drawn if each.drawn else 0, bar_cells)]
-        line.append((f"{each.decided:>9,}{each.unsure:>8,}", ""))
-        line.append((f"{each.open:>6,}", "disputed" if each.open else ""))
+            line += [(" ", ""), *bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells)]
+        line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
+        line.append((f"{each.n_in_disagreement:>6,}", "disputed" if each.n_in_disagreement else ""))
         lines.append(tuple(line))
     lines += [queue_progress_line(each, cells) for each in sample.queues]
     return lines
 
 
-def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str], *, can_switch: bool = True) -> Line:
-    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
+def next_step_line(
+    sample: RunSample | None, annotator: str, key_names: Mapping[str, str], *, can_switch_annotator: bool = True
+) -> Line:
+    """Return a press_hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
 
     Args:
-        keys: Key name by action id.
-        can_switch: Whether the user can change the annotator in the app.
+        key_names: Key name by action id.
+        can_switch_annotator: Whether the user can change the annotator in the app.
     """
     if sample is None:
         return ()
 
-    def hint(action: str) -> str:
-        return f": press {keys[action]}" if action in keys else ""
+    def press_hint(action_id: str) -> str:
+        return f": press {key_names[action_id]}" if action_id in key_names else ""
 
-    if not sample.drawn:
-        return make_line(f"No sample yet. Fill in the form to draw one{hint('estimates.draw')}")
-    unfinished = [each for each in sample.queues if each.left]
+    if not sample.n_drawn:
+        return make_line(f"No sample yet. Fill in the form to draw one{press_hint('estimates.draw')}")
+    unfinished = [each for each in sample.queues if each.n_reviews_left]
     own = next((each for each in unfinished if each.share.annotator == annotator), None)
     if own is not None:
-        items = format_count(own.left, "item")
-        return make_line(f"Review your {items} of {sanitize(own.queue)}{hint('estimates.review')}")
-    if sample.open:
-        return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
+        items = format_count(own.n_reviews_left, "item")
+        return make_line(f"Review your {items} of {sanitize(own.queue)}{press_hint('estimates.review')}")
+    if sample.n_in_disagreement:
+        return make_line(
+            f"Resolve {format_count(sample.n_in_disagreement, 'disagreement')}{press_hint('estimates.adjudicate')}"
+        )
     if unfinished:
-        name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].left, "item")
-        as_other = f". To review as {name}{hint('estimates.review')}" if can_switch and hint("estimates.review") else ""
+        name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].n_reviews_left, "item")
+        as_other = (
+            f". To review as {name}{press_hint('estimates.review')}"
+            if can_switch_annotator and press_hint("estimates.review")
+            else ""
+        )
         return make_line(f"{name} has {items} left{as_other}")
     estimate = sample.estimate
-    if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
-        return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")
+    if sum(each.n_items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
+        return make_line(
+            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{press_hint('estimates.metrics')}"
+        )
     if estimate is None:
         text = "No estimate: the sample was drawn from part of the run. Draw one from the whole run"
-        return make_line(text + hint("estimates.draw"), "warn")
+        return make_line(text + press_hint("estimates.draw"), "warn")
     if estimate.needed:
-        key = keys.get("estimates.draw", "")
+        key = key_names.get("estimates.draw", "")
         offer = f". Optional: {key} opens the form for {format_count(estimate.needed, 'more item')}" if key else ""
         goal = f", for {symbols().plus_minus} 2 points" if offer else ""
         return make_line(f"All drawn items are reviewed{offer}{goal}")
     return make_line(f"The interval is within {symbols().plus_minus} 2 points")
 
 
-def undecided_line(sample: RunSample | None) -> Line:
+def undecided_range_line(sample: RunSample | None) -> Line:
     """Return the range of the accuracy, from all undecided items failing to all passing, or the reason why there is
     only a range. Empty without undecided items."""
     estimate = sample.estimate if sample is not None else None
@@ -237,19 +251,19 @@ def undecided_line(sample: RunSample | None) -> Line:
 # -- form
 
 
-def form_command(sample: RunSample | None) -> str:
+def sampling_command(sample: RunSample | None) -> str:
     """Return the command that draws a sample: `queue extend` if the run has an estimate, else `queue create`."""
     return "queue extend" if sample is not None and sample.estimate is not None else "queue create"
 
 
-def form_defaults(
-    command: str, run: RunRow, sample: RunSample | None, annotators: str, names: Sequence[str]
+def sampling_form_defaults(
+    command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the initial values of the form by field name. `names`: names of the existing queue files."""
+    """Return the initial values of the form by field name. `queue_names`: names of the existing queue files."""
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
-    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in names)
+    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in queue_names)
     has_official = run.official_known == run.n_items > 0
     return {
         "name": name,
@@ -261,30 +275,30 @@ def form_defaults(
     }
 
 
-def order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
+def fill_and_order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
     """Return the fields with the initial values in `defaults`. The fields that users change most come first."""
     filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
     return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
 
 
-def expected_line(values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
+def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
     """Return a line with the expected interval and the number of items for each annotator, from the values of the
     form."""
-    size = _parse_count(values.get("size", ""))
-    annotators = [name for name in map(str.strip, values.get("annotators", "").split(",")) if name]
+    size = _parse_count(form_values.get("size", ""))
+    annotators = [name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:
         return ()
     estimate = sample.estimate if sample is not None else None
-    if estimate is not None and sample is not None and 0 < sample.decided < run.n_items:
-        known, all_items = sample.decided, run.n_items
+    if estimate is not None and sample is not None and 0 < sample.n_decided < run.n_items:
+        known, all_items = sample.n_decided, run.n_items
         share = max(1 / (known + size) - 1 / all_items, 0) / (1 / known - 1 / all_items)
         points = 50 * (estimate.high - estimate.low) * sqrt(share)
         interval = f"about {symbols().plus_minus} {points:.0f} points"
     else:
         points = 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
         interval = f"at most {symbols().plus_minus} {points:.0f} points"
-    shared = min(_parse_count(values.get("overlap", "")) or 0, size)
+    shared = min(_parse_count(form_values.get("overlap", "")) or 0, size)
     each = ""
     if annotators:
         count = shared + -(-(size - shared) // len(annotators))

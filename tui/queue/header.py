@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.run_lists import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.state import SHUFFLED, QueueState
+from fcreview.tui.queue.state import SHUFFLED, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
     Line,
@@ -37,17 +37,22 @@ MAX_PATH_CELLS = 40
 WIDE_TOP_LINE = 100
 
 
+class PassCounts(NamedTuple):
+    """Number of passing items, and number of items with a verdict, by one source of verdicts."""
+
+    n_passing: int
+    n_with_verdict: int
+
+
 @dataclass(frozen=True, slots=True)
-class RateTotals:
+class RunTotals:
     """Item counts, added up over several runs."""
 
     items: int
-    official: tuple[int, int]
-    """Numbers of (passing items, items with a verdict) by official verdict. `rule`, `judge` and `effective` are the
-    same numbers by other verdicts."""
-    rule: tuple[int, int]
-    judge: tuple[int, int]
-    effective: tuple[int, int]
+    official: PassCounts
+    rule: PassCounts
+    judge: PassCounts
+    effective: PassCounts
     reviewed: int
     yours: int
     issues: int
@@ -56,17 +61,17 @@ class RateTotals:
     """Number of `issues` that are harmless."""
 
 
-def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
-    def sum_counts(source: str) -> tuple[int, int]:
+def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
+    def sum_pass_counts(source: str) -> PassCounts:
         passes, known = f"{source}_pass", f"{source}_known"
-        return sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs)
+        return PassCounts(sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs))
 
-    return RateTotals(
+    return RunTotals(
         items=sum(run.n_items for run in runs),
-        official=sum_counts("official"),
-        rule=sum_counts("rule"),
-        judge=sum_counts("judge"),
-        effective=sum_counts("effective"),
+        official=sum_pass_counts("official"),
+        rule=sum_pass_counts("rule"),
+        judge=sum_pass_counts("judge"),
+        effective=sum_pass_counts("effective"),
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs) + max((run.n_search_issues for run in runs), default=0),
@@ -83,12 +88,12 @@ def run_title(run: RunRow) -> str:
     return sanitize(run.info.full_title)
 
 
-def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
+def unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
     """Map the number of each run to a unique label: the model and, where needed, the language, benchmark, folder, file
     or number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
-        _label_languages,
+        _languages_by_run,
         lambda group: {run.run: run_title(run) for run in group},
         lambda group: {run.run: find_run_date_or_folder(run) for run in group},
         shorten_file_names,
@@ -108,7 +113,7 @@ def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
     return labels
 
 
-def _label_languages(runs: Sequence[RunRow]) -> dict[int, str]:
+def _languages_by_run(runs: Sequence[RunRow]) -> dict[int, str]:
     """Map the number of each run to its language, if all runs are of one version of a benchmark."""
     versions = {(run.info.benchmark, run.info.generation) for run in runs}
     return {run.run: run.info.language for run in runs} if len(versions) == 1 else {}
@@ -123,10 +128,12 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
     return ", ".join(sorted({run_title(run) for run in runs}))
 
 
-def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
+def queue_breadcrumbs(
+    folder_name: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str
+) -> tuple[str, ...]:
     """Return the parts of the path in the top line: folder, then model or number of runs, then filter, search,
     selection or order. `runs` is None until the store is open."""
-    names = [f"{sanitize(folder)}/"] if folder else []
+    names = [f"{sanitize(folder_name)}/"] if folder_name else []
     if runs is None:
         return (*names, "opening")
     names.append(sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run"))
@@ -136,7 +143,7 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
         return (*names, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS))
     if view.items:
         return (*names, format_count(len(view.items), "selected item"))
-    return (*names, _queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order "))
+    return (*names, _shortened_queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order "))
 
 
 def _describe_filter(where: str) -> str:
@@ -148,12 +155,13 @@ def _describe_filter(where: str) -> str:
     return f"failures: {(describe_error_type(error[1]) if error else '') or rest}"
 
 
-def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:
+def progress_line(
+    annotator: str, progress: ReviewProgress | None, cells: int, *, n_reviewed_by_anyone: int = 0
+) -> Line:
     """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
 
     Args:
-        progress: Numbers of items of the annotator: (reviewed, all).
-        by_anyone: Number of items that any annotator reviewed. 0 if hidden.
+        n_reviewed_by_anyone: Number of items that any annotator reviewed. 0 if hidden.
     """
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
@@ -161,35 +169,35 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
     done, total = progress
     wide = cells >= WIDE_TOP_LINE
     counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
-    anyone_counts = f" ({by_anyone:,} by anyone)" if wide and by_anyone > done else ""
+    anyone_counts = f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
     parts = bar(done / total if total else 0, 20 if wide else 8) if total else ()
     return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
 
-def format_interval(estimate: PassRateEstimate) -> str:
+def format_rate_and_interval(estimate: PassRateEstimate) -> str:
     """Return `75.3 % [72.9, 77.7]`. If too many sampled items are undecided, return the range of the rate instead."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
-        return format_range(*estimate.bounds)
+        return format_rate_range(*estimate.bounds)
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
-def format_range(low: float, high: float) -> str:
+def format_rate_range(low: float, high: float) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
-def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
+def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> str:
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`.
 
     The last part is the number of labels that are still needed. If the sample has undecided items, the last part is the
-    range of the rate instead. If too many items are undecided, only the range is returned. `short` omits the number of
+    range of the rate instead. If too many items are undecided, only the range is returned. `is_short` omits the number of
     labels and the words after the range.
     """
-    text = format_interval(estimate)
+    text = format_rate_and_interval(estimate)
     if estimate.bounds is not None:
-        reason = "" if short else f", depending on {estimate.n_undecided:,} undecided"
-        bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_range(*estimate.bounds)}"
+        reason = "" if is_short else f", depending on {estimate.n_undecided:,} undecided"
+        bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_rate_range(*estimate.bounds)}"
         return text + bounds + reason
-    if not estimate.needed or short:
+    if not estimate.needed or is_short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
     return f"{text} {symbols().separator} {estimate.needed:,} more for {target}"
@@ -210,15 +218,15 @@ def rates_line(
     """
     if runs is None:
         return store_loading_line()
-    total = sum_rates(runs)
+    total = sum_run_counts(runs)
     lacks_dataset = any(run.info.lacks_dataset for run in runs)
-    warnings = _warning_variants(total, lacks_dataset=lacks_dataset)
+    warnings = _list_warning_variants(total, lacks_dataset=lacks_dataset)
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
         steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "disagreements", "repeated")
         rates = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
-        disputes = _format_disagreements(total.disputed, adjudicate_key)
+        disputes = _long_and_short_disagreements(total.disputed, adjudicate_key)
         lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
@@ -226,50 +234,50 @@ def rates_line(
     return justify_line(left, ((warning + " ", style),) if warning else (), cells)
 
 
-def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortened: Sequence[str]) -> Line:
+def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shortening_steps: Sequence[str]) -> Line:
     """Format the rates.
 
     Args:
-        shortened: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`: show no
+        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`: show no
             recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`: shorten
             the estimate. `repeated`: omit the recomputed rate. If only the recomputed rate differs from the
             official rate, omit the corrected rate instead.
     """
-    covers_all = total.rule[1] == total.items
-    only_recomputed_differs = covers_all and total.effective == total.official != total.rule
-    omitted = {"corrected"} if "corrected" in shortened else set()
-    if "repeated" in shortened:
+    covers_all = totals.rule.n_with_verdict == totals.items
+    only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
+    omitted = {"corrected"} if "corrected" in shortening_steps else set()
+    if "repeated" in shortening_steps:
         omitted.add("corrected" if only_recomputed_differs else "recomputed")
-    is_judged = total.judge[1] and not total.official[1] and not total.rule[1]
-    title, counts = (" judge ", total.judge) if is_judged else (" official ", total.official)
-    parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, total.items), "strong")]
-    if total.rule[1] and "recomputed" not in omitted:
-        is_short = "details" in shortened and not covers_all
-        rate = symbols().none if is_short else format_recomputed_pass_rate(*total.rule, total.items)
-        title = "recomp. " if "word" in shortened else "recomputed "
+    is_judged = totals.judge.n_with_verdict and not totals.official.n_with_verdict and not totals.rule.n_with_verdict
+    title, counts = (" judge ", totals.judge) if is_judged else (" official ", totals.official)
+    parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, totals.items), "strong")]
+    if totals.rule.n_with_verdict and "recomputed" not in omitted:
+        is_short = "details" in shortening_steps and not covers_all
+        rate = symbols().none if is_short else format_recomputed_pass_rate(*totals.rule, totals.items)
+        title = "recomp. " if "word" in shortening_steps else "recomputed "
         parts += [COLUMN_GAP, (title, "dim"), (rate, "strong" if covers_all else "dim")]
     if "corrected" not in omitted:
-        corrected = format_pass_rate(*total.effective, total.items)
+        corrected = format_pass_rate(*totals.effective, totals.items)
         parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
     if estimate is not None:
-        text = format_estimate(estimate, short="interval" in shortened)
+        text = format_estimate(estimate, is_short="interval" in shortening_steps)
         parts += [COLUMN_GAP, ("estimated ", "dim"), (text, "strong")]
     return tuple(parts)
 
 
-def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
-    if not n:
+def _long_and_short_disagreements(count: int, adjudicate_key: str) -> tuple[Line, Line]:
+    if not count:
         return (), ()
-    long: Line = (COLUMN_GAP, (format_count(n, "disagreement"), "disputed"))
-    hint: Line = ((": press ", "dim"), (key, "key")) if key else ()
-    return (*long, *hint), (COLUMN_GAP, (f"{n:,} unresolved", "disputed"))
+    long: Line = (COLUMN_GAP, (format_count(count, "disagreement"), "disputed"))
+    hint: Line = ((": press ", "dim"), (adjudicate_key, "key")) if adjudicate_key else ()
+    return (*long, *hint), (COLUMN_GAP, (f"{count:,} unresolved", "disputed"))
 
 
-def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    n_issues = total.issues - total.notices
+def _list_warning_variants(totals: RunTotals, *, lacks_dataset: bool) -> list[str]:
+    n_issues = totals.issues - totals.notices
     issues = [format_count(n_issues, "import issue")] if n_issues else []
     if not lacks_dataset:
-        notice = format_count(total.notices, "notice") if total.notices else ""
+        notice = format_count(totals.notices, "notice") if totals.notices else ""
         return [*issues, format_count(n_issues, "issue")] if issues else [notice]
     return [
         *(", ".join([text, *issues]) for text in (NO_DATASET_MESSAGE, NO_DATASET_SHORT)),
@@ -279,7 +287,7 @@ def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class QueuePlace:
+class QueueCursor:
     position: int | None = None
     """Position of the cursor from 1. None if the queue is empty."""
     total: int | None = None
@@ -290,15 +298,15 @@ class QueuePlace:
 
 
 def queue_facts(
-    runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: QueuePlace, cells: int
+    runs: Sequence[RunRow] | None, view: View, where: str, search: str, cursor: QueueCursor, cells: int
 ) -> str:
     """Return `BFCL V4 · filter official:fail · failures first · 12/640`, with filter and search as the user
     entered them.
 
     If there is no room, the benchmark and then the order are omitted. If there is still no room, only the run name
-    remains or, if `place` has no run name, the cut filter.
+    remains or, if `cursor` has no run name, the cut filter.
     """
-    position, total = place.position, place.total
+    position, total = cursor.position, cursor.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
     selection += [f"filter {sanitize(where)}"] if where else []
     selection += [f"search {sanitize(search)}"] if search else []
@@ -307,8 +315,8 @@ def queue_facts(
         items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
         selection = ["your items" if view.share else items]
     is_named = selection[0].endswith(" only")
-    if view.queue == SUSPECTS_QUEUE and place.n_strong is not None:
-        is_named, strong = True, f"suspects, {place.n_strong:,} strong"
+    if view.queue == SUSPECTS_QUEUE and cursor.n_strong is not None:
+        is_named, strong = True, f"suspects, {cursor.n_strong:,} strong"
         selection = [strong] if selection[0].endswith(" only") else [*selection, strong]
     order = () if is_named else (_describe_order(view),)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
@@ -316,7 +324,7 @@ def queue_facts(
     titles = [_benchmark_titles(runs)] if runs else []
     end = separator.join(["", *counts])
     room = max(cells - display_width(end), 1)
-    run_name = [truncate_middle(sanitize(place.run_name), room)] if place.run_name else []
+    run_name = [truncate_middle(sanitize(cursor.run_name), room)] if cursor.run_name else []
     for parts in ([*titles, *selection, *order], [*selection, *order], selection):
         text = separator.join([*parts, *run_name]) + end
         if display_width(text) <= cells:
@@ -329,10 +337,10 @@ def _benchmark_titles(runs: Sequence[RunRow]) -> str:
     return join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
 
 
-def loading_activity(state: QueueState, runs: Sequence[RunRow] | None) -> str:
+def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:
     """Return what is being done while a view is loaded: `searching 8,282 items`, `loading suspects`."""
     if state.where or state.search:
-        return f"searching {format_count(sum_rates(runs).items, 'item')}" if runs else "searching"
+        return f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
     return f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
 
 
@@ -341,12 +349,12 @@ def store_loading_line(seconds: float = 0) -> Line:
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
-def empty_line(where: str, search: str, reviewed: int) -> Line:
-    """Return the line that an empty list shows instead of rows. `reviewed`: number of items reviewed in this
+def empty_line(where: str, search: str, n_reviewed: int) -> Line:
+    """Return the line that an empty list shows instead of rows. `n_reviewed`: number of items reviewed in this
     session."""
-    if reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
+    if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
         commands = "run fcreview export for labels, fcreview report for metrics"
-        return ((f" Queue complete ({reviewed:,} reviewed): {commands}", "good"),)
+        return ((f" Queue complete ({n_reviewed:,} reviewed): {commands}", "good"),)
     criteria = "search and the filter" if search and where else "search" if search else "filter"
     return ((f" no item matches the {criteria}", "warn"),)
 
@@ -354,11 +362,11 @@ def empty_line(where: str, search: str, reviewed: int) -> Line:
 def _describe_order(view: View) -> str:
     """Return the view's order or queue file: `failures first`, `order random (seed 3)`, `queue pilot`."""
     if view.queue_file:
-        return f"queue {_queue_name(view)}"
+        return f"queue {_shortened_queue_name(view)}"
     if view.queue in ("failures", "unreviewed"):
         return f"{view.queue} first"
-    return f"order {_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
+    return f"order {_shortened_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
 
 
-def _queue_name(view: View) -> str:
+def _shortened_queue_name(view: View) -> str:
     return truncate_middle(sanitize(view.queue), 24)

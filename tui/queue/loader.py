@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.matching.clusters import BY_VALUE
 from fcreview.model.sanitize import sanitize
@@ -18,7 +18,7 @@ from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.columns import SuspectRow
-from fcreview.tui.queue.state import ClusterCounts, CursorPosition
+from fcreview.tui.queue.state import ClusterCounts, CursorPosition, ReviewProgress
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
@@ -54,15 +54,15 @@ class QueuePage:
     """Index of the page. `rows` begins at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
-    progress: tuple[int, int] | None = None
-    """Numbers (reviewed, all) of the annotator's items in the queue file. None without a queue file."""
+    progress: ReviewProgress | None = None
+    """Progress of the annotator in the queue file. None without a queue file."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
     unreviewed: int | None = None
     """Item to open, if the request has `opens_unreviewed` and an item is left."""
 
     @property
-    def row(self) -> QueueRow | None:
+    def cursor_row(self) -> QueueRow | None:
         """The row under the cursor."""
         at = self.cursor - self.window_index * WINDOW
         return self.rows[at] if 0 <= at < len(self.rows) else None
@@ -81,24 +81,24 @@ class QueueLoader:
         """Load the requested page. Raises FilterError, or SessionError if the store cannot be opened."""
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
-        return await self._session.query(partial(load_page, request), interruptible=True)
+        return await self._session.query(partial(read_page, request), interruptible=True)
 
     def clear_caches(self) -> None:
         """Clear the caches, because the session now reads another store."""
         self._facets, self._estimate_key, self._estimate = {}, (), None
 
-    async def load_window(self, view: View, index: int) -> Sequence[QueueRow]:
-        return await self._session.query(partial(fetch_rows, view, index * WINDOW, WINDOW))
+    async def load_window(self, view: View, window_index: int) -> Sequence[QueueRow]:
+        return await self._session.query(partial(fetch_rows, view, window_index * WINDOW, WINDOW))
 
-    async def load_row(self, view: View, index: int) -> QueueRow | None:
-        rows = await self._session.query(partial(fetch_rows, view, index, 1))
+    async def load_row(self, view: View, row_index: int) -> QueueRow | None:
+        rows = await self._session.query(partial(fetch_rows, view, row_index, 1))
         return rows[0] if rows else None
 
     async def load_runs(self) -> list[RunRow]:
         return await self._session.query(lambda store: store.fetch_runs())
 
-    async def load_progress(self, view: View) -> tuple[int, int] | None:
-        return await self._session.query(partial(count_progress, view))
+    async def load_progress(self, view: View) -> ReviewProgress | None:
+        return await self._session.query(partial(read_review_progress, view))
 
     async def load_facets(self, view: View) -> Facets:
         """Load the filter values of the view's runs, regardless of the current filter."""
@@ -119,11 +119,11 @@ class QueueLoader:
             self._estimate_key = key
         return self._estimate
 
-    async def find_item(self, item: int | str, run: int | None) -> int | None:
+    async def find_item(self, item_or_id: int | str, run: int | None) -> int | None:
         """Return the number of an item, given its id or its number. None if no item has this id."""
-        if not isinstance(item, str):
-            return item
-        found = await self._session.query(lambda store: store.find_items(item, run))
+        if not isinstance(item_or_id, str):
+            return item_or_id
+        found = await self._session.query(lambda store: store.find_items(item_or_id, run))
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
@@ -133,7 +133,7 @@ class QueueLoader:
         return f"{warnings[0]}{more}" if warnings else ""
 
 
-def load_page(request: QueueRequest, store: Store) -> QueuePage:
+def read_page(request: QueueRequest, store: Store) -> QueuePage:
     """Read the page that contains the requested cursor position."""
     view = request.view
     total = store.count_items(view)
@@ -142,34 +142,34 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
         item = next(iter(store.find_items(*key)), None)
     unreviewed = None
     if request.opens_unreviewed:
-        item = unreviewed = _find_unreviewed(view, store)
+        item = unreviewed = _find_first_unreviewed(view, store)
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
     n_strong = None
-    if _is_ranked(view, store):  # the reasons for suspicion need the room
+    if _shows_suspicion(view, store):  # the reasons for suspicion need the room
         widths = replace(
             widths, has_score=True, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False
         )
         n_strong = store.count_strong_suspects(view)
-    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store), n_strong, unreviewed)
+    return QueuePage(total, cursor, window, rows, widths, read_review_progress(view, store), n_strong, unreviewed)
 
 
-def _find_unreviewed(view: View, store: Store) -> int | None:
+def _find_first_unreviewed(view: View, store: Store) -> int | None:
     """Return the first item without a verdict by the annotator, or None."""
     return QueueNavigator(view, NO_ITEM, store.count_items(view), None).find_next_unreviewed(store)
 
 
-def _is_ranked(view: View, store: Store) -> bool:
+def _shows_suspicion(view: View, store: Store) -> bool:
     return view.queue == SUSPECTS_QUEUE and not store.blind
 
 
 def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[QueueRow]:
     """Read rows of a view."""
     rows = store.fetch_page(view, offset, limit)
-    if not _is_ranked(view, store):
+    if not _shows_suspicion(view, store):
         return rows
     n_strong = store.count_strong_suspects(view)
     return [_build_suspect_row(row, view, store, offset + at == n_strong > 0) for at, row in enumerate(rows)]
@@ -183,9 +183,10 @@ def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: b
     return SuspectRow(**values, suspicion=suspicion, is_first_weak=is_first_weak)
 
 
-def count_progress(view: View, store: Store) -> tuple[int, int] | None:
+def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
+    """Read the annotator's progress in the queue file of a view. None if the view shows no queue file."""
     progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
-    return (progress[0].done, progress[0].total) if progress else None
+    return ReviewProgress(progress[0].done, progress[0].total) if progress else None
 
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
@@ -199,7 +200,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
     return ClusterCounts(clusters, store.count_items(failing) if clusters else 0)
 
 
-def queue_file_shares(store: Store) -> Mapping[str, bool]:
+def has_share_by_queue_file(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
     from fcreview.store.queue_file import queue_names
     from fcreview.tui.queue.state import has_share
@@ -207,8 +208,15 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
     return {name: has_share(store.workspace, name, store.annotator) for name in queue_names(store.workspace)}
 
 
-def find_unfinished_share(store: Store) -> tuple[str, int] | None:
-    """Return (name, number of items left) of the first queue file in which this annotator still has items to review."""
+class UnfinishedShare(NamedTuple):
+    """Queue file in which an annotator still has items to review."""
+
+    queue_name: str
+    n_items_left: int
+
+
+def find_unfinished_share(store: Store) -> UnfinishedShare | None:
+    """Find the first queue file in which this annotator still has items to review."""
     from fcreview.store.queue_file import QueueError, queue_names
 
     for name in queue_names(store.workspace):
@@ -218,7 +226,7 @@ def find_unfinished_share(store: Store) -> tuple[str, int] | None:
             continue
         left = sum(share.total - share.done for share in shares if share.annotator == store.annotator)
         if left:
-            return name, left
+            return UnfinishedShare(name, left)
     return None
 
 
@@ -256,7 +264,7 @@ class KnownAnnotator:
     assigns items to the annotator."""
 
 
-def read_annotators(store: Store) -> list[KnownAnnotator]:
+def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     """List the other annotators of the workspace. Annotators with items left come first.
 
     In blind mode, the list depends only on the queue files, and omits the progress of the annotators.
@@ -281,11 +289,11 @@ def read_annotators(store: Store) -> list[KnownAnnotator]:
     journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
     for journal in journals:
         found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
-    others = [each for each in found.values() if each.name != store.annotator and _is_valid_annotator(each.name)]
+    others = [each for each in found.values() if each.name != store.annotator and _is_annotator_name(each.name)]
     return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
 
 
-def _is_valid_annotator(name: str) -> bool:
+def _is_annotator_name(name: str) -> bool:
     """Return whether the name of a journal is an annotator name. The folder may contain other files."""
     from fcreview.store.workspace import to_safe_annotator
 

@@ -16,8 +16,14 @@ from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.columns import fit_difference, short_ids, short_run_names, split_difference
-from fcreview.tui.queue.header import format_interval, join_run_titles, label_runs, sum_rates
+from fcreview.tui.queue.columns import parse_difference, shorten_difference, shorten_ids, shorten_run_names
+from fcreview.tui.queue.header import (
+    PassCounts,
+    format_rate_and_interval,
+    join_run_titles,
+    sum_run_counts,
+    unique_run_labels,
+)
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
     Line,
@@ -55,7 +61,7 @@ class QueueProgress:
     share: ShareProgress
 
     @property
-    def left(self) -> int:
+    def n_reviews_left(self) -> int:
         """Number of reviews that the annotator still has to record."""
         return self.share.total - self.share.done
 
@@ -98,12 +104,12 @@ class Overview:
 OverviewReader = Callable[[Overview, View, "Store"], Overview]
 
 
-def read_reasons(overview: Overview, view: View, store: Store) -> Overview:
+def with_failure_reasons(overview: Overview, view: View, store: Store) -> Overview:
     groups = group_clusters(store.fetch_clusters(view), BY_ERROR_TYPE)
     return replace(overview, reasons=groups)
 
 
-def read_progress(overview: Overview, view: View, store: Store) -> Overview:
+def with_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
     """Read the progress of all annotators in the queue files, and count the open disagreements. A blind annotator sees
     only their own progress."""
     queues: list[QueueProgress] = []
@@ -123,10 +129,12 @@ def read_progress(overview: Overview, view: View, store: Store) -> Overview:
     )
 
 
-def read_suspects(overview: Overview, view: View, store: Store, report: Callable[[int, int], object]) -> Overview:
-    """Count the questions whose golden answer is suspect. This takes seconds. `report` is called with the numbers of
+def with_suspect_counts(
+    overview: Overview, view: View, store: Store, on_progress: Callable[[int, int], object]
+) -> Overview:
+    """Count the questions whose golden answer is suspect. This takes seconds. `on_progress` is called with the numbers of
     (checked, all) questions."""
-    store.load_suspects(view, report)
+    store.load_suspects(view, on_progress)
     suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
     n_strong = store.count_strong_suspects(suspects)
     return replace(overview, n_suspects=store.count_items(suspects), n_strong_suspects=n_strong)
@@ -142,15 +150,15 @@ def list_categories(runs: Sequence[RunRow]) -> list[str]:
     return [name for name, _ in sizes.most_common()]
 
 
-def _count_overall(run: RunRow) -> tuple[int, int]:
+def _overall_pass_counts(run: RunRow) -> PassCounts:
     if run.is_judged:
-        return run.judge_pass, run.judge_known
-    official = run.official_pass, run.official_known
-    return official if official[1] else (run.rule_pass, run.rule_known)
+        return PassCounts(run.judge_pass, run.judge_known)
+    official = PassCounts(run.official_pass, run.official_known)
+    return official if official.n_with_verdict else PassCounts(run.rule_pass, run.rule_known)
 
 
-def _overall_rate(run: RunRow) -> str:
-    passes, known = _count_overall(run)
+def _format_overall_rate(run: RunRow) -> str:
+    passes, known = _overall_pass_counts(run)
     rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
     return f"{rate} judge" if run.is_judged else rate
 
@@ -171,7 +179,9 @@ def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
     """Return the runs, highest overall pass rate first. In blind review, the runs are sorted by model."""
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
-    rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_count_overall(run)]}
+    rates = {
+        run.run: passes / known if known else -1.0 for run in runs for passes, known in [_overall_pass_counts(run)]
+    }
     return sorted(runs, key=lambda run: -rates[run.run])
 
 
@@ -187,11 +197,11 @@ class RunArrangement:
     order: str = ""
     search: str = ""
 
-    def next_order(self) -> None:
+    def select_next_order(self) -> None:
         orders = BLIND_ORDERS if self.blind else ORDERS
         self.order = orders[(orders.index(self.order or orders[0]) + 1) % len(orders)]
 
-    def arrange(self, runs: Sequence[RunRow]) -> list[RunRow]:
+    def filter_and_sort(self, runs: Sequence[RunRow]) -> list[RunRow]:
         """Return the runs that match the search, sorted by `order`, or by pass rate if there is no order."""
         found = search_runs(runs, self.search)
         if self.order in SORT_KEYS:
@@ -199,7 +209,7 @@ class RunArrangement:
         return sort_runs_by_rate(found, blind=self.blind)
 
     @property
-    def description(self) -> str:
+    def order_description(self) -> str:
         """Order and search as text, such as `by corrected`. Empty for the default order without search."""
         parts = [f"by {self.order}" if self.order else "", f"search {sanitize(self.search)}" if self.search else ""]
         return f" {symbols().separator} ".join(filter(None, parts))
@@ -212,13 +222,13 @@ class RunTable:
     hidden_categories: int
 
 
-def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category: int) -> RunTable:
+def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category: int) -> RunTable:
     """Lay out the runs. `first_category`: index in `list_categories` of the first category to show."""
-    labels = label_runs(overview.runs)
+    labels = unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
-        names = _fit_names(labels, runs, size)
+        names = _padded_run_names(labels, runs, size)
         lines: list[Line] = [
             ((f"{name}  ", ""), (f"{run.yours:,} of {run.n_items:,}", "dim"))
             for name, run in zip(names, runs, strict=True)
@@ -226,22 +236,22 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_cate
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
     categories = list_categories(runs)[first_category:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
-    names = _fit_names(labels, runs, size)
+    names = _padded_run_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
-    rates = [_overall_rate(run) for run in runs]
+    rates = [_format_overall_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
     room = cells - size - rate_cells - bar_cells - 4
-    shown = _fit_categories(categories, room)
+    shown = _category_column_widths(categories, room)
     heading: list[StyledText] = [
         (pad("run", size), "dim"),
         (" " + "overall".rjust(rate_cells), "dim"),
         (" " * (bar_cells + 2), ""),
     ]
-    titles = short_ids(list(shown), MAX_CATEGORY_CELLS)
+    titles = shorten_ids(list(shown), MAX_CATEGORY_CELLS)
     heading += [(" " + titles.get(name, sanitize(name)).center(width), "dim") for name, width in shown.items()]
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
-        passes, known = _count_overall(run)
+        passes, known = _overall_pass_counts(run)
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
@@ -251,20 +261,20 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_cate
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
 
 
-def _fit_categories(categories: Sequence[str], room: int) -> dict[str, int]:
-    """Return the column widths of as many categories, from the first on, as fit into `room` cells."""
+def _category_column_widths(categories: Sequence[str], max_width: int) -> dict[str, int]:
+    """Return the column widths of as many categories, from the first on, as fit into `max_width` cells."""
     widths: dict[str, int] = {}
     for name in categories:
         width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
-        room -= width + 1
-        if room < 0:
+        max_width -= width + 1
+        if max_width < 0:
             break
         widths[name] = width
     return widths
 
 
-def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
-    shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
+def _padded_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
+    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
     return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
 
 
@@ -272,7 +282,7 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
     """Return `4 runs · 8,282 items · BFCL V4`, and the number of hidden categories."""
     runs, dot = overview.runs, symbols().separator
     titles = join_run_titles(runs)
-    parts = [format_count(len(runs), "run"), format_count(sum_rates(runs).items, "item")]
+    parts = [format_count(len(runs), "run"), format_count(sum_run_counts(runs).items, "item")]
     n_benchmarks = len({run.info.benchmark for run in runs})
     parts.append(titles if display_width(titles) <= 40 else format_count(n_benchmarks, "benchmark"))
     if hidden_categories:
@@ -283,7 +293,7 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
 # -- failures
 
 
-def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
+def failure_reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), 3)
     room = cells - count_cells - 2
@@ -296,16 +306,16 @@ def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
         code = sanitize(group.name or "(no error type)")
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
-        example = split_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()
+        example = parse_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()
         share = bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
         head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
-        lines.append((*head, *fit_difference(example, max(cells - line_width(head), 1))))
+        lines.append((*head, *shorten_difference(example, max(cells - line_width(head), 1))))
     return lines
 
 
-def reasons_facts(overview: Overview) -> str:
+def failure_reasons_facts(overview: Overview) -> str:
     if overview.reasons is None:
         return "reading"
     failures = format_count(overview.n_failures or 0, "failure")
@@ -316,19 +326,19 @@ def reasons_facts(overview: Overview) -> str:
 # -- reviews, scores and next actions
 
 
-def review_lines(overview: Overview, cells: int) -> list[Line]:
+def review_progress_lines(overview: Overview, cells: int) -> list[Line]:
     """Return the progress of each queue file and of the runs as a whole, and the number of open disagreements."""
-    total = sum_rates(overview.runs)
+    total = sum_run_counts(overview.runs)
     lines = [queue_progress_line(each, cells) for each in overview.queues or ()]
     own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
     label = "reviewed by you" if overview.blind else "reviewed"
-    lines.append(labelled_bar_line(label, own, total.items, cells))
+    lines.append(progress_bar_line(label, own, total.items, cells))
     if overview.n_disagreements:
         lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
     return lines
 
 
-def review_facts(overview: Overview) -> str:
+def format_label_progress(overview: Overview) -> str:
     """Return the numbers of recorded and required labels in all queue files: `31 of 50 labels`. Empty without queue
     files."""
     shares = [each.share for each in overview.queues or ()]
@@ -336,21 +346,21 @@ def review_facts(overview: Overview) -> str:
     return f"{done:,} of {format_count(total, 'label')}" if shares else ""
 
 
-def queues_complete(overview: Overview) -> str:
+def format_completed_queues(overview: Overview) -> str:
     """Return the number of completed queue files: `1 of 2 queues complete`. Empty without queue files."""
     queues = overview.queues or ()
     names = {each.queue for each in queues}
-    open_names = {each.queue for each in queues if each.left}
+    open_names = {each.queue for each in queues if each.n_reviews_left}
     return f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete" if names else ""
 
 
 def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
-    return labelled_bar_line(name, share.done, share.total, cells)
+    return progress_bar_line(name, share.done, share.total, cells)
 
 
-def labelled_bar_line(name: str, done: int, total: int, cells: int) -> Line:
+def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     figure = f"{done:,} / {total:,}"
     bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
     name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
@@ -370,20 +380,20 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
     has_corrected = cells > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
     fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
-    labels = label_runs(overview.runs)
+    labels = unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     size = max(MIN_NAME_CELLS, min(34, longest, cells - fixed))
     bar_cells = max(cells - size - fixed + 1, 0) if has_estimates else 0
     titles = [f"{title:>{SCORE_CELLS}}" for title in ("official", *(["corrected"] if has_corrected else []))]
     heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
-    for name, run in zip(_fit_names(labels, runs, size), runs, strict=True):
-        official = _format_complete_rate(run.official_pass, run.official_known, run.n_items)
-        corrected = _format_complete_rate(run.effective_pass, run.effective_known, run.n_items)
+    for name, run in zip(_padded_run_names(labels, runs, size), runs, strict=True):
+        official = _format_rate_if_complete(run.official_pass, run.official_known, run.n_items)
+        corrected = _format_rate_if_complete(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(SCORE_CELLS), "")]
         line += [(corrected.rjust(SCORE_CELLS), "strong")] if has_corrected else []
         if (estimate := overview.estimates.get(run.run)) is not None:
-            line += _estimate_cells(estimate, run, bar_cells)
+            line += _estimate_line(estimate, run, bar_cells)
         elif run.run in overview.sampled_runs:
             is_read = run.run in overview.estimates
             line.append((f"  {symbols().none if is_read else symbols().ellipsis}", "dim"))
@@ -391,8 +401,8 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
     return lines
 
 
-def _estimate_cells(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> Line:
-    figure: Line = ((f"  {format_interval(estimate)}".ljust(ESTIMATE_CELLS), "strong"),)
+def _estimate_line(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> Line:
+    figure: Line = ((f"  {format_rate_and_interval(estimate)}".ljust(ESTIMATE_CELLS), "strong"),)
     if bar_cells <= MIN_INTERVAL_CELLS:
         return figure
     return (*figure, (" ", ""), *estimate_bar(estimate, run, bar_cells - 1))
@@ -405,18 +415,18 @@ def estimate_bar(estimate: PassRateEstimate, run: RunRow, cells: int) -> Line:
     return interval_bar(low, estimate.estimated, high, (0, 1), cells, official)
 
 
-def _format_complete_rate(passes: int, known: int, items: int) -> str:
-    return f"{100 * passes / known:.1f} %" if known and known == items else symbols().none
+def _format_rate_if_complete(n_passes: int, n_known: int, n_items: int) -> str:
+    return f"{100 * n_passes / n_known:.1f} %" if n_known and n_known == n_items else symbols().none
 
 
-def next_actions(overview: Overview) -> list[NextAction]:
+def list_next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
     if overview.n_disagreements:
         text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"
         actions.append(NextAction("overview.adjudicate", text))
-    if (own := _find_unfinished_share(overview)) is not None:
-        text = f"Review {format_count(own.left, 'item')} of {sanitize(own.queue)}"
+    if (own := _find_own_unfinished_queue(overview)) is not None:
+        text = f"Review {format_count(own.n_reviews_left, 'item')} of {sanitize(own.queue)}"
         actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
     if overview.blind:
         actions.append(NextAction("overview.failures", "Review items"))
@@ -425,7 +435,7 @@ def next_actions(overview: Overview) -> list[NextAction]:
         failures = "failures" if count is None else format_count(count, "failure")
         actions.append(NextAction("overview.failures", f"Review {failures}"))
     if overview.queues is not None and not overview.blind:
-        actions.append(_estimate_action(overview))
+        actions.append(_next_estimate_action(overview))
     if overview.n_suspects:
         n_weak = overview.n_suspects - overview.n_strong_suspects
         text = f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
@@ -436,22 +446,22 @@ def next_actions(overview: Overview) -> list[NextAction]:
     return actions
 
 
-def _estimate_action(overview: Overview) -> NextAction:
+def _next_estimate_action(overview: Overview) -> NextAction:
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", "to estimate accuracy")
-    if needed and not any(each.left for each in overview.queues or ()):
+    if needed and not any(each.n_reviews_left for each in overview.queues or ()):
         facts = f"{format_count(needed, 'more label')} for {symbols().plus_minus} 2 points"
         return NextAction("overview.estimates", "See estimated accuracy", facts)
     return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
 
 
-def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Line]:
-    """Return a line for each next action. `keys`: name of the key by action id."""
+def next_action_lines(overview: Overview, key_names: dict[str, str], cells: int) -> list[Line]:
+    """Return a line for each next action. `key_names`: name of the key by action id."""
     lines: list[Line] = []
-    for action in next_actions(overview):
-        left: Line = ((f"{keys.get(action.key, ' ')} ", "key"), (action.text, ""))
+    for action in list_next_actions(overview):
+        left: Line = ((f"{key_names.get(action.key, ' ')} ", "key"), (action.text, ""))
         right: Line = ((action.facts, action.facts_style),) if action.facts else ()
         fits = line_width(left) + line_width(right) + 1 <= cells
         lines.append(justify_line(left, right if fits else (), cells))
@@ -460,10 +470,10 @@ def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Lin
 
 def find_unfinished_queue(overview: Overview) -> str | None:
     """Return the name of the first queue file in which the annotator still has items to review, or None."""
-    own = _find_unfinished_share(overview)
+    own = _find_own_unfinished_queue(overview)
     return None if own is None else own.queue
 
 
-def _find_unfinished_share(overview: Overview) -> QueueProgress | None:
+def _find_own_unfinished_queue(overview: Overview) -> QueueProgress | None:
     own = (each for each in overview.queues or () if each.share.annotator == overview.annotator)
-    return next((each for each in own if each.left), None)
+    return next((each for each in own if each.n_reviews_left), None)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters import saved
@@ -34,22 +34,22 @@ class FilterHistory:
         self.blind = blind
         self._texts: dict[str, list[str]] | None = None
 
-    def texts(self, kind: str) -> list[str]:
+    def history_texts(self, kind: str) -> list[str]:
         def reveals_verdicts(text: str) -> bool:
             return bool(saved.find_filter_problem(text, blind=True)) and not saved.find_filter_problem(text)
 
-        texts = self._read().get(kind, [])
+        texts = self._load_history().get(kind, [])
         return [text for text in texts if not (self.blind and kind == "filter" and reveals_verdicts(text))]
 
-    def remember(self, kind: str, text: str) -> None:
-        texts = self._read().setdefault(kind, [])
+    def add_to_history(self, kind: str, text: str) -> None:
+        texts = self._load_history().setdefault(kind, [])
         texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
-        self._annotator_state.try_write(HISTORY_FOLDER, dict(self._read()))
+        self._annotator_state.try_write(HISTORY_FOLDER, dict(self._load_history()))
 
-    def _read(self) -> dict[str, list[str]]:
+    def _load_history(self) -> dict[str, list[str]]:
         if self._texts is None:
             history = self._annotator_state.read(HISTORY_FOLDER)
-            self._texts = {kind: _valid_texts(history.get(kind)) for kind in HISTORY_KINDS}
+            self._texts = {kind: _valid_history_texts(history.get(kind)) for kind in HISTORY_KINDS}
         return self._texts
 
     # -- saved filters
@@ -61,13 +61,13 @@ class FilterHistory:
     @property
     def usable_filters(self) -> dict[str, str]:
         """Valid saved filters by name. In blind mode, filters that would reveal verdicts are omitted."""
-        return {name: text for name, text in self.saved_filters.items() if not self.find_problem(text)}
+        return {name: text for name, text in self.saved_filters.items() if not self.find_filter_problem(text)}
 
-    def find_problem(self, text: str) -> str:
+    def find_filter_problem(self, text: str) -> str:
         """Return the reason why the filter cannot be used, or an empty string if it can be used."""
         return saved.find_filter_problem(text, blind=self.blind)
 
-    def expand(self, text: str) -> str:
+    def expand_saved_filters(self, text: str) -> str:
         """Replace each `@name` by the saved filter of this name. Raises FilterError with the position of an error."""
         return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
@@ -80,7 +80,7 @@ class FilterHistory:
         return saved.delete_filter(self._annotator_state, name)
 
 
-def _valid_texts(value: object) -> list[str]:
+def _valid_history_texts(value: object) -> list[str]:
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
@@ -102,10 +102,10 @@ SHARE_ORDER = "items of the queue file that are assigned to you, in the file's o
 ALL_RUNS = -1
 
 
-def available_orders(blind: bool, file: str | None = None) -> dict[str, str]:
-    """Map the name of each available order to its description. `file`: name of the opened queue file."""
+def available_orders(blind: bool, queue_file: str | None = None) -> dict[str, str]:
+    """Map the name of each available order to its description. `queue_file`: name of the opened queue file."""
     orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
-    return {file: SHARE_ORDER, **orders} if file else orders
+    return {queue_file: SHARE_ORDER, **orders} if queue_file else orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class QueueState:
     def settings(self) -> QueueSettings:
         return QueueSettings(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
 
-    def restore(self, settings: QueueSettings) -> None:
+    def restore_settings(self, settings: QueueSettings) -> None:
         """Apply the settings of a level. An order that is no longer available, such as a queue file, is ignored."""
         self.file = settings.file or self.file
         if settings.queue in available_orders(self.blind, self.file):
@@ -181,49 +181,56 @@ class QueueState:
         """Parse a filter. Raises: FilterError with the position of the error."""
         return parse_filter(where, blind=self.blind)
 
-    def apply_filter(self, where: str) -> None:
+    def set_filter(self, where: str) -> None:
         """Set the filter and drop the search and the selection of items."""
         self.where, self.search, self.items = where, "", ()
 
-    def apply_terms(self, terms: Sequence[str]) -> None:
+    def narrow_to_cluster(self, terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *terms)
 
-    def view_of_terms(self, terms: Sequence[str]) -> View:
+    def cluster_view(self, terms: Sequence[str]) -> View:
         """Return the view of the failing items of a cluster."""
         return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
 
-    def apply_issue(self, where: str) -> None:
+    def show_issue_item(self, where: str) -> None:
         """Filter by `where`, which selects the item of an import issue. An empty `where`, of an issue about a file,
         changes nothing."""
         if where:
-            self.apply_filter(where)
+            self.set_filter(where)
 
-    def apply_items(self, items: Sequence[int]) -> None:
+    def select_items(self, items: Sequence[int]) -> None:
         """Select items by number and drop filter and search."""
-        self.apply_filter("")
+        self.set_filter("")
         self.items = tuple(items)
 
-    def apply_suspects(self, items: Sequence[int] = ()) -> None:
+    def show_suspects(self, items: Sequence[int] = ()) -> None:
         """Show the suspects, or only the ones with these numbers."""
-        self.apply_items(items)
+        self.select_items(items)
         self.queue = SUSPECTS_QUEUE
 
-    def apply_queue_file(self, name: str) -> None:
+    def open_queue_file(self, name: str) -> None:
         """Show the items of a queue file that are assigned to the annotator."""
         self.file = self.queue = name
 
-    def apply_run(self, run: int) -> None:
+    def select_run(self, run: int) -> None:
         """Select the run with this number, or all runs with `ALL_RUNS`."""
         self.run = None if run == ALL_RUNS else run
 
-    def apply_order(self, queue: str) -> None:
+    def set_order(self, order: str) -> None:
         """Set an available order. Selecting a random order a second time shuffles the items again."""
-        if queue not in available_orders(self.blind, self.file):
+        if order not in available_orders(self.blind, self.file):
             return
-        if queue == self.queue and queue in SHUFFLED:
+        if order == self.queue and order in SHUFFLED:
             self.seed += 1
-        self.queue = queue
+        self.queue = order
+
+
+class ReviewProgress(NamedTuple):
+    """Progress of one annotator in a queue."""
+
+    n_reviewed: int
+    n_items: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,27 +293,27 @@ class QueueLevels:
         self.above = list(above)
         self.lists = ListStates()
 
-    def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
+    def push_level(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
         """Save `settings` as a level above the current level, if the current settings differ or were chosen on the
         overview."""
         if settings != self._state.settings or opened_from == OVERVIEW:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
-    def pop(self) -> QueueLevel | None:
+    def pop_level(self) -> QueueLevel | None:
         """Restore the settings of the level above the current level, and return the restored level. None at the
         outermost level."""
         if not self.above:
             return None
         level = self.above.pop()
-        self._state.restore(level.settings)
+        self._state.restore_settings(level.settings)
         self.lists = level.lists
         return level
 
-    def clear(self, *, all_runs: bool = False) -> None:
+    def show_all_items(self, *, all_runs: bool = False) -> None:
         """Show all items of the run, and drop the levels above that show the same run. With `all_runs`, show all items
         of all opened runs, and drop all levels."""
-        self._state.apply_filter("")
+        self._state.set_filter("")
         if all_runs:
             self._state.run = None
         self.above = [level for level in self.above if not all_runs and level.settings.run != self._state.run]
@@ -354,33 +361,35 @@ class QueuePosition:
     opens_unreviewed: bool = False
     """Whether the first item that the annotator has not reviewed opens at the start. Not saved."""
 
-    def is_start_of(self, settings: QueueSettings) -> bool:
+    def is_first_line_of(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
         is_first_line = not (self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line)
         return is_first_line and self.settings == settings
 
 
-def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:
-    """Save the position. `start`: command options that select the queue. `load_position` ignores a position that was
+def save_position(
+    annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start_options: str = ""
+) -> None:
+    """Save the position. `start_options`: command options that select the queue. `load_position` ignores a position that was
     saved with other options."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
         for level in (*position.levels[-MAX_SAVED_LEVELS:], current)
     ]
-    start_fields = {"scope": list(state.scope), "blind": state.blind, "start": start}
+    start_fields = {"scope": list(state.scope), "blind": state.blind, "start": start_options}
     annotator_state.try_write(POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels})
 
 
 def load_position(
-    annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start: str = ""
+    annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start_options: str = ""
 ) -> QueuePosition | None:
     """Return the saved position. None if there is none, if it was saved for other runs, another blind mode or other
     options, if a filter is invalid, or if `can_open_file` is false for a queue file."""
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None
-    if saved_position.get("start", "") != start:
+    if saved_position.get("start", "") != start_options:
         return None
     try:
         levels = [QueueLevel(*level_from_json(each), str(each["via"])) for each in saved_position["levels"]]
@@ -403,32 +412,34 @@ class AnnotatorSwitch:
     """Position in the queue at which the new session starts. None for the first screen."""
 
 
-def has_share(workspace: Workspace, queue: str, annotator: str | None) -> bool:
+def has_share(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:
     """Return whether a queue file assigns items to the annotator. False if the file cannot be read."""
     from fcreview.store.queue_file import QueueError, read_queue
 
     try:
-        return bool(read_queue(workspace, queue).share_of(annotator))
+        return bool(read_queue(workspace, queue_name).share_of(annotator))
     except QueueError:
         return False
 
 
-def position_in_queue(queue: str) -> QueuePosition:
+def first_unreviewed_position(queue_name: str) -> QueuePosition:
     """Return the position of the first unreviewed item of a queue file."""
-    return QueuePosition(QueueSettings(queue=queue, file=queue), CursorPosition(), opens_unreviewed=True)
+    return QueuePosition(QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True)
 
 
-def position_for(workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool) -> QueuePosition:
+def position_for_annotator(
+    workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
+) -> QueuePosition:
     """Return the same position for another annotator, but not in queue files that assign no items to that annotator."""
 
-    def is_shared(settings: QueueSettings) -> bool:
+    def can_open_level(settings: QueueSettings) -> bool:
         return settings.file is None or (workspace is not None and has_share(workspace, settings.file, annotator))
 
     settings, cursor = position.settings, position.cursor
     if settings.file is not None:
         cursor = CursorPosition()  # each annotator has other items in another order
-    if not is_shared(settings):
+    if not can_open_level(settings):
         order = settings.queue if settings.queue != settings.file else "dataset" if blind else "failures"
         settings = replace(settings, file=None, queue=order)
-    levels = tuple(level for level in position.levels if is_shared(level.settings))
+    levels = tuple(level for level in position.levels if can_open_level(level.settings))
     return QueuePosition(settings, cursor, levels)

@@ -37,6 +37,7 @@ from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
     StyledText,
+    TableLines,
     TextColumn,
     line_width,
     make_line,
@@ -56,7 +57,7 @@ Interval = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class FigureRow:
+class StatisticsRow:
     """Row of a statistics table, for a group or for one statistic of a group."""
 
     cells: list[StyledText]
@@ -72,17 +73,17 @@ WHISKER_CELLS = (12, 60)
 
 
 @dataclass(slots=True)
-class FigureTable(ChoiceTable[tuple[int, ...]]):
+class StatisticsTable(ChoiceTable[tuple[int, ...]]):
     """Table of statistics. If there is room, each interval is drawn at the right, on a common scale up to 1."""
 
     intervals: Sequence[Interval | None] = ()
 
-    def lines(self, cells: int) -> tuple[Line, list[Line]]:
+    def lines(self, cells: int) -> TableLines:
         heading, lines = ChoiceTable.lines(self, cells)
         used = max(map(line_width, (heading, *lines))) + 2
         width = min(cells - used - 1, WHISKER_CELLS[1])
         if not any(self.intervals) or width < WHISKER_CELLS[0]:
-            return heading, lines
+            return TableLines(heading, lines)
         lowest = min(0.0, *(each[0] for each in self.intervals if each))
         scale = f"{lowest:.1f}".rstrip("0").rstrip(".")
         titles: Line = ((" " * (used - line_width(heading)) + scale + "1".rjust(width - len(scale)), "dim"),)
@@ -90,7 +91,7 @@ class FigureTable(ChoiceTable[tuple[int, ...]]):
         for line, interval in zip(lines, self.intervals, strict=True):
             bar = interval_bar(*interval, (lowest, 1.0), width) if interval else ()
             drawn.append((*line, (" " * (used - line_width(line) - 1), ""), *bar))
-        return (*heading, *titles), drawn
+        return TableLines((*heading, *titles), drawn)
 
 
 def make_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
@@ -117,7 +118,7 @@ COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AgreementCell:
+class AgreementStatistic:
     """Agreement coefficient with the items from which it is computed."""
 
     coefficient: AgreementCoefficient
@@ -134,37 +135,37 @@ def agreement_columns(cells: int) -> list[TextColumn]:
     return [*columns, TextColumn("labels", align_right=True)] if cells >= LABELS_MIN_CELLS else columns
 
 
-def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureRow]:
+def agreement_rows(statistics: Sequence[AgreementStatistic], cells: int) -> list[StatisticsRow]:
     """Return the rows of the agreement table: for each group, a row that opens its items and a row for each
     coefficient. A group is one combination of blind or open review, part of the item, and criterion."""
     separator = f" {symbols().separator} "
-    rows: list[FigureRow] = []
-    coefficients = [each.coefficient for each in figures]
-    for at, members in enumerate(agreement_groups(figures)):
+    rows: list[StatisticsRow] = []
+    coefficients = [each.coefficient for each in statistics]
+    for at, members in enumerate(group_agreement_statistics(statistics)):
         given = members[0].coefficient.given
         names = [BLINDNESS_LABELS[given], *format_group_cells(coefficients, members[0].coefficient)]
         annotators = max((each.coefficient.annotators for each in members), key=len)
         heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(cells)) - 1)]
         counts = f"{format_count(len(members[0].items), 'item')} with labels of at least two annotators"
-        rows.append(FigureRow(heading, members[0].items, explanation=counts, group=at))
+        rows.append(StatisticsRow(heading, members[0].items, explanation=counts, group=at))
         for each in members:
             figure = each.coefficient
             interval = make_interval(figure.low, figure.value, figure.high)
             texts, meaning = _coefficient_cells(figure, annotators, cells), COEFFICIENT_MEANINGS[figure.metric]
-            rows.append(FigureRow(texts, each.items, interval, meaning, at))
+            rows.append(StatisticsRow(texts, each.items, interval, meaning, at))
     return rows
 
 
-def agreement_groups(figures: Iterable[AgreementCell]) -> list[list[AgreementCell]]:
+def group_agreement_statistics(statistics: Iterable[AgreementStatistic]) -> list[list[AgreementStatistic]]:
     """Group the coefficients by blind or open review, part of the item, and criterion."""
-    groups = groupby(figures, lambda each: (each.coefficient.given, group_key(each.coefficient)))
+    groups = groupby(statistics, lambda each: (each.coefficient.given, group_key(each.coefficient)))
     return [list(members) for _, members in groups]
 
 
 def _coefficient_cells(
-    coefficient: AgreementCoefficient, group_annotators: tuple[str, ...], cells: int
+    coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], cells: int
 ) -> list[StyledText]:
-    names_annotators = coefficient.metric == "cohen" or coefficient.annotators != group_annotators
+    names_annotators = coefficient.metric == "cohen" or coefficient.annotators != annotators_of_group
     prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
     value, interval = map(replace_missing, format_value_and_interval(coefficient))
     row: list[StyledText] = [
@@ -199,7 +200,7 @@ class CalibrationGroup:
     pairs: tuple[VerdictPair, ...]
 
 
-def reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
+def list_reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
     """Return the scope `overall` and every other scope that divides the verdict pairs into more than one group."""
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
@@ -213,10 +214,10 @@ def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) ->
     return [CalibrationGroup(calibrate_group(group), group.pairs) for group in group_verdict_pairs(pairs, (scope,))]
 
 
-def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[FigureRow]:
+def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
     """Return the rows of each group: a row that opens all its items, a row for each cell of its confusion matrix, and
     its measures."""
-    return [replace(row, group=at) for at, group in enumerate(groups) for row in _group_rows(group)]
+    return [replace(row, group=at) for at, group in enumerate(groups) for row in _calibration_group_rows(group)]
 
 
 SELECTIONS: dict[SelectionMethod, str] = {
@@ -226,32 +227,32 @@ SELECTIONS: dict[SelectionMethod, str] = {
 }
 
 
-def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
+def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
     calibration = group.calibration
     names = [] if calibration.name is None else [sanitize(calibration.name)]
     names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
     heading = f" {symbols().separator} ".join(names)
-    row = _figure_row(heading, _unique_items(group.pairs), n=calibration.n, style="strong")
+    row = _statistics_row(heading, _unique_items(group.pairs), n=calibration.n, style="strong")
     yield replace(row, explanation=SELECTIONS[calibration.chosen])
     source = format_source_and_criterion(calibration)[0]
     for cell in calibration.cells:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
         style = "" if automatic == human else "fail"
-        row = _figure_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
+        row = _statistics_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
         meaning = f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,} pairs"
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
         items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
-        row = _figure_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
+        row = _statistics_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)
         yield replace(row, interval=make_interval(rate.low, rate.value, rate.high), explanation=meaning)
 
 
-def _explain_measure(calibration: Calibration, measure: MeasureName, source: str) -> str:
+def _explain_measure(calibration: Calibration, measure: MeasureName, source_name: str) -> str:
     passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
 
-    def count(automatic: bool | None, human: bool | None) -> int:
+    def count_pairs(automatic: bool | None, human: bool | None) -> int:
         return sum(
             cell.n for cell in calibration.cells if automatic in (None, cell.automatic) and human in (None, cell.human)
         )
@@ -259,22 +260,22 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source: str
     if measure in ("tpr", "tnr"):
         value = measure == "tpr"
         word = passed if value else failed
-        equal, total = count(value, value), count(None, value)
-        return f"{source} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
+        equal, total = count_pairs(value, value), count_pairs(None, value)
+        return f"{source_name} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
     if measure == "precision":
-        total = count(True, None)
-        pairs = f"{count(True, True):,} of the {total:,} pairs"
-        return f"human verdict is {passed} on {pairs} with {source} verdict {passed}"
+        total = count_pairs(True, None)
+        pairs = f"{count_pairs(True, True):,} of the {total:,} pairs"
+        return f"human verdict is {passed} on {pairs} with {source_name} verdict {passed}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
-        return f"{source} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
+        return f"{source_name} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
     return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 
-def _figure_row(
+def _statistics_row(
     name: str, items: tuple[int, ...], value: str = "", interval: str = "", *, n: int, style: str = ""
-) -> FigureRow:
-    return FigureRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n:,}", "")], items)
+) -> StatisticsRow:
+    return StatisticsRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n:,}", "")], items)
 
 
 def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
@@ -287,15 +288,15 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 
-def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
+def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
     """Return the rows of each source: a row that opens all items with a wrong verdict, and a row for each kind of
     error, the most frequent first."""
-    rows: list[FigureRow] = []
+    rows: list[StatisticsRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)
         items = tuple(dict.fromkeys(item for kind in kinds for item in kind.items))
         heading = f" {symbols().separator} ".join(names)
-        rows.append(FigureRow([(heading, "strong"), *[EMPTY_CELL] * (len(ERROR_KIND_COLUMNS) - 1)], items))
+        rows.append(StatisticsRow([(heading, "strong"), *[EMPTY_CELL] * (len(ERROR_KIND_COLUMNS) - 1)], items))
         for kind in kinds:
             low, high = wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
             cells: list[StyledText] = [
@@ -305,7 +306,7 @@ def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
                 (f"[{100 * low:.1f}, {100 * high:.1f}]", "dim"),
                 (f"{kind.wrong:,} of {kind.of:,}", ""),
             ]
-            rows.append(FigureRow(cells, kind.items, (low, kind.wrong / kind.of, high)))
+            rows.append(StatisticsRow(cells, kind.items, (low, kind.wrong / kind.of, high)))
     return rows
 
 
@@ -315,31 +316,39 @@ LABEL_CELLS = 10
 GAP = 2
 
 
-def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells: int, *, tall: bool) -> list[Line]:
+def confusion_matrix_lines(
+    groups: Sequence[CalibrationGroup], row: StatisticsRow, cells: int, *, has_tall_cells: bool
+) -> list[Line]:
     """Return the confusion matrix of the row's group. If there is room, the matrices of other groups with the same name
     are shown beside it."""
     here = groups[row.group]
-    matrices = [_matrix_lines(here.calibration, row.cell, tall=tall, is_here=True)]
+    matrices = [_matrix_lines(here.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True)]
     for group in groups:
         if group is not here and group.calibration.name == here.calibration.name:
-            other = _matrix_lines(group.calibration, None, tall=tall, is_here=False)
+            other = _matrix_lines(group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False)
             fits = sum(line_width(each[0]) + GAP for each in matrices) + line_width(other[0]) <= cells
             if fits and len(other) == len(matrices[0]):
                 matrices.insert(len(matrices) if groups.index(group) > row.group else len(matrices) - 1, other)
     return join_boxes(matrices) if line_width(matrices[0][0]) <= cells else []
 
 
-def _matrix_lines(calibration: Calibration, here: ConfusionCell | None, *, tall: bool, is_here: bool) -> list[Line]:
+def _matrix_lines(
+    calibration: Calibration, cursor_cell: ConfusionCell | None, *, has_tall_cells: bool, has_cursor: bool
+) -> list[Line]:
     """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict. A cell shows its
-    count and its share of the column. `here`: cell under the cursor."""
+    count and its share of the column. `cursor_cell`: cell under the cursor."""
     values = [value for cell in calibration.cells for value in (cell.automatic, cell.human)]
-    values = [True, False] if calibration.binary else sorted({repr(each): each for each in values}.values(), key=_rank)
+    values = (
+        [True, False]
+        if calibration.binary
+        else sorted({repr(each): each for each in values}.values(), key=_verdict_sort_key)
+    )
     texts = [truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values]
     left = max(map(display_width, texts)) + 1
     heads = "".join(pad(f"human {text}", MATRIX_CELLS) for text in texts)
     title = f" {symbols().separator} ".join(format_source_and_criterion(calibration))
     size = left + len(values) * MATRIX_CELLS
-    lines: list[Line] = [make_line(pad(truncate(title, size), size), "strong" if is_here else "dim")]
+    lines: list[Line] = [make_line(pad(truncate(title, size), size), "strong" if has_cursor else "dim")]
     lines.append(make_line(" " * left + heads, "dim"))
     totals = [sum(cell.n for cell in calibration.cells if cell.human == human) for human in values]
     for automatic, text in zip(values, texts, strict=True):
@@ -347,51 +356,53 @@ def _matrix_lines(calibration: Calibration, here: ConfusionCell | None, *, tall:
         blank: list[StyledText] = [(" " * left, "")]
         for human, total in zip(values, totals, strict=True):
             cell = next((c for c in calibration.cells if (c.automatic, c.human) == (automatic, human)), None)
-            inner, style = _matrix_cell(cell, total, is_equal=automatic == human)
-            mark = symbols().cursor if cell is not None and cell is here else " "
+            inner, style = _matrix_cell(cell, total, verdicts_agree=automatic == human)
+            mark = symbols().cursor if cell is not None and cell is cursor_cell else " "
             body += [(mark + inner, style), (" ", "")]
             blank += [(" " * (MATRIX_CELLS - 1), style if cell is not None else ""), (" ", "")]
-        lines += [tuple(blank), tuple(body), tuple(blank)] if tall else [tuple(body)]
+        lines += [tuple(blank), tuple(body), tuple(blank)] if has_tall_cells else [tuple(body)]
     return lines
 
 
-def _rank(value: Any) -> tuple[int, Any]:
-    return (0, value) if isinstance(value, (int, float)) else (1, repr(value))
+def _verdict_sort_key(verdict: Any) -> tuple[int, Any]:
+    return (0, verdict) if isinstance(verdict, (int, float)) else (1, repr(verdict))
 
 
-def _matrix_cell(cell: ConfusionCell | None, total: int, *, is_equal: bool) -> StyledText:
-    sign = symbols().equal if is_equal else symbols().differs
+def _matrix_cell(cell: ConfusionCell | None, column_total: int, *, verdicts_agree: bool) -> StyledText:
+    sign = symbols().equal if verdicts_agree else symbols().differs
     if cell is None:
         return pad(f"{sign}{0:>4}", MATRIX_CELLS - 2), "dim"
-    share = cell.n / total
-    heat = round(50 + 50 * share if is_equal else 50 - 50 * share)
+    share = cell.n / column_total
+    heat = round(50 + 50 * share if verdicts_agree else 50 - 50 * share)
     return pad(f"{sign}{cell.n:>4,} {100 * share:5.1f}", MATRIX_CELLS - 2), f"{HEAT}{heat}"
 
 
-def pair_maps(members: Sequence[AgreementCell], cells: int, rows: int) -> tuple[list[Line], int]:
-    """Return (lines, number of annotators shown): the heat maps of a group, in at most `rows` lines."""
-    pairs = [each.coefficient for each in members if len(each.coefficient.annotators) == 2]
+def pairwise_heat_maps(statistics: Sequence[AgreementStatistic], cells: int, max_lines: int) -> tuple[list[Line], int]:
+    """Return (lines, number of annotators shown): the heat maps of a group, in at most `max_lines` lines."""
+    pairs = [each.coefficient for each in statistics if len(each.coefficient.annotators) == 2]
     names = sorted({name for each in pairs for name in each.annotators})
     left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1
-    n = min(len(names), rows - 1, (cells - left) // PAIR_CELLS)
+    n = min(len(names), max_lines - 1, (cells - left) // PAIR_CELLS)
     if n < 2:
         return [], 0
     maps = []
     for metric, title in (("percent", "equal %"), ("cohen", "kappa")):
         values = {frozenset(each.annotators): each.value for each in pairs if each.metric == metric}
-        maps.append(_pair_map(title, names[:n], values, left))
+        maps.append(_heat_map_lines(title, names[:n], values, left))
     shown = maps if 2 * line_width(maps[0][0]) + GAP <= cells else maps[:1]
     return join_boxes(shown), n
 
 
-def _pair_map(title: str, names: Sequence[str], values: Mapping[frozenset[str], float | None], left: int) -> list[Line]:
-    texts = [sanitize(name) for name in names]
+def _heat_map_lines(
+    title: str, annotators: Sequence[str], value_by_pair: Mapping[frozenset[str], float | None], label_cells: int
+) -> list[Line]:
+    texts = [sanitize(name) for name in annotators]
     heads = "".join(pad(truncate(text, PAIR_CELLS - 1), PAIR_CELLS) for text in texts)
-    lines: list[Line] = [((pad(truncate(title, left - 1), left), "strong"), (heads, "dim"))]
-    for name, text in zip(names, texts, strict=True):
-        line: list[StyledText] = [(pad(truncate(text, left - 1), left), "dim")]
-        for other in names:
-            value = None if other == name else values.get(frozenset((name, other)))
+    lines: list[Line] = [((pad(truncate(title, label_cells - 1), label_cells), "strong"), (heads, "dim"))]
+    for name, text in zip(annotators, texts, strict=True):
+        line: list[StyledText] = [(pad(truncate(text, label_cells - 1), label_cells), "dim")]
+        for other in annotators:
+            value = None if other == name else value_by_pair.get(frozenset((name, other)))
             cell = heat_cell(value, PAIR_CELLS - 1)
             if value is not None and title == "kappa":
                 cell = f"{value:.2f}".center(PAIR_CELLS - 1), f"{HEAT}{round(100 * max(value, 0.0))}"
@@ -413,11 +424,11 @@ def convention_columns(cells: int) -> list[TextColumn]:
     return [*columns, TextColumn("note")] if cells >= NOTE_MIN_CELLS else columns
 
 
-def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[FigureRow]:
+def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[StatisticsRow]:
     """Return a heading for each figure of a run, then one row for each convention. The row of a convention opens the
     items that it counts differently."""
     n_columns, separator = len(convention_columns(cells)), f" {symbols().separator} "
-    rows: list[FigureRow] = []
+    rows: list[StatisticsRow] = []
     for run in runs:
         ranges = {spread.figure: spread.high - spread.low for spread in find_spreads(run.rows)}
         last = ""
@@ -426,12 +437,12 @@ def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[FigureRo
                 last = each.figure
                 points = 100 * ranges.get(last, 0.0)
                 parts = [sanitize(run.name), last, *([f"{points:.1f} points apart"] if points > 1e-7 else [])]
-                rows.append(FigureRow([(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()))
+                rows.append(StatisticsRow([(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()))
             rows.append(_convention_row(each, run.find_items(each), n_columns))
     return rows
 
 
-def _convention_row(row: ConventionRow, items: tuple[int, ...], n_columns: int) -> FigureRow:
+def _convention_row(row: ConventionRow, items: tuple[int, ...], n_columns: int) -> StatisticsRow:
     value = symbols().none if row.value is None else format_metric_value(row.value, "share", 2)
     cells: list[StyledText] = [
         (f"  {'*' if row.is_own else ' '} {row.convention}", ""),
@@ -440,4 +451,4 @@ def _convention_row(row: ConventionRow, items: tuple[int, ...], n_columns: int) 
         (f"{len(items):,}" if items else "", ""),
         (sanitize(row.note or row.rule), "dim"),
     ]
-    return FigureRow(cells[:n_columns], items)
+    return StatisticsRow(cells[:n_columns], items)

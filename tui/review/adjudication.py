@@ -212,7 +212,7 @@ class AdjudicationView(Protocol):
 
     def show_message(self, message: StatusMessage) -> None: ...
 
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine that is cancelled when the screen is removed."""
         ...
 
@@ -234,7 +234,7 @@ class Adjudicator:
         self.is_loaded = False
         """Whether the cases and the item of the first case have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
-        self._runner = ActionRunner(session, screen.show_message, screen.run)
+        self._runner = ActionRunner(session, screen.show_message, screen.run_coroutine)
 
     def load_cases(self) -> None:
         self._runner.queue_action(self._load_cases, SEARCHING)

@@ -26,7 +26,7 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.queue.columns import difference_line, fit_difference
+from fcreview.tui.queue.columns import difference_line, shorten_difference
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import Line, StyledText, line_width, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
@@ -439,7 +439,7 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
             head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
         head += [verdict_badge(row.effective), ("  ", "")]
         room = max(cells - line_width(tuple(head)), 1)
-        lines.append((*head, *fit_difference(difference_line(row) or make_line(""), room)))
+        lines.append((*head, *shorten_difference(difference_line(row) or make_line(""), room)))
     return lines
 
 

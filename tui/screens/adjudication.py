@@ -41,7 +41,7 @@ from fcreview.tui.widgets.base import GuardedScreen, is_small
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 
-REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"})
+REVIEW_ACTIONS = frozenset({"accept_answer", "verdict", "fault", "note", "enter_value", "undo"})
 """Actions that record a review."""
 
 
@@ -86,40 +86,40 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         case = self.adjudicator.cases.case
-        if action == "back" or (action == "undo" and not self.opening):
+        if action == "back" or (action == "undo" and not self.is_opening):
             return True
         if case is None or self.adjudicator.detail is None:
             return False
         if action == "verdict" and decides(parameters[0]):
             return case.disagreement.criterion in PASS_FAIL_CRITERIA
-        return action != "take" or int(str(parameters[0])) <= len(case.disagreement.answers)
+        return action != "accept_answer" or int(str(parameters[0])) <= len(case.disagreement.answers)
 
     @property
-    def opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether the first disagreement is still loading. Until it is displayed, review keys only ring the bell."""
         return not self.adjudicator.is_loaded
 
     def must_wait(self, action: str) -> bool:
-        return self.opening and not action.startswith("app.")
+        return self.is_opening and not action.startswith("app.")
 
     def must_ignore(self, action: str) -> bool:
-        return self.opening and action in REVIEW_ACTIONS
+        return self.is_opening and action in REVIEW_ACTIONS
 
     @property
-    def idle_keys(self) -> frozenset[str]:
+    def idle_actions(self) -> frozenset[str]:
         """Ids of actions that do nothing for this disagreement except show a message. The key line and the help omit
         them."""
         case = self.adjudicator.cases.case
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         """Show a message that the key has no action on this screen."""
         self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     # -- display
 
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
         self.run_worker(work, group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
@@ -197,16 +197,16 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     # -- reviews
 
-    def action_take(self, number: int) -> None:
+    def action_accept_answer(self, number: int) -> None:
         self.adjudicator.accept_answer(number)
 
     def action_verdict(self, key: str) -> None:
         self.adjudicator.record_verdict(key)
 
-    def action_target(self) -> None:
+    def action_switch_target(self) -> None:
         self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))
 
-    def action_other(self) -> None:
+    def action_enter_value(self) -> None:
         case = self.adjudicator.cases.case
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
             keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
@@ -233,19 +233,19 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     # -- navigation and details
 
-    def action_step(self, by: int) -> None:
+    def action_step_item(self, by: int) -> None:
         self.adjudicator.step(by)
 
     def action_back(self) -> None:
         """Leave the screen when all reviews are on disk."""
         self.adjudicator.call_when_done(self.dismiss)
 
-    def action_answers(self) -> None:
+    def action_show_answers(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(f"{case_name(case, detail)} · answers", all_answers_text(case, detail))
 
-    def action_raw(self) -> None:
+    def action_show_records(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(f"{detail.row.id} · records", partial(read_records, self._session, case.item, detail.item))

@@ -11,8 +11,8 @@ from textual.app import App
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.queue.loader import KnownAnnotator, read_annotators
-from fcreview.tui.queue.state import AnnotatorSwitch, position_in_queue
+from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators
+from fcreview.tui.queue.state import AnnotatorSwitch, first_unreviewed_position
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.dialogs import AskScreen, ConfirmScreen
 from fcreview.tui.text.lines import ChoiceTable, TextColumn
@@ -43,23 +43,23 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> Cho
     )
 
 
-def default_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
+def default_sample_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
     """Return the annotators for a new sample: the user and, unless they are many, the others of the workspace."""
     others = [each.name for each in annotators]
     return ", ".join([current, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
-def find_unfinished(shares: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:
+def find_unfinished_of_others(queue_progress: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:
     """Return the first progress of another annotator in a queue file with items left, or None."""
-    return next((each for each in shares if each.left and each.share.annotator != annotator), None)
+    return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != annotator), None)
 
 
 def switch_question(progress: QueueProgress) -> str:
-    name, items = sanitize(progress.share.annotator), format_count(progress.left, "item")
+    name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
     return f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
 
 
-def find_refusal(app: App[Any], session: Session) -> str:
+def switch_refusal_reason(app: App[Any], session: Session) -> str:
     """Return why the annotator cannot be changed now, or an empty string."""
     if session.fixed_annotator_reason:
         return session.fixed_annotator_reason
@@ -68,53 +68,53 @@ def find_refusal(app: App[Any], session: Session) -> str:
     return ""
 
 
-def open_annotators(app: App[Any], session: Session) -> None:
+def open_annotator_list(app: App[Any], session: Session) -> None:
     """Show the annotators of the workspace. The app continues as the annotator whom the user chooses."""
-    if reason := find_refusal(app, session):
+    if reason := switch_refusal_reason(app, session):
         app.notify(sanitize(reason), markup=False)
         return
 
-    async def read() -> None:
-        known = await session.query(read_annotators)
+    async def read_and_show() -> None:
+        known = await session.query(read_other_annotators)
         names = [each.name for each in known]
 
         def choose(name: str | None) -> None:
             if name == NEW_NAME:
                 app.push_screen(AskScreen("annotator name:"), lambda typed: choose((typed or "").strip() or None))
             elif name is not None:
-                _start(app, session, AnnotatorSwitch(name), is_known=name in names)
+                _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
 
         app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), choose)
 
-    app.run_worker(read(), group="annotator", exclusive=True)
+    app.run_worker(read_and_show(), group="annotator", exclusive=True)
 
 
-def switch_to(app: App[Any], session: Session, name: str) -> None:
+def switch_annotator(app: App[Any], session: Session, name: str) -> None:
     """Continue as an annotator of the workspace, unless the annotator cannot be changed now."""
-    if reason := find_refusal(app, session):
+    if reason := switch_refusal_reason(app, session):
         app.notify(sanitize(reason), markup=False)
     else:
-        _start(app, session, AnnotatorSwitch(name), is_known=True)
+        _request_switch(app, session, AnnotatorSwitch(name), is_known=True)
 
 
-def offer_queue_of_other(app: App[Any], session: Session, progress: QueueProgress) -> None:
+def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgress) -> None:
     """Ask whether to continue as another annotator, who has items left in a queue file."""
-    switch = AnnotatorSwitch(progress.share.annotator, position_in_queue(progress.queue))
-    _ask(app, switch_question(progress), lambda: _start(app, session, switch, is_known=True))
+    switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
+    _call_if_confirmed(app, switch_question(progress), lambda: _request_switch(app, session, switch, is_known=True))
 
 
-def _ask(app: App[Any], question: str, then: Callable[[], object]) -> None:
+def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object]) -> None:
     def answer(is_confirmed: bool | None) -> None:
         if is_confirmed:
-            then()
+            action()
 
     app.push_screen(ConfirmScreen(question), answer)
 
 
-def _start(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
+def _request_switch(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
     """Continue as another annotator. If the annotator is new in the workspace, ask the user first."""
 
-    async def check() -> None:
+    async def check_and_switch() -> None:
         try:
             checked = replace(switch, annotator=await session.check_annotator(switch.annotator))
         except FcreviewError as error:
@@ -127,6 +127,6 @@ def _start(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known
             session.request_switch(checked)
         else:
             question = f"{name} has no reviews and no assigned items here. Review as {name}?"
-            _ask(app, question, lambda: session.request_switch(checked))
+            _call_if_confirmed(app, question, lambda: session.request_switch(checked))
 
-    app.run_worker(check(), group="annotator", exclusive=True)
+    app.run_worker(check_and_switch(), group="annotator", exclusive=True)

@@ -70,7 +70,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
         return self.query_one("#pick-list", TextList)
 
     @property
-    def table_cells(self) -> int:
+    def table_width(self) -> int:
         """Width of the table, in cells."""
         return self.size.width
 
@@ -86,7 +86,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
     def must_wait(self, action: str) -> bool:
         """Let every action wait until the choices are loaded, except the action that changes the grouping."""
         is_loading = self._load_choices is not None and self._choices is None
-        return is_loading and action != "grouping" and not action.startswith("app.")
+        return is_loading and action != "next_grouping" and not action.startswith("app.")
 
     def _draw_waiting_time(self, seconds: float) -> None:
         message: Line = ((progress_message(self.WAITING_FOR, seconds), "dim"),)
@@ -103,7 +103,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self._message = message
             self._draw_title()
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         self.show_message(unavailable_key_message(self.app, key))
 
     def _draw_title(self) -> None:
@@ -124,7 +124,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             title.show(justify_line(((" ", ""), *text), fit_line(((choices.note + " ", "dim"),), cells // 2), cells))
 
     def _draw(self) -> None:
-        cells, choices = self.table_cells, self._choices
+        cells, choices = self.table_width, self._choices
         self._message = ""
         self._draw_title()
         if choices is None:
@@ -137,12 +137,12 @@ class PickerScreen(GuardedModalScreen[T | None]):
         self.list.empty_line = ((" " + choices.empty_message, "dim"),)
         self.list.set_lines(lines, None if self.list.total else choices.cursor)
 
-    def action_take(self) -> None:
+    def action_choose_row(self) -> None:
         if self._choices is not None and self._choices.values:
             self.dismiss(self._choices.values[self.list.cursor])
 
     def on_line_list_chosen(self) -> None:
-        self.action_take()
+        self.action_choose_row()
 
 
 BORDER_CELLS = 4
@@ -177,7 +177,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         return ()
 
     @property
-    def table_cells(self) -> int:
+    def table_width(self) -> int:
         return self.size.width - (0 if is_small(self.size) else BORDER_CELLS)
 
     def _draw_title(self) -> None:

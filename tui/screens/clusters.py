@@ -79,7 +79,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def on_resize(self) -> None:
         self._draw()
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))
 
     def _draw(self) -> None:
@@ -207,7 +207,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         yield LineBar(id="difference")
 
     def _draw_description(self) -> None:
-        cells, texts = self.table_cells, ("", "")
+        cells, texts = self.table_width, ("", "")
         if self._rows:
             texts = explain_cluster_row(self._rows[self.list.cursor], self._state.grouping, cells - 2)
         for name, style, text in zip(("means", "difference"), ("", "dim"), texts, strict=True):
@@ -215,7 +215,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     def _remember_cursor(self) -> None:
         if self._rows:
-            self._state.terms = self._rows[self.list.cursor].terms
+            self._state.terms = self._rows[self.list.cursor].filter_terms
             self._draw_description()
 
     async def _load_counts(self) -> ChoiceTable[tuple[str, ...]] | None:
@@ -225,7 +225,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """Return the table of clusters. None until the clusters are counted."""
-        grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.table_cells
+        grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.table_width
         counts = self._state.counts.get(get_computed_grouping(grouping))
         groups = group_clusters(counts.clusters, grouping) if counts else []
         self._rows = cluster_rows(groups, unfolded)
@@ -243,9 +243,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.list.move_cursor(self._choices.cursor)
             self._draw_description()
 
-    def action_take(self) -> None:
+    def action_choose_row(self) -> None:
         self._remember_cursor()
-        super().action_take()
+        super().action_choose_row()
 
     def _redraw_at(self, cursor: int) -> None:
         self._choices = self._build_choices()
@@ -268,7 +268,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         group_line = next(index for index, row in enumerate(self._rows) if row.group is group)
         self._redraw_at(self.list.cursor if unfold else group_line)
 
-    def action_grouping(self) -> None:
+    def action_next_grouping(self) -> None:
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(each.clusters) for each in counts)
         self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)
@@ -279,12 +279,12 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     # -- bulk review
 
     @work(group="bulk", exclusive=True)
-    async def action_review(self) -> None:
+    async def action_review_cluster(self) -> None:
         """Review all items of the group or cluster under the cursor that the annotator has not reviewed."""
         if not self._rows or self._session.blind:
             return
         row = self._rows[self.list.cursor]
-        view = self._view_of(row.terms)
+        view = self._view_of(row.filter_terms)
         review: BulkReview = await self._session.query(lambda store: load_bulk_review(store, view), interruptible=True)
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")

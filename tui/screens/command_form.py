@@ -25,9 +25,9 @@ from fcreview.tui.commands import (
     use_run_names,
 )
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.header import label_runs
-from fcreview.tui.queue.loader import read_annotators
-from fcreview.tui.screens.annotators import default_annotators
+from fcreview.tui.queue.header import unique_run_labels
+from fcreview.tui.queue.loader import read_other_annotators
+from fcreview.tui.screens.annotators import default_sample_annotators
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line, make_line, truncate, wrap_text
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
@@ -80,7 +80,7 @@ class FormFields(VerticalScroll):
         await self.recompose()
 
     @property
-    def values(self) -> dict[str, str]:
+    def field_values(self) -> dict[str, str]:
         """Text of each field by name. Empty while the fields are replaced."""
         inputs = self.inputs
         is_complete = len(inputs) == len(self.fields)
@@ -89,7 +89,7 @@ class FormFields(VerticalScroll):
     @property
     def arguments(self) -> list[str]:
         """Options and arguments of the command."""
-        return build_arguments(self.fields, list(self.values.values()))
+        return build_arguments(self.fields, list(self.field_values.values()))
 
     def help_lines(self, cells: int) -> list[Line]:
         """Return the description of the field with the focus, in at most `HELP_ROWS` lines."""
@@ -101,7 +101,7 @@ class FormFields(VerticalScroll):
             rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), cells - 1)]
         return [make_line(f" {row}", "dim") for row in rows]
 
-    def move(self, by: int) -> bool:
+    def move_focus(self, by: int) -> bool:
         """Move the focus to another field. Return False if it would leave the first or the last field."""
         inputs = self.inputs
         at = next((at for at, box in enumerate(inputs) if box.has_focus), -by) + by
@@ -110,7 +110,7 @@ class FormFields(VerticalScroll):
         return 0 <= at < len(inputs)
 
 
-def error_line(result: CommandResult) -> Line:
+def command_error_line(result: CommandResult) -> Line:
     """Return the error message of a command that failed."""
     lines = result.text.strip().splitlines() or ["the command failed"]
     return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
@@ -138,7 +138,7 @@ class CommandFormScreen(BottomDialog[str | None]):
     ) -> None:
         """Create the form. `run` runs the command with its options and arguments."""
         super().__init__()
-        self._form_title, self._fields, self._run_command = title, fields, run
+        self._form_title, self._fields, self._command_runner = title, fields, run
         self._is_running = False
 
     def compose(self) -> ComposeResult:
@@ -162,27 +162,27 @@ class CommandFormScreen(BottomDialog[str | None]):
         if not self._is_running:
             self.query_one(LineBlock).show(self._form.help_lines(self.app.size.width))
 
-    def _show(self, line: Line) -> None:
+    def _show_line(self, line: Line) -> None:
         self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
 
     def action_move(self, by: int) -> None:
-        if not self._form.move(by):
+        if not self._form.move_focus(by):
             self._form.inputs[0 if by > 0 else -1].focus()
 
     def action_submit(self) -> None:
         if not self._is_running:
             self._is_running = True
-            self._show((("running ...", "dim"),))
-            self._run(self._form.arguments)
+            self._show_line((("running ...", "dim"),))
+            self._run_command(self._form.arguments)
 
     @work()
-    async def _run(self, arguments: Sequence[str]) -> None:
-        result = await self._run_command(arguments)
+    async def _run_command(self, arguments: Sequence[str]) -> None:
+        result = await self._command_runner(arguments)
         self._is_running = False
         if result.is_successful or not self._fields:
             self.dismiss(result.text)
             return
-        self._show(error_line(result))
+        self._show_line(command_error_line(result))
 
 
 def open_command_form(app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]) -> None:
@@ -201,15 +201,15 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
         defaults = {**form.defaults, **values}
         described = await asyncio.to_thread(commands.describe, form.command)
         if form.command == "queue create":
-            known = await session.query(read_annotators)
-            defaults["annotators"] = default_annotators(known, session.annotator)
+            known = await session.query(read_other_annotators)
+            defaults["annotators"] = default_sample_annotators(known, session.annotator)
         fields = [
             replace(each, default=defaults.get(each.name, each.default))
             for each in described
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
         if any(each.name == "run" for each in fields):
-            fields = use_run_names(fields, label_runs(await session.query(lambda store: store.fetch_runs())))
+            fields = use_run_names(fields, unique_run_labels(await session.query(lambda store: store.fetch_runs())))
 
         def show(output: str | None) -> None:
             if output is not None:

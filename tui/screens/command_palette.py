@@ -31,7 +31,7 @@ from fcreview.store.queries.run_lists import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.header import label_runs, run_title
+from fcreview.tui.queue.header import run_title, unique_run_labels
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.text.lines import truncate
@@ -85,7 +85,7 @@ class PaletteCommand:
         head = f"{self.label} ".lower()
         return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
 
-    def to_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
+    def to_search_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
         """Format the command as a line: kind, key, label, argument and help.
 
         Text from data is never parsed as markup.
@@ -126,7 +126,7 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     history = context.session.filter_history
     names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in history.saved_filters}
     for name, where in history.saved_filters.items():
-        if reason := history.find_problem(where):
+        if reason := history.find_filter_problem(where):
             yield unavailable_command(context, "filter", names[name], sanitize(reason))
         else:
             apply = partial(context.change_queue, "where", where)
@@ -167,7 +167,7 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for the report and a command for each export format."""
     commands = [
         PaletteCommand("export", label := f"export {each.name}", partial(
-            context.run_with_argument, f"{label} FILE", partial(context.export, each.name), context.is_path_taken
+            context.run_with_argument, f"{label} FILE", partial(context.export_items, each.name), context.is_path_taken
         ), each.help, argument="FILE")
         for each in FORMATS
     ]  # fmt: skip
@@ -222,8 +222,8 @@ def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
-    names = label_runs(runs)
-    ask = partial(context.run_with_argument, "compare A B", context.compare, lambda _: False)
+    names = unique_run_labels(runs)
+    ask = partial(context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False)
     yield PaletteCommand("compare", "compare", ask, "two runs, by number or model", argument="A B")
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
         if (a.info.benchmark, a.info.generation, a.info.language) == (
@@ -241,7 +241,7 @@ def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
-SOURCES = (
+COMMAND_SOURCES = (
     ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, annotator_commands,
     export_commands, form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
 )  # fmt: skip
@@ -255,7 +255,7 @@ class PaletteProvider(Provider):
         super().__init__(screen, match_style)
         self._context = context
         self._sources = (
-            SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
+            COMMAND_SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
         )
         self._style = self.match_style or Style()
 
@@ -263,7 +263,7 @@ class PaletteProvider(Provider):
         """Yield the commands that are listed before the user types a query."""
         for source in self._sources:
             for command in islice(source(self._context), MAX_HITS):
-                yield command.to_hit(0, FuzzyMatch(0), self._style)
+                yield command.to_search_hit(0, FuzzyMatch(0), self._style)
 
     async def search(self, query: str) -> Hits:
         """Yield the matching commands, then the items of the last call of `PaletteContext.find_items`."""
@@ -271,9 +271,9 @@ class PaletteProvider(Provider):
         for source in self._sources:
             for command in source(self._context):
                 if argument := command.typed_argument(query):
-                    hits.append(command.to_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
+                    hits.append(command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
                 elif match := match_words(command.label, query, command.help):
-                    hits.append(command.to_hit(match.score, match, self._style))
+                    hits.append(command.to_search_hit(match.score, match, self._style))
         for hit in sorted(hits, key=lambda hit: -hit.score)[:MAX_HITS]:
             yield hit
         for item in self._context.items:
@@ -282,7 +282,7 @@ class PaletteProvider(Provider):
             command = PaletteCommand("item", sanitize(item.id), run, sanitize(item.category) + runs)
             is_exact = item.id.lower() == query.lower()
             match = match_words(command.label, query) or FuzzyMatch(0)
-            yield command.to_hit(EXACT_SCORE if is_exact else 0, match, self._style)
+            yield command.to_search_hit(EXACT_SCORE if is_exact else 0, match, self._style)
 
 
 class PaletteInput(CommandInput, SafeInput):
@@ -373,7 +373,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     @work()
     async def _load_context(self) -> None:
         if self._target.has_queue:
-            await self._target.load()
+            await self._target.load_from_store()
             self._gather_commands(self._input_box.value.strip())
 
     @work(exclusive=True, group="items")
@@ -426,15 +426,15 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
         """Run the method of a key after the methods of the keys pressed earlier."""
         self._waiting_keys.append((method, needs_items))
-        self._run_keys()
+        self._run_waiting_keys()
 
-    def _run_keys(self) -> None:
+    def _run_waiting_keys(self) -> None:
         while self._waiting_keys and self._is_ready(self._waiting_keys[0][1]):
             self._waiting_keys.pop(0)[0]()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         event.stop()
-        self._run_keys()
+        self._run_waiting_keys()
 
     def _refresh_command_list(self, command_list: CommandList, commands: list[Command], clear_current: bool) -> None:
         """Update the list. The cursor stays on its command when more hits arrive.
@@ -454,12 +454,12 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
             command_list.highlighted = None
 
     def action_move(self, by: int) -> None:
-        self._move(self._list.action_cursor_down if by > 0 else self._list.action_cursor_up)
+        self._move_when_ready(self._list.action_cursor_down if by > 0 else self._list.action_cursor_up)
 
     def action_page(self, by: int) -> None:
-        self._move(self._list.action_page_down if by > 0 else self._list.action_page_up)
+        self._move_when_ready(self._list.action_page_down if by > 0 else self._list.action_page_up)
 
-    def _move(self, move_cursor: Callable[[], None]) -> None:
+    def _move_when_ready(self, move_cursor: Callable[[], None]) -> None:
         def move() -> None:
             self._has_moved = True
             move_cursor()
@@ -510,11 +510,11 @@ def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None
         lower = text
     points, positions, is_spread = 0, set[int](), False
     for word in words:
-        if found := _find_word(lower, word):
-            points += (WORD_START if _starts_word(lower, found[0]) else INSIDE) - min(found[0], 30)
-        elif found := _find_letters(lower, word):
+        if found := _find_word_positions(lower, word):
+            points += (WORD_START if _is_word_start(lower, found[0]) else INSIDE) - min(found[0], 30)
+        elif found := _find_letter_positions(lower, word):
             is_spread = True
-            points += max(SPREAD - _count_skipped(found), 1)
+            points += max(SPREAD - _count_skipped_letters(found), 1)
         elif len(word) > 1 and word in help_text.lower():
             points += IN_HELP
         else:
@@ -526,20 +526,20 @@ def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None
     return FuzzyMatch(score / (10 * EXACT) if is_spread else score, frozenset(positions))
 
 
-def _find_word(text: str, word: str) -> Sequence[int]:
+def _find_word_positions(text: str, word: str) -> Sequence[int]:
     """Return the positions of the first match that starts a word, else of the first match. Empty without a match."""
     starts = [at for at in range(len(text)) if text.startswith(word, at)]
-    start = next((at for at in starts if _starts_word(text, at)), starts[0] if starts else -1)
+    start = next((at for at in starts if _is_word_start(text, at)), starts[0] if starts else -1)
     return range(start, start + len(word)) if starts else range(0)
 
 
-def _find_letters(text: str, word: str) -> Sequence[int]:
+def _find_letter_positions(text: str, word: str) -> Sequence[int]:
     """Return the positions of the letters of a word in this order, such as `gw` in `golden wrong`.
 
     The first letter starts a word of the text. Each other letter follows directly or starts a word, if possible. The
     result is empty if a letter is missing or if the gaps are too long.
     """
-    for start in (at for at in range(len(text)) if text[at] == word[0] and _starts_word(text, at)):
+    for start in (at for at in range(len(text)) if text[at] == word[0] and _is_word_start(text, at)):
         found = [start]
         for letter in word[1:]:
             after = found[-1] + 1
@@ -547,17 +547,17 @@ def _find_letters(text: str, word: str) -> Sequence[int]:
             if near < 0:
                 break
             if near != after:
-                starts = (at for at in range(near, len(text)) if text[at] == letter and _starts_word(text, at))
+                starts = (at for at in range(near, len(text)) if text[at] == letter and _is_word_start(text, at))
                 near = next(starts, near)
             found.append(near)
         else:
-            return found if _count_skipped(found) <= 3 * len(word) + 6 else []
+            return found if _count_skipped_letters(found) <= 3 * len(word) + 6 else []
     return []
 
 
-def _count_skipped(positions: Sequence[int]) -> int:
+def _count_skipped_letters(positions: Sequence[int]) -> int:
     return positions[-1] - positions[0] + 1 - len(positions)
 
 
-def _starts_word(text: str, at: int) -> bool:
-    return at == 0 or (text[at].isalnum() and not text[at - 1].isalnum())
+def _is_word_start(text: str, index: int) -> bool:
+    return index == 0 or (text[index].isalnum() and not text[index - 1].isalnum())

@@ -33,7 +33,7 @@ from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.columns import difference_line, fit_difference, short_ids
+from fcreview.tui.queue.columns import difference_line, shorten_difference, shorten_ids
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session
@@ -42,6 +42,7 @@ from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
     StyledText,
+    TableLines,
     TextColumn,
     fit_line,
     line_width,
@@ -74,9 +75,13 @@ GAP = 2
 ID_CELLS = (14, 40)
 
 
-def source_text(a: VerdictSource, b: VerdictSource) -> str:
+def verdict_sources_text(source_a: VerdictSource, source_b: VerdictSource) -> str:
     """Return `official verdicts`, or `A official, B recomputed` if the sources differ."""
-    return f"{SOURCE_NAMES[a]} verdicts" if a == b else f"A {SOURCE_NAMES[a]}, B {SOURCE_NAMES[b]}"
+    return (
+        f"{SOURCE_NAMES[source_a]} verdicts"
+        if source_a == source_b
+        else f"A {SOURCE_NAMES[source_a]}, B {SOURCE_NAMES[source_b]}"
+    )
 
 
 def comparison_facts(comparison: RunComparison, cells: int) -> str:
@@ -84,7 +89,7 @@ def comparison_facts(comparison: RunComparison, cells: int) -> str:
     overall = comparison.overall
     counts = overall.counts
     parts = [
-        _item_count(overall) + (" items" if counts.n != 1 else " item"),
+        _format_item_count(overall) + (" items" if counts.n != 1 else " item"),
         f"McNemar p {replace_missing(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
@@ -94,11 +99,13 @@ def comparison_facts(comparison: RunComparison, cells: int) -> str:
     return text if display_width(text) <= cells else separator.join(parts[:-1])
 
 
-def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the table of pass rates: a line for all items, a line for each category, then warnings
-    about the comparison."""
-    groups = list_table_groups(comparison, a, b)
-    comparable = [group.is_comparable(a, b) and group.counts.n > 0 for group in groups]
+def pass_rate_lines(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, cells: int
+) -> TableLines:
+    """Return the table of pass rates: a line for all items, a line for each category, then warnings about the
+    comparison."""
+    groups = list_table_groups(comparison, source_a, source_b)
+    comparable = [group.is_comparable(source_a, source_b) and group.counts.n > 0 for group in groups]
     left_columns = [
         TextColumn("category", truncate=truncate_middle, min_width=10),
         *(TextColumn(title, align_right=True, min_width=5) for title in ("items", "A", "B")),
@@ -116,12 +123,12 @@ def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, ce
     left_heading, left = table_lines(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
     middle_heading, middle = _draw_intervals(groups, comparable, whisker_cells)
-    caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, a, b)]
-    lines = [_join_parts(*parts) for parts in zip(left, middle, right, strict=True)]
-    return _join_parts(left_heading, middle_heading, right_heading), [*lines, *caveats]
+    caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)]
+    lines = [_join_with_gaps(*parts) for parts in zip(left, middle, right, strict=True)]
+    return TableLines(_join_with_gaps(left_heading, middle_heading, right_heading), [*lines, *caveats])
 
 
-def _join_parts(*parts: Line) -> Line:
+def _join_with_gaps(*parts: Line) -> Line:
     joined: list[StyledText] = []
     for part in parts:
         joined += [*([(" " * GAP, "")] if joined and part else []), *part]
@@ -131,19 +138,19 @@ def _join_parts(*parts: Line) -> Line:
 def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledText]:
     none, counts = (symbols().none, "dim"), group.counts
     name = ("all items", "strong") if group.category is None else (sanitize(group.category), "")
-    cells = [name, (_item_count(group), "")]
+    cells = [name, (_format_item_count(group), "")]
     if not is_comparable:
         return [*cells, none, none, none]
     rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
     return [*cells, *rates, (replace_missing(format_difference(group)), "strong")]
 
 
-def _item_count(group: ComparisonGroup) -> str:
+def _format_item_count(group: ComparisonGroup) -> str:
     """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a verdict in run A or B."""
     return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
 
 
-def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
+def _count_cells(group: ComparisonGroup, column_names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
     counts = group.counts
     numbers = {
         "both pass": counts.both_pass,
@@ -152,16 +159,14 @@ def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable:
         "only B": counts.only_b,
     }
     p = replace_missing(format_p_value(group.difference.p)) if is_comparable else symbols().none
-    return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in names]
+    return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
 
 
-def _draw_intervals(
-    groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int
-) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the intervals on a common scale with a mark at 0. Empty if there is no room."""
+def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], cells: int) -> TableLines:
+    """Draw the intervals on a common scale with a mark at 0. The lines are empty if there is no room."""
     if cells < WHISKER_CELLS[0]:
-        return (), [()] * len(groups)
-    differences = [group.difference if ok else None for group, ok in zip(groups, comparable, strict=True)]
+        return TableLines((), [()] * len(groups))
+    differences = [group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)]
     ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
     scale = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
     zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (cells - 1))
@@ -171,26 +176,25 @@ def _draw_intervals(
             lines.append(((" " * cells, ""),))
         else:
             lines.append(interval_bar(each.low, each.value, each.high, scale, cells, mark=0.0))
-    return ((pad(" " * zero + "0", cells), "dim"),), lines
+    return TableLines(((pad(" " * zero + "0", cells), "dim"),), lines)
 
 
-def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the items with different verdicts. `rows`: rows of the failing items, by item
-    number."""
+def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], cells: int) -> TableLines:
+    """Return the table of the items with different verdicts. `row_by_item`: rows of the failing items, by item number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
     size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
-    names = short_ids(ids, size)
+    names = shorten_ids(ids, size)
     heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
     lines: list[Line] = []
     for flip, name in zip(flips, ids, strict=True):
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
         # The first difference alone does not explain a flip with different golden answers or equal predictions.
-        row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
+        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(failing_item(flip))
         cause = difference_line(row) if row is not None else ()
-        lines.append((*line, *fit_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))
-    return heading, lines
+        lines.append((*line, *shorten_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))
+    return TableLines(heading, lines)
 
 
 def failing_item(flip: Flip) -> int:
@@ -206,25 +210,25 @@ COLUMNS_MIN_CELLS = 120
 MAX_QUESTION_LINES = 8
 
 
-def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
-    """Return the question, the cause of the flip, the golden answer and both predictions. `a`, `b`: the item in run A
+def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
+    """Return the question, the cause of the flip, the golden answer and both predictions. `item_a`, `item_b`: the item in run A
     and in run B."""
-    questions = [message.content for message in a.messages if message.role == "user"]
-    lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
+    questions = [message.content for message in item_a.messages if message.role == "user"]
+    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)]
     lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
-    sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(a))]
+    sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(item_a))]
     if flip.golden_differs:
         of_b = make_line("golden answer of B", "dim")
-        sides[0] = ("golden answer of A, then of B", [*golden_lines(a), of_b, *golden_lines(b)])
+        sides[0] = ("golden answer of A, then of B", [*golden_lines(item_a), of_b, *golden_lines(item_b)])
     sides += [
         (f"{name} {format_verdict(side.verdict)}", predicted_lines(item))
-        for name, side, item in (("A", flip.a, a), ("B", flip.b, b))
+        for name, side, item in (("A", flip.a, item_a), ("B", flip.b, item_b))
     ]
     if cells < COLUMNS_MIN_CELLS:
-        return [*lines, *(line for side in sides for line in _side_lines(*side, cells))]
+        return [*lines, *(line for side in sides for line in _titled_lines(*side, cells))]
     size = (cells - 2 * COLUMN_GAP) // 3
-    rows = zip_longest(*(_side_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
-    return [*lines, BLANK_LINE, *(_join_columns(row, size) for row in rows)]
+    rows = zip_longest(*(_titled_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
+    return [*lines, BLANK_LINE, *(_join_side_by_side(row, size) for row in rows)]
 
 
 def golden_lines(item: Item) -> list[Line]:
@@ -274,16 +278,16 @@ def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | No
     return next((call for call in calls if call.turn == turn and call.index == index), None)
 
 
-def _side_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
+def _titled_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
     wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
     return [rule_line(((title, "strong"),), cells), *wrapped]
 
 
-def _join_columns(row: Sequence[Line], size: int) -> Line:
+def _join_side_by_side(lines: Sequence[Line], column_width: int) -> Line:
     spans: list[StyledText] = []
-    for at, line in enumerate(row):
+    for at, line in enumerate(lines):
         text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
-        spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, size, style)]
+        spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, column_width, style)]
     return tuple(spans)
 
 
@@ -339,9 +343,9 @@ class FlipScreen(GuardedScreen[None]):
         path = (*self._session.folder_names, "compare", f" {symbols().separator} ".join(words))
         self.query_one(TopLine).show_path(path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),))
         if self._items is not None:
-            self._text_list.set_lines(flip_lines(flip, *self._items, cells - 2))
+            self._text_list.set_lines(flip_detail_lines(flip, *self._items, cells - 2))
 
-    def action_step(self, by: int) -> None:
+    def action_step_flip(self, by: int) -> None:
         """Show the next (1) or previous (-1) flip. At the first and the last flip nothing happens."""
         at = max(0, min(self._at + by, len(self._flips) - 1))
         if at != self._at:
@@ -472,8 +476,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         for panel in self.query(Panel):
             panel.set_flat(is_small(self.size))
         cells = self.size.width - (2 if is_small(self.size) else 6)
-        heading, lines = rate_lines(self._comparison, *self._sources, cells)
-        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{source_text(*self._sources)}"
+        heading, lines = pass_rate_lines(self._comparison, *self._sources, cells)
+        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{verdict_sources_text(*self._sources)}"
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
@@ -496,14 +500,14 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self.list.set_lines(lines)
         self.query_one("#flips-panel", Panel).set_title("Items that differ", facts, flat_facts=True)
 
-    def action_take(self) -> None:
+    def action_choose_row(self) -> None:
         if (flips := self._flips) and self.list.has_focus:
             self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
 
-    def action_panel(self) -> None:
+    def action_switch_panel(self) -> None:
         (self.query_one("#rates") if self.list.has_focus else self.list).focus()
 
-    def action_only(self) -> None:
+    def action_next_side(self) -> None:
         """Switch from all items to the items that only A passes, then to the items that only B passes."""
         self._side = SIDES[(SIDES.index(self._side) + 1) % len(SIDES)]
         if self._comparison is not None:
@@ -513,7 +517,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def action_export(self) -> None:
         open_command_form(self.app, self._session, FORMS["export"], {})
 
-    def action_source(self) -> None:
+    def action_next_source(self) -> None:
         sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))
         self._sources = sources[(sources.index(self._sources) + 1) % len(sources)]
         self._compute()

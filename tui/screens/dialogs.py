@@ -190,14 +190,14 @@ class NoteScreen(BottomDialog[str | None]):
 
 
 def tag_choices(
-    configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
+    configured: Sequence[str], error_types: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
 ) -> list[str]:
     """Return the tags to choose from: configured tags, error types of the item, and the taxonomy of the benchmark.
 
     Each tag occurs once. The configured tags come first, so that each configured tag has the same digit for every item.
     Chosen tags that are not in these lists come last.
     """
-    return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *selected]))
+    return list(dict.fromkeys([*configured, *(error for error in error_types if error), *taxonomy, *selected]))
 
 
 class TagSource:
@@ -294,7 +294,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
             self._source.selected ^= {self._tags[number - 1]}
             self._draw(number - 1)
 
-    def action_new(self) -> None:
+    def action_enter_new_tag(self) -> None:
         self.app.push_screen(AskScreen(f"new tag {symbols().arrow}"), self._add_tag)
 
     def _add_tag(self, text: str | None) -> None:

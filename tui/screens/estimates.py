@@ -23,21 +23,21 @@ from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailab
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
-    advice_line,
     describe_new_queues,
-    expected_line,
-    form_command,
-    form_defaults,
-    order_fields,
+    expected_interval_line,
+    fill_and_order_fields,
+    next_step_line,
     read_run_sample,
     sample_lines,
-    undecided_line,
+    sampling_command,
+    sampling_form_defaults,
+    undecided_range_line,
 )
-from fcreview.tui.queue.header import label_runs
-from fcreview.tui.queue.loader import queue_file_shares, read_annotators
-from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
-from fcreview.tui.screens.annotators import default_annotators, find_unfinished, offer_queue_of_other
-from fcreview.tui.screens.command_form import FormFields, error_line, last_output_line, open_command_form
+from fcreview.tui.queue.header import unique_run_labels
+from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
+from fcreview.tui.queue.overview import Overview, sort_runs_by_rate, with_queue_progress
+from fcreview.tui.screens.annotators import default_sample_annotators, find_unfinished_of_others, offer_annotator_switch
+from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
@@ -121,13 +121,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return self.query_one(FormFields)
 
     @property
-    def _run(self) -> RunRow | None:
+    def _selected_run(self) -> RunRow | None:
         return self._runs[self._list.cursor] if self._runs else None
 
     @property
-    def _sample(self) -> RunSample | None:
+    def _selected_sample(self) -> RunSample | None:
         """Sample of the run under the cursor. None until it is read."""
-        return self._samples.get(self._run.run) if self._run is not None else None
+        return self._samples.get(self._selected_run.run) if self._selected_run is not None else None
 
     # -- reading
 
@@ -139,12 +139,14 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             row for row in await self._session.query(lambda store: store.fetch_runs()) if not scope or row.run in scope
         ]
         overview = Overview(runs, self._session.annotator)
-        overview = await self._session.query(partial(read_progress, overview, self._view))
-        self._annotators = default_annotators(await self._session.query(read_annotators), self._session.annotator)
-        self._queue_names = list(await self._session.query(queue_file_shares))
+        overview = await self._session.query(partial(with_queue_progress, overview, self._view))
+        self._annotators = default_sample_annotators(
+            await self._session.query(read_other_annotators), self._session.annotator
+        )
+        self._queue_names = list(await self._session.query(has_share_by_queue_file))
         runs = sort_runs_by_rate(runs, blind=False)
-        here = self._run.run if self._run is not None else self._first_run
-        if self._run is None and here not in overview.sampled_runs and overview.sampled_runs:
+        here = self._selected_run.run if self._selected_run is not None else self._first_run
+        if self._selected_run is None and here not in overview.sampled_runs and overview.sampled_runs:
             here = None  # the sampled runs come first
         self._runs = sorted(runs, key=lambda row: row.run not in overview.sampled_runs)
         self._samples = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
@@ -159,7 +161,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     async def _read_samples(self) -> None:
         """Read the samples of the run under the cursor, then of the other visible runs."""
         top = int(self._list.scroll_offset.y)
-        rows = [*filter(None, [self._run]), *self._runs[top : top + MAX_RUN_LINES]]
+        rows = [*filter(None, [self._selected_run]), *self._runs[top : top + MAX_RUN_LINES]]
         for row in rows:
             if row.run not in self._unread:
                 continue
@@ -193,20 +195,20 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._list.set_lines(lines)
         self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"target {symbols().plus_minus} 2 points")
         self._draw_run()
-        self._show_run()
+        self._draw_run_and_form()
 
     def _on_cursor_moved(self) -> None:
-        if self._run is not None and self._run.run != self._shown_run:
+        if self._selected_run is not None and self._selected_run.run != self._shown_run:
             self._message = ()
-        self._show_run()
+        self._draw_run_and_form()
         self._read_samples()
 
-    def _show_run(self) -> None:
+    def _draw_run_and_form(self) -> None:
         self._draw_run()
         self._update_form()
 
     def _draw_run(self) -> None:
-        run, sample, small = self._run, self._sample, self.has_class("-small")
+        run, sample, small = self._selected_run, self._selected_sample, self.has_class("-small")
         self._shown_run = run.run if run is not None else None
         width = self.size.width if small else self.size.width // 2 - 4
         lines = sample_lines(sample, width - 1) if run is not None else []
@@ -216,25 +218,27 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         else:
             below.styles.height = "1fr"
         below.set_lines(lines)
-        name = label_runs(self._runs)[run.run] if run is not None else ""
+        name = unique_run_labels(self._runs)[run.run] if run is not None else ""
         self.query_one("#sample-panel", Panel).set_title(
             f"Sample of {name}" if name else "Sample",
-            "open: annotators disagree" if sample is not None and sample.drawn else "",
+            "open: annotators disagree" if sample is not None and sample.n_drawn else "",
         )
         keys = active_key_names(self.app)
         can_switch = not self._session.fixed_annotator_reason
-        advice = advice_line(sample, self._session.annotator, keys, can_switch=can_switch)
+        advice = next_step_line(sample, self._session.annotator, keys, can_switch_annotator=can_switch)
         lines = [self._message, () if self._is_running else advice]
         shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(shown)
-        undecided = undecided_line(sample)
+        undecided = undecided_range_line(sample)
         self.query_one("#undecided", LineBar).display = bool(undecided)
         self.query_one("#undecided", LineBar).show(fit_line(((" ", ""), *undecided), self.size.width))
         self._draw_form_lines()
 
     def _draw_form_lines(self) -> None:
-        run = self._run
-        expected = expected_line(self._form.values, run, self._sample) if run is not None else ()
+        run = self._selected_run
+        expected = (
+            expected_interval_line(self._form.field_values, run, self._selected_sample) if run is not None else ()
+        )
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))
         form_panel = self.query_one("#form-panel").size
         help_lines = self._form.help_lines(max(form_panel.width, 20))
@@ -245,17 +249,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @work(exclusive=True, group="form")
     async def _update_form(self) -> None:
         """Show the form for the run under the cursor, unless the user is filling it in."""
-        run, sample = self._run, self._sample
-        commands = self._commands
+        run, sample = self._selected_run, self._selected_sample
+        commands = self._command_service
         if run is None or sample is None or commands is None or self._form.has_focus_within:
             return
         form_of = self._form_key(run, sample)
         if form_of == self._form_of:
             return
-        command = self._command = form_command(sample)
-        defaults = form_defaults(command, run, sample, self._annotators, self._queue_names)
-        names = label_runs(self._runs)
-        fields = order_fields(await asyncio.to_thread(commands.describe, command), defaults)
+        command = self._command = sampling_command(sample)
+        defaults = sampling_form_defaults(command, run, sample, self._annotators, self._queue_names)
+        names = unique_run_labels(self._runs)
+        fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
         await self._form.set_fields(use_run_names(fields, names))
@@ -269,10 +273,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _form_key(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values that the fields and initial values of the form depend on."""
         needed = sample.estimate.needed if sample.estimate is not None else None
-        return run.run, form_command(sample), sample.drawn, needed, *self._queue_names
+        return run.run, sampling_command(sample), sample.n_drawn, needed, *self._queue_names
 
     @property
-    def _commands(self) -> CommandService | None:
+    def _command_service(self) -> CommandService | None:
         services = self._session.report_services if not self._session.in_browser else None
         return services.commands if services is not None else None
 
@@ -286,7 +290,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     # -- form
 
-    def action_draw(self) -> None:
+    def action_focus_form(self) -> None:
         if self._form.inputs:
             self._form.inputs[0].focus()
         else:
@@ -297,18 +301,18 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             )
 
     def on_line_list_chosen(self) -> None:
-        self.action_draw()
+        self.action_focus_form()
 
     def action_move(self, by: int) -> None:
         """Move between lines of the list, or between fields of the form. The list comes before the first field."""
         if not self._form.has_focus_within:
             self._list.action_move(by)
-        elif not self._form.move(by):
+        elif not self._form.move_focus(by):
             self._list.focus()
 
     def action_submit(self) -> None:
-        commands = self._commands
-        if not self._is_running and commands is not None and self._form.values:
+        commands = self._command_service
+        if not self._is_running and commands is not None and self._form.field_values:
             self._is_running = True
             self._show_message("drawing ...")
             self._submit(commands, self._form.arguments, self.focused)
@@ -320,7 +324,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         if not result.is_successful:
-            self._message, self._held_keys = error_line(result), ()
+            self._message, self._held_keys = command_error_line(result), ()
             self.set_focus(field)
             self._draw_run()
             return
@@ -336,14 +340,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     # -- actions
 
-    def action_review(self) -> None:
+    def action_review_sample(self) -> None:
         own = [
-            each for each in (self._sample or RunSample(0)).queues if each.share.annotator == self._session.annotator
+            each
+            for each in (self._selected_sample or RunSample(0)).queues
+            if each.share.annotator == self._session.annotator
         ]
-        left = [each for each in own if each.left]
-        other = find_unfinished((self._sample or RunSample(0)).queues, self._session.annotator)
+        left = [each for each in own if each.n_reviews_left]
+        other = find_unfinished_of_others((self._selected_sample or RunSample(0)).queues, self._session.annotator)
         if not left and other is not None and not self._session.fixed_annotator_reason:
-            offer_queue_of_other(self.app, self._session, other)
+            offer_annotator_switch(self.app, self._session, other)
         elif left or own:
             self.dismiss(("file", (left or own)[0].queue))
         else:
@@ -368,8 +374,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def action_suspects(self) -> None:
         self.dismiss(("order", SUSPECTS_QUEUE))
 
-    def action_command(self, name: str) -> None:
-        values = {"run": str(self._run.run)} if self._run is not None and name == "estimate" else {}
+    def action_open_form(self, name: str) -> None:
+        values = {"run": str(self._selected_run.run)} if self._selected_run is not None and name == "estimate" else {}
         open_command_form(self.app, self._session, FORMS[name], values)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -381,10 +387,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Let every action wait for the runs. Actions on the run under the cursor also wait for its sample and form."""
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
-        run, sample = self._run, self._sample
-        if self._form.has_focus_within or run is None or action not in ("draw", "review"):
+        run, sample = self._selected_run, self._selected_sample
+        if self._form.has_focus_within or run is None or action not in ("focus_form", "review_sample"):
             return False
-        needs_form = action == "draw" and self._commands is not None
+        needs_form = action == "focus_form" and self._command_service is not None
         return sample is None or (needs_form and self._form_of != self._form_key(run, sample))
 
     def must_ignore(self, action: str) -> bool:
@@ -394,5 +400,5 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._message = make_line(message, "warn")
         self._draw_run()
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))

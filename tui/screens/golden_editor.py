@@ -115,7 +115,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         return self.focused is not None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return action in ("keys", "help") or not self._is_editing
+        return action in ("leave_text", "help") or not self._is_editing
 
     # -- checks
 
@@ -165,10 +165,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     # -- keys
 
-    def action_keys(self) -> None:
+    def action_leave_text(self) -> None:
         self.set_focus(None)
 
-    def action_edit(self) -> None:
+    def action_edit_text(self) -> None:
         self._text_area.focus()
 
     def action_save(self) -> None:
@@ -189,7 +189,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             is_saved = reason is None and checked.golden_fix == self._saved_fix
             self.dismiss(None if is_saved else GoldenCorrection(checked.golden_fix, reason))
 
-    def action_reason(self) -> None:
+    def action_edit_reason(self) -> None:
         def set_reason(reason: str | None) -> None:
             if reason is not None:
                 self._reason = reason
@@ -197,10 +197,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
         self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
-    def action_start(self) -> None:
+    def action_restore_original(self) -> None:
         self._text_area.text = initial_text(self._golden, self._detail.run, self._detail.item)
 
-    def action_editor(self) -> None:
+    def action_open_editor(self) -> None:
         """Edit the text in the program that is set in VISUAL or EDITOR."""
         if self._session.in_browser:
             self._show_message("not available in the browser: edit the text here", "warn")

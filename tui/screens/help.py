@@ -35,7 +35,7 @@ GROUP_TITLES = {"list": "movement", "app": "everywhere"}
 """Titles of the groups of actions whose title differs from the group name."""
 
 
-def symbol_rows() -> list[tuple[str, str, str]]:
+def list_symbol_rows() -> list[tuple[str, str, str]]:
     """Return (symbol, style name, meaning) of each symbol."""
     sign = symbols()
     rows = [
@@ -61,7 +61,7 @@ def build_help_lines(key_table: KeyTable, cells: int, *, blind: bool = False) ->
         lines += _section_lines(
             f"keys: {GROUP_TITLES.get(group, group)}", [(key, "key", text) for key, text in rows], cells
         )
-    lines += _section_lines("symbols", symbol_rows(), cells)
+    lines += _section_lines("symbols", list_symbol_rows(), cells)
     filters = [(key, "key", text) for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)]
     lines += _section_lines("filter", filters, cells)
     return lines[:-1]
@@ -83,7 +83,7 @@ class HelpScreen(GuardedScreen[None]):
 
     def __init__(self, key_table: KeyTable, *, blind: bool = False) -> None:
         super().__init__()
-        self._rooms = key_table
+        self._key_table = key_table
         self._blind = blind
 
     def compose(self) -> ComposeResult:
@@ -96,4 +96,4 @@ class HelpScreen(GuardedScreen[None]):
 
     def on_resize(self) -> None:
         self.query_one("#help-title", LineBar).show(((" help", "strong"),))
-        self.query_one(TextList).set_lines(build_help_lines(self._rooms, self.size.width, blind=self._blind))
+        self.query_one(TextList).set_lines(build_help_lines(self._key_table, self.size.width, blind=self._blind))

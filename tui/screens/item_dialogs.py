@@ -47,31 +47,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def ask_fault(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask for the fault. `name`: name of the item, shown in the prompt if another item is displayed."""
-    prompt = FaultScreen(name or _other_item_name(view, subject) or subject.part_name)
-    _record_answer(view, subject, prompt, view.item_reviewer.recorder.record_fault)
+def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
+    """Ask for the fault. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    prompt = FaultScreen(item_name or _other_item_name(view, subject) or subject.part_name)
+    _ask_and_record(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
 
 def ask_tags(
-    view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, name: str = ""
+    view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, item_name: str = ""
 ) -> None:
-    """Ask for error tags. `name`: name of the item, shown in the prompt if another item is displayed."""
+    """Ask for error tags. `item_name`: name of the item, shown in the prompt if another item is displayed."""
     recorder = view.item_reviewer.recorder
     row, own = subject.detail.row, recorder.find_own_opinion(subject)
     chosen = (own.tags if own else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
-    name = name or _other_item_name(view, subject) or subject.part_name
-    _record_answer(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, name), recorder.record_tags)
+    item_name = item_name or _other_item_name(view, subject) or subject.part_name
+    _ask_and_record(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), recorder.record_tags)
 
 
-def ask_note(view: ItemView, subject: ReviewSubject, name: str = "") -> None:
-    """Ask for a note. `name`: name of the item, shown in the prompt if another item is displayed."""
+def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
+    """Ask for a note. `item_name`: name of the item, shown in the prompt if another item is displayed."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
-    name = name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
-    _record_answer(view, subject, NoteScreen(name, (own.note if own else None) or ""), recorder.record_note)
+    item_name = item_name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
+    _ask_and_record(view, subject, NoteScreen(item_name, (own.note if own else None) or ""), recorder.record_note)
 
 
 def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
@@ -81,7 +81,7 @@ def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
 
 
-def _record_answer(
+def _ask_and_record(
     view: ItemView,
     subject: ReviewSubject,
     prompt: GuardedModalScreen[Any],
@@ -165,11 +165,11 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
         return
     items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
 
-    def open_run(chosen: int | None) -> None:
-        if chosen is not None and chosen != item:
-            view.app.push_screen(view.make_screen(items, chosen))
+    def open_chosen_item(chosen_item: int | None) -> None:
+        if chosen_item is not None and chosen_item != item:
+            view.app.push_screen(view.make_screen(items, chosen_item))
 
-    view.app.push_screen(PickerScreen(prediction_choices(runs, item, blind=session.blind)), open_run)
+    view.app.push_screen(PickerScreen(prediction_choices(runs, item, blind=session.blind)), open_chosen_item)
 
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
@@ -185,7 +185,7 @@ async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -
     choices = label_choices(subject.detail, session.annotator, criterion)
     recorder = view.item_reviewer.recorder
     prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " "))
-    _record_answer(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
+    _ask_and_record(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
 
 
 def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
@@ -226,7 +226,7 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         question = make_line(f" {self._override.question(cells - 2)}", "strong")
         self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 
-    def action_take(self, answer: int | None) -> None:
+    def action_answer(self, answer: int | None) -> None:
         if answer is not None and answer <= len(self._reasons):
             self.dismiss(answer)
 

@@ -27,6 +27,7 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.header import progress_line
+from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
@@ -55,7 +56,7 @@ class VerdictTarget:
         self.is_at_cursor = False
         """Whether verdict keys apply to the part under the cursor."""
 
-    def toggle(self, cursor: Cursor) -> StatusMessage:
+    def switch_target(self, cursor: Cursor) -> StatusMessage:
         """Switch between the item and the part under the cursor. Return the message to show."""
         if not self.is_at_cursor and cursor.target == ITEM:
             return NO_PART
@@ -82,28 +83,28 @@ class KeyPressContext:
         self._drawn_at = inf
         self._from_list = False
 
-    def set_drawn(self, subject: ReviewSubject) -> None:
+    def set_named_subject(self, subject: ReviewSubject) -> None:
         """Set the subject that the header and the status line name."""
         self._drawn = subject
 
-    def begin_item(self, *, from_list: bool) -> None:
-        """Record that another item is displayed but not drawn yet. `from_list`: the list already named the new item."""
-        self._previous, self._drawn_at, self._from_list = None if from_list else self._drawn, inf, from_list
+    def start_item(self, *, is_from_list: bool) -> None:
+        """Record that another item is displayed but not drawn yet. `is_from_list`: the list already named the new item."""
+        self._previous, self._drawn_at, self._from_list = None if is_from_list else self._drawn, inf, is_from_list
 
-    def set_item_drawn(self, moment: float) -> None:
+    def set_draw_time(self, time: float) -> None:
         """Record that the item was drawn at this time, in seconds of the monotonic clock."""
-        self._drawn_at = moment
+        self._drawn_at = time
 
-    def is_ambiguous(self, pressed: float | None) -> bool:
-        """Whether list and header showed different items when the key was pressed. `pressed`: time of the key press."""
-        return self._from_list and pressed is not None and pressed < self._drawn_at
+    def is_item_ambiguous(self, key_time: float | None) -> bool:
+        """Whether list and header showed different items when the key was pressed. `key_time`: time of the key press."""
+        return self._from_list and key_time is not None and key_time < self._drawn_at
 
-    def subject_at(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
+    def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
         """Return the subject on screen when a key was pressed.
 
-        `pressed`: time of the key press, or None without a key press.
+        `key_time`: time of the key press, or None without a key press.
         """
-        return current if self._previous is None or pressed is None or pressed >= self._drawn_at else self._previous
+        return current if self._previous is None or key_time is None or key_time >= self._drawn_at else self._previous
 
 
 class ItemPane(Vertical):
@@ -157,7 +158,7 @@ class ItemPane(Vertical):
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:
-        self.watch(self.text, "moves", self._cursor_moved, init=False)
+        self.watch(self.text, "moves", self._on_cursor_moved, init=False)
 
     def on_resize(self) -> None:
         self.text.set_panels(not is_small(self.app.size))
@@ -187,7 +188,7 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._prefetch)
 
     @property
-    def opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether the item is not displayed yet. The app then rings the bell for keys that would review the item."""
         return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
 
@@ -205,16 +206,16 @@ class ItemPane(Vertical):
         """Target of verdict keys."""
         return self.cursor.target if self._target.is_at_cursor else ITEM
 
-    def _subject(self) -> ReviewSubject | None:
+    def _pressed_subject(self) -> ReviewSubject | None:
         """Return the item and target that were on screen when the key was pressed.
 
         If list and header named different items at that time, ring the bell and return None.
         """
         pressed = getattr(self.app, "last_key_time", None)
-        if self._key_press.is_ambiguous(pressed):
+        if self._key_press.is_item_ambiguous(pressed):
             self.app.bell()
             return None
-        return self._key_press.subject_at(pressed, self._current_subject())
+        return self._key_press.subject_at_key_press(pressed, self._current_subject())
 
     def _current_subject(self) -> ReviewSubject:
         displayed = self.item_reviewer.displayed
@@ -224,7 +225,7 @@ class ItemPane(Vertical):
         return active_key_names(self.app).get(action, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return action == "back" or not (self.opening or (self.item_reviewer.is_gone and action != "step"))
+        return action == "back" or not (self.is_opening or (self.item_reviewer.is_gone and action != "step_item"))
 
     # -- methods of `ItemView`
 
@@ -238,7 +239,7 @@ class ItemPane(Vertical):
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
-        self._key_press.begin_item(from_list=self._from_list)
+        self._key_press.start_item(is_from_list=self._from_list)
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.document_cursor is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
@@ -254,7 +255,7 @@ class ItemPane(Vertical):
         self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
         if displayed.other_runs is not None:
             self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
-        self._go_to_unanswered()
+        self._move_to_unanswered_verdict()
         self.refresh_bindings()
         self.position = displayed.navigator.position
         self.call_after_refresh(self._prefetch)
@@ -265,9 +266,9 @@ class ItemPane(Vertical):
         self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
-        self._go_to_unanswered()
+        self._move_to_unanswered_verdict()
 
-    def _go_to_unanswered(self) -> None:
+    def _move_to_unanswered_verdict(self) -> None:
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
             unanswered = unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
@@ -302,8 +303,8 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
-        self._key_press.set_item_drawn(monotonic())
-        self._show_hidden_reason()
+        self._key_press.set_draw_time(monotonic())
+        self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
             self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
@@ -311,7 +312,7 @@ class ItemPane(Vertical):
             displayed = self.item_reviewer.displayed
             self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
 
-    def _show_hidden_reason(self) -> None:
+    def _show_suspicion_if_hidden(self) -> None:
         """Show why the golden answer is suspect in the status line, if the reasons are above the screen."""
         suspicion = self.cursor.options.suspicion
         if suspicion is not None and not self.text.is_start_visible and self._message == NO_MESSAGE:
@@ -331,7 +332,7 @@ class ItemPane(Vertical):
                 displayed.detail, position, count, cells, hide_verdicts=is_hidden, names_item=names_item
             )
             self.query_one("#item-header", LineBar).show(header)
-            self._key_press.set_drawn(subject := self._current_subject())
+            self._key_press.set_named_subject(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
             scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
             status = status_line(self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace)
@@ -347,7 +348,7 @@ class ItemPane(Vertical):
         if override is not None:
             bar.show(make_line(f" {override.question(cells - 2)}", "warn"))
 
-    def _cursor_moved(self) -> None:
+    def _on_cursor_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message
         self._message = self._target.reset_target_if_needed(self.cursor) or self._message
@@ -360,16 +361,16 @@ class ItemPane(Vertical):
 
     def action_verdict(self, key: str) -> None:
         """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
-        if (subject := self._subject()) is not None:
+        if (subject := self._pressed_subject()) is not None:
             self.item_reviewer.record_verdict(subject, key)
 
     def action_score(self, value: int) -> None:
-        if (subject := self._subject()) is not None:
+        if (subject := self._pressed_subject()) is not None:
             self.item_reviewer.handle_score_key(subject, value)
 
     def action_decisive_step(self) -> None:
         message = self.cursor.block.message
-        if (subject := self._subject()) is None:
+        if (subject := self._pressed_subject()) is None:
             return
         if message is None:
             self.show_message(NO_CHAT_MESSAGE)
@@ -377,15 +378,15 @@ class ItemPane(Vertical):
             self.item_reviewer.mark_decisive_step(subject, message)
 
     def action_fault(self) -> None:
-        if (subject := self._subject()) is not None:
+        if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_fault(self, subject)
 
     def action_tag(self) -> None:
-        if (subject := self._subject()) is not None:
+        if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
 
     def action_note(self) -> None:
-        if (subject := self._subject()) is not None:
+        if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_note(self, subject)
 
     def action_prompt_for_last_item(self, prompt: str) -> None:
@@ -407,37 +408,37 @@ class ItemPane(Vertical):
     def action_undo(self) -> None:
         self.item_reviewer.undo()
 
-    def action_target(self) -> None:
-        self.show_message(self._target.toggle(self.cursor))
+    def action_switch_target(self) -> None:
+        self.show_message(self._target.switch_target(self.cursor))
 
-    def action_golden(self) -> None:
-        if (subject := self._subject()) is not None:
+    def action_edit_golden(self) -> None:
+        if (subject := self._pressed_subject()) is not None:
             open_golden_editor(self, self._session, subject)
 
     @work(group="dialog", exclusive=True)
-    async def action_labels(self) -> None:
-        if (subject := self._subject()) is not None:
+    async def action_choose_labels(self) -> None:
+        if (subject := self._pressed_subject()) is not None:
             await item_dialogs.ask_labels(self, self._session, subject)
 
-    def action_why(self) -> None:
+    def action_give_override_reason(self) -> None:
         item_dialogs.ask_override_reason(self, self._session)
 
     # -- navigation and details
 
-    def action_step(self, by: int) -> None:
+    def action_step_item(self, by: int) -> None:
         self.item_reviewer.step_item(by)
 
-    def action_in_group(self, by: int) -> None:
+    def action_step_in_group(self, by: int) -> None:
         self.item_reviewer.step_in_group(by)
 
     def action_back(self) -> None:
         """Close the pane after the queued actions have run."""
-        if not self.opening:
+        if not self.is_opening:
             self.item_reviewer.close_view()
         elif self._opened is not None:
             self.close(self._opened)
 
-    def action_raw(self) -> None:
+    def action_show_records(self) -> None:
         item_dialogs.show_records(self, self._session)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
@@ -448,8 +449,8 @@ class ItemPane(Vertical):
         self.app.push_screen(prompt, lambda text: self.text.search(text) if text else None)
 
     @work(group="dialog", exclusive=True)
-    async def action_elsewhere(self) -> None:
-        if (subject := self._subject()) is not None:
+    async def action_show_other_runs(self) -> None:
+        if (subject := self._pressed_subject()) is not None:
             await item_dialogs.show_other_runs(self, self._session, subject)
 
     def action_copy(self) -> None:
@@ -494,7 +495,8 @@ class ItemScreen(GuardedScreen[int]):
         self._progress = self._progress or self._session.progress  # the queue may count its items later
         detail, progress = self.item_reviewer.displayed.detail, self._progress
         if progress is not None:
-            progress = min(progress[0] + len(self.item_reviewer.newly_reviewed), progress[1]), progress[1]
+            n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)
+            progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
         path = sanitize(detail.run.model), sanitize(detail.row.id)
         annotator, cells = self._session.annotator, self.app.size.width
         self.query_one(TopLine).show_path(path, progress_line(annotator, progress, cells))
@@ -510,8 +512,8 @@ class ItemScreen(GuardedScreen[int]):
             super()._compositor_refresh()
 
     @property
-    def opening(self) -> bool:
-        return self.pane.opening
+    def is_opening(self) -> bool:
+        return self.pane.is_opening
 
     @property
     def item_reviewer(self) -> ItemReviewer:
@@ -547,7 +549,7 @@ class ItemScreen(GuardedScreen[int]):
     def on_item_pane_review_saved(self) -> None:
         self._draw_top()
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         self.pane.show_unavailable_key(key)
 
     def on_item_pane_closed(self, closed: ItemPane.Closed) -> None:

@@ -28,22 +28,22 @@ from fcreview.tui.queue.overview import (
     Overview,
     OverviewReader,
     RunArrangement,
+    build_run_table,
+    failure_reason_lines,
+    failure_reasons_facts,
     find_unfinished_queue,
-    next_actions,
-    next_lines,
-    queues_complete,
-    read_progress,
-    read_reasons,
-    read_suspects,
-    reason_lines,
-    reasons_facts,
-    review_facts,
-    review_lines,
-    run_table,
+    format_completed_queues,
+    format_label_progress,
+    list_next_actions,
+    next_action_lines,
+    review_progress_lines,
     runs_facts,
     score_lines,
+    with_failure_reasons,
+    with_queue_progress,
+    with_suspect_counts,
 )
-from fcreview.tui.screens.annotators import find_unfinished, offer_queue_of_other
+from fcreview.tui.screens.annotators import find_unfinished_of_others, offer_annotator_switch
 from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
@@ -86,7 +86,7 @@ class OverviewList(TextList):
             self.refresh_line(self.cursor)
 
     @property
-    def entry(self) -> int:
+    def entry_index(self) -> int:
         """Index of the entry under the cursor."""
         return self.cursor // self._step
 
@@ -182,7 +182,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             each.show_cursor(each is with_cursor)
 
     @property
-    def _panel_names(self) -> list[str]:
+    def _visible_panel_names(self) -> list[str]:
         return [name for name in PANELS if self.query_one(f"#{name}-panel").display]
 
     # -- reading
@@ -195,12 +195,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if not runs:
             runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
-        self._runs = self._arrangement.arrange(runs)
+        self._runs = self._arrangement.filter_and_sort(runs)
         self._update(Overview(runs, self._session.annotator, blind))
-        await self._read(read_progress)
+        await self._read_and_update(with_queue_progress)
         if blind:
             return
-        await self._read(read_reasons)
+        await self._read_and_update(with_failure_reasons)
         self._estimate_visible_runs()
         await self._read_suspects()
 
@@ -208,7 +208,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         def report(done: int, total: int) -> None:
             self._suspects_done = done, total
 
-        read = partial(read_suspects, self._overview, self._view, report=report)
+        read = partial(with_suspect_counts, self._overview, self._view, on_progress=report)
         self._suspects_timer.start()
         try:
             found = await self._session.query_in_background(read)
@@ -241,9 +241,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             runs |= {run.run: run for run in self._runs[top : top + height]}
         return list(runs.values())
 
-    async def _read(self, read: OverviewReader) -> None:
+    async def _read_and_update(self, reader: OverviewReader) -> None:
         """Read a part of the overview. Another query of the screen interrupts it."""
-        work = partial(read, self._overview, self._view)
+        work = partial(reader, self._overview, self._view)
         try:
             self._update(await self._session.query(work, interruptible=True))
         except FcreviewError as error:
@@ -278,20 +278,20 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_top(self) -> None:
         path = (*self._session.folder_names, "overview")
-        complete = queues_complete(self._overview)
+        complete = format_completed_queues(self._overview)
         facts: Line = ((f"{complete}   ", "dim"),) if complete else ()
         self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))
 
-    def _inner_width(self, name: str) -> int:
+    def _list_width(self, list_name: str) -> int:
         """Return the width available for the lines of a list, without the cursor column."""
-        return max(self._list(name).size.width - 1, 20)
+        return max(self._list(list_name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:
-        drawn = (self._runs, self._inner_width("runs"), self.size.height, self._first_category)
+        drawn = (self._runs, self._list_width("runs"), self.size.height, self._first_category)
         if drawn == self._drawn_runs:
             return
         self._drawn_runs = drawn
-        table = run_table(self._overview, self._runs, self._inner_width("runs"), self._first_category)
+        table = build_run_table(self._overview, self._runs, self._list_width("runs"), self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         runs = self._list("runs")
         height = self.size.height
@@ -300,29 +300,29 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         runs.set_lines(table.lines)
         runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
         facts = runs_facts(self._overview, table.hidden_categories) if self._overview.runs else "reading"
-        if self._arrangement.description:
-            facts = f"{self._arrangement.description} {symbols().separator} {facts}"
+        if self._arrangement.order_description:
+            facts = f"{self._arrangement.order_description} {symbols().separator} {facts}"
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
 
     def _draw_reasons(self) -> None:
         reasons = self._list("reasons")
         reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
-        reasons.set_lines(reason_lines(self._overview.reasons or (), self._inner_width("reasons")))
+        reasons.set_lines(failure_reason_lines(self._overview.reasons or (), self._list_width("reasons")))
         self.query_one("#reasons-panel", Panel).set_title(
-            "2 Why items fail", reasons_facts(self._overview), flat_facts=True
+            "2 Why items fail", failure_reasons_facts(self._overview), flat_facts=True
         )
 
     def _draw_right(self) -> None:
         overview = self._overview
-        lines = review_lines(overview, self._inner_width("reviews"))
+        lines = review_progress_lines(overview, self._list_width("reviews"))
         review_rows = 6 if self.size.height >= 40 else 4
         self._show_list("reviews", lines, review_rows)
-        self.query_one("#reviews-panel", Panel).set_title("3 Review", review_facts(overview))
+        self.query_one("#reviews-panel", Panel).set_title("3 Review", format_label_progress(overview))
         has_estimates = bool(overview.sampled_runs)
         facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
-        heading, *scores = score_lines(overview, self._runs, self._inner_width("scores"))
+        heading, *scores = score_lines(overview, self._runs, self._list_width("scores"))
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
-        n_next = len(next_actions(overview))
+        n_next = len(list_next_actions(overview))
         room = self.query_one("#right").size.height - min(len(lines), review_rows) - n_next - 7
         self._show_list("scores", scores, max(min(room, MAX_SCORE_LINES), 2))
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
@@ -330,31 +330,31 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_next(self) -> None:
         names = dict(active_key_names(self.app))
-        self._show_list("next", next_lines(self._overview, names, self._inner_width("next")), 6)
+        self._show_list("next", next_action_lines(self._overview, names, self._list_width("next")), 6)
         done, total = self._suspects_done
         is_searching = total and self._overview.n_suspects is None
         facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
-    def _show_list(self, name: str, lines: list[Line], limit: int) -> None:
-        widget = self._list(name)
-        widget.styles.height = max(min(len(lines), limit), 1)
+    def _show_list(self, list_name: str, lines: list[Line], max_height: int) -> None:
+        widget = self._list(list_name)
+        widget.styles.height = max(min(len(lines), max_height), 1)
         widget.set_lines(lines)
 
     # -- order and search of the runs
 
-    def _arrange(self) -> None:
-        self._runs = self._arrangement.arrange(self._overview.runs)
+    def _rearrange_runs(self) -> None:
+        self._runs = self._arrangement.filter_and_sort(self._overview.runs)
         self._drawn_runs = ()
         self._draw()
         self._list("runs").move_cursor(0)
         self._estimate_visible_runs()
 
-    def action_order(self) -> None:
-        self._arrangement.next_order()
-        self._arrange()
+    def action_next_order(self) -> None:
+        self._arrangement.select_next_order()
+        self._rearrange_runs()
 
-    def action_find(self) -> None:
+    def action_open_search(self) -> None:
         box = self.query_one(RunSearchInput)
         box.display = True
         box.focus()
@@ -363,7 +363,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         event.stop()
         if event.value != self._arrangement.search:
             self._arrangement.search = event.value
-            self._arrange()
+            self._rearrange_runs()
 
     def action_end_search(self, apply: bool) -> None:
         """Return from the search box to the list. `apply`: keep the search; otherwise show all runs."""
@@ -383,40 +383,40 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     # -- actions
 
-    def action_panel(self, by: int) -> None:
-        names = self._panel_names
+    def action_step_panel(self, by: int) -> None:
+        names = self._visible_panel_names
         here = getattr(self.focused, "id", names[0])
         self._list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
 
-    def action_to_panel(self, number: int) -> None:
+    def action_focus_panel(self, number: int) -> None:
         name = PANELS[number - 1]
-        if name in self._panel_names:
+        if name in self._visible_panel_names:
             self._list(name).focus()
 
-    def action_categories(self, by: int) -> None:
+    def action_scroll_categories(self, by: int) -> None:
         self._first_category = max(self._first_category + by, 0)
         self._draw_runs()
 
-    def action_open(self) -> None:
+    def action_open_entry(self) -> None:
         widget = self.focused
         if not isinstance(widget, OverviewList) or not widget.total:
             return
-        entry = widget.entry
+        entry = widget.entry_index
         if widget.id in ("runs", "scores"):
             self.dismiss(("runs", self._runs[entry].run))
         elif widget.id == "reasons" and self._overview.reasons:
             self.dismiss(("clusters", (self._overview.reasons[entry].term,)))
         elif widget.id == "next":
-            self.action_choose(next_actions(self._overview)[entry].key.partition(".")[2])
+            self.action_show_list(list_next_actions(self._overview)[entry].key.partition(".")[2])
         elif widget.id == "reviews":
             queues = self._overview.queues or ()
             if entry < len(queues) and queues[entry].share.annotator == self._overview.annotator:
                 self.dismiss(("file", queues[entry].queue))
 
     def on_line_list_chosen(self) -> None:
-        self.action_open()
+        self.action_open_entry()
 
-    def action_estimates(self) -> None:
+    def action_show_estimates(self) -> None:
         """Show the estimates, and read the overview again afterwards."""
         from fcreview.tui.screens.estimates import EstimatesScreen
 
@@ -425,16 +425,16 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return
         at = self._list("runs").cursor
 
-        def leave(choice: OverviewChoice | None) -> None:
+        def apply_choice(choice: OverviewChoice | None) -> None:
             if choice is None:
                 self._load()
             else:
                 self.dismiss(choice)
 
         run = self._runs[at].run if at < len(self._runs) else None
-        self.app.push_screen(EstimatesScreen(self._session, self._view, run, is_above_overview=True), leave)
+        self.app.push_screen(EstimatesScreen(self._session, self._view, run, is_above_overview=True), apply_choice)
 
-    def action_command(self, name: str) -> None:
+    def action_open_form(self, name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form
 
         if self._overview.blind:
@@ -442,20 +442,20 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         else:
             open_command_form(self.app, self._session, FORMS[name], {})
 
-    def action_choose(self, name: str) -> None:
+    def action_show_list(self, name: str) -> None:
         """Close the overview. Show failures, disagreements, suspects, the annotator's queue file or the list of runs.
 
         In blind mode, all items are shown instead of the failures.
         """
         if name == "estimates":
-            self.action_estimates()
+            self.action_show_estimates()
         elif name == "queue":
             queue = find_unfinished_queue(self._overview)
-            other = find_unfinished(self._overview.queues or (), self._overview.annotator)
+            other = find_unfinished_of_others(self._overview.queues or (), self._overview.annotator)
             if queue is not None:
                 self.dismiss(("file", queue))
             elif other is not None and not self._session.fixed_annotator_reason:
-                offer_queue_of_other(self.app, self._session, other)
+                offer_annotator_switch(self.app, self._session, other)
             else:
                 keys = active_key_names(self.app)
                 failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
@@ -466,7 +466,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif name == "adjudicate":
             from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-            self.app.push_screen(AdjudicationScreen(self._session, self._view), self._read_again)
+            self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
         else:
             choices: dict[str, OverviewChoice] = {
                 "failures": self._failures_choice,
@@ -484,7 +484,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             return "order", "failures"
         return "clusters", ()
 
-    def _read_again(self, _: None) -> None:
+    def _reload(self, _: None) -> None:
         self._load()
 
     def _show_message(self, message: str) -> None:
@@ -492,14 +492,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw()
 
     @property
-    def idle_keys(self) -> frozenset[str]:
+    def idle_actions(self) -> frozenset[str]:
         """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
         names = ("adjudicate", "suspects", "compare", "estimates", "export", "report")
         hidden = tuple(f"overview.{name}" for name in names)
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))
 
     def action_close(self) -> None:

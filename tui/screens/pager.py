@@ -34,9 +34,9 @@ class PagerText(NamedTuple):
     indented: str
 
 
-async def read_records(session: Session, number: int, item: Item) -> PagerText:
-    """Read the records of item `number` from the result and score files."""
-    records = await read_raw_records(session, number, item)
+async def read_records(session: Session, item_number: int, item: Item) -> PagerText:
+    """Read the records of item `item_number` from the result and score files."""
+    records = await read_raw_records(session, item_number, item)
     return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
 
@@ -70,7 +70,7 @@ class PagerScreen(GuardedScreen[None]):
     def on_mount(self) -> None:
         self._view.focus()
         if self._load_text is None:
-            self._open()
+            self._show_text()
         else:
             self._draw_bars("reading")
             self._load(self._load_text)
@@ -78,7 +78,7 @@ class PagerScreen(GuardedScreen[None]):
     @work()
     async def _load(self, load: Callable[[], Awaitable[PagerText]]) -> None:
         self._text = await load()
-        self._open()
+        self._show_text()
 
     @property
     def _view(self) -> DocumentView:
@@ -90,7 +90,7 @@ class PagerScreen(GuardedScreen[None]):
             return self._text.raw
         return self._text.indented if self._depth is None else fold_indented_lines(self._text.indented, self._depth)
 
-    def _open(self) -> None:
+    def _show_text(self) -> None:
         self._view.show(TextSource(self._displayed_text))
         if self._find:
             self.call_after_refresh(self._search, self._find)
@@ -123,7 +123,7 @@ class PagerScreen(GuardedScreen[None]):
         self._view.scroll_to_edge(side)
         self._draw_bars()
 
-    def action_raw(self) -> None:
+    def action_toggle_raw(self) -> None:
         self._raw = not self._raw
         self._show_from_top()
 
@@ -132,7 +132,7 @@ class PagerScreen(GuardedScreen[None]):
         self._view.show(TextSource(self._displayed_text))
         self._draw_bars()
 
-    def action_fold(self, by: int) -> None:
+    def action_change_depth(self, by: int) -> None:
         """Show one indentation level less (-1) or more (1)."""
         max_depth = max_indent_level(self._text.indented)
         if self._raw or not max_depth:
@@ -174,11 +174,11 @@ class PagerScreen(GuardedScreen[None]):
         self._draw_bars(copy_text(self._text.raw, self._folder, self.app._driver))
 
 
-async def read_raw_records(session: Session, number: int, item: Item) -> list[RawRecord]:
-    """Return the records of item `number` in the result file and, if it exists, in the score file."""
-    result = await _read_or_error(session, lambda store: store.read_raw_record(number)) or ""
+async def read_raw_records(session: Session, item_number: int, item: Item) -> list[RawRecord]:
+    """Return the records of item `item_number` in the result file and, if it exists, in the score file."""
+    result = await _read_or_error(session, lambda store: store.read_raw_record(item_number)) or ""
     records = [RawRecord("result", format_location(item.file, item.line), result)]
-    entry = await _read_or_error(session, lambda store: store.read_score_record(number))
+    entry = await _read_or_error(session, lambda store: store.read_score_record(item_number))
     return [*records, RawRecord("score", score_location(item), entry)] if entry is not None else records
 
 

@@ -19,7 +19,7 @@ from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.commands import ExportRequest, deliver_download, download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
-from fcreview.tui.queue.loader import KnownAnnotator, queue_file_shares, read_annotators
+from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, read_other_annotators
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
@@ -45,10 +45,10 @@ class PaletteContext:
         self._queue = find_queue(app)
         self._is_queue_on_top = app.screen is self._queue
         pane = focused_item_pane(app)
-        self._item_pane = pane if pane is not None and not pane.opening else None
+        self._item_pane = pane if pane is not None and not pane.is_opening else None
         self.actions = [action for action in available_actions(app.screen) if action.id != "app.palette"]
         is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
-        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.opening)
+        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.is_opening)
         """Whether the queue can be shown and changed, and items can be opened."""
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
@@ -58,11 +58,11 @@ class PaletteContext:
         self.items: Sequence[ItemMatch] = ()
         """Items whose id matches the typed query."""
 
-    async def load(self) -> None:
+    async def load_from_store(self) -> None:
         """Read runs, queue files and annotators from the store."""
-        self.queue_files = await self.session.query(queue_file_shares)
+        self.queue_files = await self.session.query(has_share_by_queue_file)
         if not self.session.fixed_annotator_reason:
-            self.annotators = await self.session.query(read_annotators)
+            self.annotators = await self.session.query(read_other_annotators)
         runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
         self.runs = [run for run in runs if not scope or run.run in scope]
 
@@ -104,7 +104,7 @@ class PaletteContext:
         """Return actions that open lists and screens of the queue. Empty if the palette is above the queue."""
         if self._queue is None or self._is_queue_on_top:
             return []
-        present = {action.action for action in self.actions} | self._queue.idle_keys
+        present = {action.action for action in self.actions} | self._queue.idle_actions
         screens = ("overview", "clusters", "runs", "issues", "agreement", "calibration", "conventions", "adjudicate")
         names = [name for screen in screens if (name := f"queue.{screen}") not in present]
         return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
@@ -116,7 +116,7 @@ class PaletteContext:
         else:
             return_to_queue(self.app, self.session, lambda queue: queue.run_action(action.action))
 
-    def compare(self, names: str) -> None:
+    def compare_named_runs(self, names: str) -> None:
         """Compare two runs, named by number or model and separated by a space."""
         for first in range(1, len(words := names.split())):
             pair = [self._find_run(" ".join(part)) for part in (words[:first], words[first:])]
@@ -154,9 +154,9 @@ class PaletteContext:
             text = str(error)
         return PagerText(text, text)
 
-    def export(self, name: str, path: str) -> None:
-        """Write the items of the view, or their whole runs, to a file in the format `name`."""
-        request = ExportRequest(name, path, self.state.view)
+    def export_items(self, format_name: str, path: str) -> None:
+        """Write the items of the view, or their whole runs, to a file in the format `format_name`."""
+        request = ExportRequest(format_name, path, self.state.view)
         self.app.run_worker(self._export(request), group="export")
 
     async def _export(self, request: ExportRequest) -> None:
@@ -198,9 +198,9 @@ class PaletteContext:
         open_estimates(self.app, self.session)
 
     def review_as(self, annotator: str) -> None:
-        from fcreview.tui.screens.annotators import switch_to
+        from fcreview.tui.screens.annotators import switch_annotator
 
-        switch_to(self.app, self.session, annotator)
+        switch_annotator(self.app, self.session, annotator)
 
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters
@@ -221,19 +221,24 @@ class PaletteContext:
             self.show_message(f"{message} {SAVED_FILTER_PREFIX}{name}", "good")
 
     def run_with_argument(
-        self, prompt: str, run: Callable[[str], None], exists: Callable[[str], bool], value: str, confirmed: str = ""
+        self,
+        prompt: str,
+        run: Callable[[str], None],
+        is_taken: Callable[[str], bool],
+        argument: str,
+        replaceable: str = "",
     ) -> None:
         """Run a command with an argument, after a prompt if the argument is missing or already exists.
 
-        The prompt for an existing file or name asks whether to replace it. `confirmed`: the argument that may be
+        The prompt for an existing file or name asks whether to replace it. `replaceable`: the argument that may be
         replaced.
         """
-        if value and (value == confirmed or not exists(value)):
-            run(value)
+        if argument and (argument == replaceable or not is_taken(argument)):
+            run(argument)
             return
 
         def submit(answer: str | None) -> None:
             if answer is not None and answer.strip():
-                self.run_with_argument(prompt, run, exists, answer.strip(), value)
+                self.run_with_argument(prompt, run, is_taken, answer.strip(), argument)
 
-        self.app.push_screen(AskScreen("exists; Enter replaces it:" if value else f"{prompt}:", value), submit)
+        self.app.push_screen(AskScreen("exists; Enter replaces it:" if argument else f"{prompt}:", argument), submit)

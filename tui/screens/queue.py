@@ -100,10 +100,10 @@ class QueueScreen(GuardedScreen[None]):
         self.list.focus()
         cursor, open_item, message = self._first_load
         if self._opens_unreviewed:
-            self.pane.load_unreviewed()
+            self.pane.load_and_open_unreviewed()
             self.app.notify(message, markup=False)
         else:
-            self.pane.load_first(cursor, open_item, message)
+            self.pane.load_first_rows(cursor, open_item, message)
 
     @property
     def list(self) -> QueueList:
@@ -118,9 +118,9 @@ class QueueScreen(GuardedScreen[None]):
     def action_open(self) -> None:
         row = None if self.pane.is_loading else self.list.row_at(self.list.cursor)
         if row is not None and not self._split.focus_item():
-            self.show_item(row.item)
+            self.open_item_screen(row.item)
 
-    def action_to_item(self) -> None:
+    def action_focus_item(self) -> None:
         if not self._split.focus_item():
             self.pane.show_message("No item selected")
 
@@ -158,9 +158,9 @@ class QueueScreen(GuardedScreen[None]):
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
         if row is None or row.item != found.item or not self._split.focus_item():
-            self.show_item(found.item)
+            self.open_item_screen(found.item)
 
-    def show_item(self, item: int) -> None:
+    def open_item_screen(self, item: int) -> None:
         """Open the item on a screen of its own."""
         from fcreview.tui.screens.item_pane import ItemScreen
 
@@ -171,7 +171,7 @@ class QueueScreen(GuardedScreen[None]):
     def _return_from_screen(self, screen: ItemScreen, item: int | None) -> None:
         if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
             self._split.adopt_item(screen.pane)
-        self._reload_after(item)
+        self._reload_view(item)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
@@ -179,7 +179,7 @@ class QueueScreen(GuardedScreen[None]):
             return
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_after)
+        self.app.push_screen(AdjudicationScreen(self._session, self.state.view), self._reload_view)
 
     def on_queue_pane_runs_loaded(self, loaded: QueuePane.RunsLoaded) -> None:
         opens, self._opens_overview = self._opens_overview, False
@@ -216,7 +216,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def _leave_overview(self, choice: OverviewChoice | None) -> None:
         if choice is None:
-            self._reload_after(self.pane.cursor_position.item)
+            self._reload_view(self.pane.cursor_position.item)
         else:
             self.apply_overview_choice(choice)
 
@@ -224,19 +224,19 @@ class QueueScreen(GuardedScreen[None]):
         """Do what the user chose on the overview: open a menu, or list items by order or filter."""
         menu_name, value = choice
         if menu_name == "menu":
-            self.action_choose(value)
+            self.action_show_list(value)
         else:
-            self._levels.clear(all_runs=True)
+            self._levels.show_all_items(all_runs=True)
             if menu_name == "clusters" or (menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE):
-                self.state.apply_order("failures")
+                self.state.set_order("failures")
             cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             if menu_name == "file":
-                self.pane.load_unreviewed()
+                self.pane.load_and_open_unreviewed()
             else:
                 self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
-    def _reload_after(self, item: int | None) -> None:
+    def _reload_view(self, item: int | None) -> None:
         """Load the view again, because reviews may have changed it, with the cursor on `item`."""
         self.pane.load_view(CursorPosition(item, self.list.cursor))
 
@@ -256,7 +256,7 @@ class QueueScreen(GuardedScreen[None]):
             self.state.search = submitted.text
         else:
             self.state.where = submitted.text
-        self._levels.push(settings, cursor)
+        self._levels.push_level(settings, cursor)
         self._filter_line.close()
         self.list.focus()
         self.pane.load_view(CursorPosition(cursor.item), cancel_key=active_key_names(self.app).get("queue.back", ""))
@@ -275,7 +275,7 @@ class QueueScreen(GuardedScreen[None]):
             self.pane.show_message("Already at the top level; no filter to clear")
             return
         item = self.pane.cursor_position.item
-        self._levels.clear()
+        self._levels.show_all_items()
         self.pane.load_view(CursorPosition(item))
 
     def action_suspects(self) -> None:
@@ -283,26 +283,26 @@ class QueueScreen(GuardedScreen[None]):
             self.pane.show_message("suspects: not available in blind mode")
             return
         cursor, settings = self.pane.cursor_position, self.state.settings
-        self.state.apply_suspects()
-        self._levels.push(settings, cursor)
+        self.state.show_suspects()
+        self._levels.push_level(settings, cursor)
         self.pane.load_view(CursorPosition(), cancel_key=active_key_names(self.app).get("queue.back", ""))
 
-    def action_choose(self, menu_name: str) -> None:
-        if menu_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
-            menu_name = "reasons"
-        menu = self._menus.menus[menu_name]
+    def action_show_list(self, list_name: str) -> None:
+        if list_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
+            list_name = "reasons"
+        menu = self._menus.menus[list_name]
         reason = menu.disabled_reason()
         if reason:
             self.pane.show_message(reason)
         elif menu.make_screen is not None:
-            apply = partial(self._apply_menu_choice, menu_name, self._session.n_bulk_changes)
+            apply = partial(self._apply_menu_choice, list_name, self._session.n_bulk_changes)
             self.app.push_screen(menu.make_screen(), apply)
 
     def _apply_menu_choice(self, menu_name: str, n_bulk_changes: int, choice: Any) -> None:
         if choice is not None:
             self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position))
         elif self._session.n_bulk_changes != n_bulk_changes:
-            self._reload_after(self.pane.cursor_position.item)
+            self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
@@ -310,28 +310,28 @@ class QueueScreen(GuardedScreen[None]):
 
     def find_and_open(self, item: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
-        self.pane.load_first(self.pane.cursor_position, item, "")
+        self.pane.load_first_rows(self.pane.cursor_position, item, "")
 
     def show_message(self, message: str) -> None:
         self.pane.show_message(message)
 
     # -- levels
 
-    def action_back(self, leave: bool) -> None:
+    def action_back(self, can_quit: bool) -> None:
         """Return to the level above, and open the list where the current level was selected.
 
-        At the outermost level, the app quits if `leave` is true.
+        At the outermost level, the app quits if `can_quit` is true.
         """
-        level = self._levels.pop()
+        level = self._levels.pop_level()
         if level is not None:
             self.pane.load_view(level.cursor)
             if level.opened_from == OVERVIEW:
                 self.action_overview()
             elif level.opened_from:
-                self.action_choose(level.opened_from)
-        elif leave and getattr(self.app, "last_key_time", inf) < self._focused_at:
+                self.action_show_list(level.opened_from)
+        elif can_quit and getattr(self.app, "last_key_time", inf) < self._focused_at:
             self.app.bell()  # the key was pressed to leave an item or a menu
-        elif leave:
+        elif can_quit:
             self.app.call_later(self.app.run_action, "quit")
         else:
             quit_key = active_key_names(self.app).get("queue.quit", "")
@@ -343,24 +343,24 @@ class QueueScreen(GuardedScreen[None]):
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property
-    def idle_keys(self) -> frozenset[str]:
+    def idle_actions(self) -> frozenset[str]:
         """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
-        return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
+        return self._menus.disabled_actions | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if action not in QUEUE_ACTION_NAMES or not self.is_mounted:
             return True
-        if action == "to_item" and not self._split.is_split:
+        if action == "focus_item" and not self._split.is_split:
             return False
-        return not (self._filter_line.display or self._split.is_item_focused or self.opening)
+        return not (self._filter_line.display or self._split.is_item_focused or self.is_opening)
 
     @property
-    def opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether an item that was opened is still being read."""
-        return self._split.opening or self.pane.opens_unreviewed
+        return self._split.is_opening or self.pane.opens_unreviewed
 
-    def no_key(self, key: str) -> None:
+    def show_unavailable_key(self, key: str) -> None:
         """Show a message that the key has no action here."""
         if self._filter_line.display:
             return
@@ -404,15 +404,15 @@ def find_queue(app: App[Any]) -> QueueScreen | None:
     return bottom if isinstance(bottom, QueueScreen) else None
 
 
-def return_to_queue(app: App[Any], session: Session, then: Callable[[QueueScreen], object]) -> None:
-    """Close the screens above the queue, then call `then`.
+def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
+    """Close the screens above the queue, then call `callback`.
 
-    If a review cannot be saved, its screen stays open and `then` is not called.
+    If a review cannot be saved, its screen stays open and `callback` is not called.
     """
-    app.run_worker(_return_to_queue(app, session, then), group="return_to_queue", exclusive=True)
+    app.run_worker(_return_to_queue(app, session, callback), group="return_to_queue", exclusive=True)
 
 
-async def _return_to_queue(app: App[Any], session: Session, then: Callable[[QueueScreen], object]) -> None:
+async def _return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
     queue = find_queue(app)
     if queue is None:
         return
@@ -423,7 +423,7 @@ async def _return_to_queue(app: App[Any], session: Session, then: Callable[[Queu
             return
         while app.screen is screen and focused_item_pane(app) is pane:
             await asyncio.sleep(CLOSE_POLL_INTERVAL)
-    queue.call_later(then, queue)
+    queue.call_later(callback, queue)
 
 
 def open_overview(app: App[Any], session: Session) -> None:
@@ -434,7 +434,7 @@ def open_overview(app: App[Any], session: Session) -> None:
     if app.screen is queue and focused_item_pane(app) is None:
         queue.action_overview()
     else:
-        app.push_screen(queue.make_overview(), _apply_choice(app, session))
+        app.push_screen(queue.make_overview(), _overview_choice_handler(app, session))
 
 
 def open_estimates(app: App[Any], session: Session) -> None:
@@ -444,10 +444,10 @@ def open_estimates(app: App[Any], session: Session) -> None:
     queue = find_queue(app)
     if queue is not None:
         screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
-        app.push_screen(screen, _apply_choice(app, session))
+        app.push_screen(screen, _overview_choice_handler(app, session))
 
 
-def _apply_choice(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
+def _overview_choice_handler(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
     def apply(choice: OverviewChoice | None) -> None:
         if choice is not None:
             return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))

@@ -21,10 +21,10 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui.key_bindings import active_key_names
 from fcreview.tui.queue import header
-from fcreview.tui.queue.choices import issue_choices, order_choices, reason_choices
+from fcreview.tui.queue.choices import issue_choices, order_choices, suspect_reason_choices
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
-from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState
+from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState, ReviewProgress
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
@@ -60,18 +60,22 @@ class QueueMenus:
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
-            "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
-            "clusters": QueueMenu(self._make_clusters_screen, state.apply_terms, self._blind_reason("clusters")),
-            "agreement": self._statistics_menu("agreement", state.apply_items),
-            "calibration": self._statistics_menu("calibration", state.apply_items),
-            "conventions": self._statistics_menu("conventions", self._show_all_of),
-            "issues": QueueMenu(
-                lambda: PickerScreen(load=self._load_issues), state.apply_issue, self._blind_reason("import issues")
+            "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.set_order, adds_level=False),
+            "clusters": QueueMenu(
+                self._make_clusters_screen, state.narrow_to_cluster, self._blind_mode_reason("clusters")
             ),
-            "where": QueueMenu(None, state.apply_filter),
-            "file": QueueMenu(None, state.apply_queue_file),
-            "reasons": QueueMenu(lambda: PickerScreen(load=self._load_reasons), state.apply_suspects),
-            "runs": QueueMenu(self._make_runs_screen, state.apply_run, self._runs_disabled_reason),
+            "agreement": self._statistics_menu("agreement", state.select_items),
+            "calibration": self._statistics_menu("calibration", state.select_items),
+            "conventions": self._statistics_menu("conventions", self._show_items),
+            "issues": QueueMenu(
+                lambda: PickerScreen(load=self._load_issues),
+                state.show_issue_item,
+                self._blind_mode_reason("import issues"),
+            ),
+            "where": QueueMenu(None, state.set_filter),
+            "file": QueueMenu(None, state.open_queue_file),
+            "reasons": QueueMenu(lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects),
+            "runs": QueueMenu(self._make_runs_screen, state.select_run, self._runs_disabled_reason),
         }
 
     def apply(
@@ -86,24 +90,24 @@ class QueueMenus:
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
         if menu.adds_level or opened_from == OVERVIEW:
-            self._levels.push(settings, cursor, menu_name if opened_from is None else opened_from)
+            self._levels.push_level(settings, cursor, menu_name if opened_from is None else opened_from)
         return CursorPosition() if menu.adds_level else cursor
 
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
         """The selected run, or all opened runs. None until the runs are read."""
-        return self.runs_of(self._state.run)
+        return self.find_runs(self._state.run)
 
-    def runs_of(self, run: int | None) -> Sequence[RunRow] | None:
+    def find_runs(self, run: int | None) -> Sequence[RunRow] | None:
         """Return the run with this number, or all opened runs if `run` is None. None until the runs are read."""
         return self.runs if self.runs is None or run is None else [each for each in self.runs if each.run == run]
 
     @property
-    def disabled_keys(self) -> frozenset[str]:
+    def disabled_actions(self) -> frozenset[str]:
         """Ids of the actions whose menus are not available."""
         return frozenset(f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason())
 
-    def _blind_reason(self, name: str) -> Callable[[], str]:
+    def _blind_mode_reason(self, name: str) -> Callable[[], str]:
         return lambda: f"{name}: not available in blind mode" if self._state.blind else ""
 
     def _runs_disabled_reason(self) -> str:
@@ -117,7 +121,7 @@ class QueueMenus:
         session, lists = self._session, self._levels.lists
         runs = self.shown_runs or ()
         run_name = sanitize(runs[0].info.model) if len(runs) == 1 else ""
-        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.view_of_terms, run_name)
+        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.cluster_view, run_name)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
@@ -128,11 +132,11 @@ class QueueMenus:
 
             return SCREENS[name](self._session, self._state.view)
 
-        return QueueMenu(make_screen, apply, self._blind_reason(name))
+        return QueueMenu(make_screen, apply, self._blind_mode_reason(name))
 
-    def _show_all_of(self, items: Sequence[int]) -> None:
+    def _show_items(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""
-        self._state.apply_items(items)
+        self._state.select_items(items)
         self._state.queue = "dataset"
 
     async def _load_issues(self) -> ChoiceTable[str]:
@@ -143,9 +147,9 @@ class QueueMenus:
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 
-    async def _load_reasons(self) -> ChoiceTable[Sequence[int]]:
+    async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
         view = self._state.view
-        return reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
+        return suspect_reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.runs import RunListState, RunsScreen
@@ -227,12 +231,12 @@ class QueuePane(Vertical):
         self.list.set_blind(self._state.blind)
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
-    def load_first(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
+    def load_first_rows(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
         """Load the first rows. `item`: id or number of an item to open afterwards."""
         self._first_item = item
         self.load_view(cursor, message)
 
-    def load_unreviewed(self) -> None:
+    def load_and_open_unreviewed(self) -> None:
         """Load the view, and let the screen open the first item that the annotator has not reviewed."""
         self.opens_unreviewed = True
         self.load_view(CursorPosition())
@@ -269,7 +273,7 @@ class QueuePane(Vertical):
         """Whether rows are displayed and no view is being loaded."""
         return self._target is None and self._page is not None
 
-    def show_reloaded(self, page: QueuePage, message: str) -> None:
+    def show_reloaded_page(self, page: QueuePage, message: str) -> None:
         """Show the same view from a new store. The cursor stays on its line of the screen."""
         row = self.list.cursor_row
         self._loader.clear_caches()
@@ -294,23 +298,23 @@ class QueuePane(Vertical):
 
     @property
     def _shown_runs(self) -> Sequence[RunRow] | None:
-        return self._menus.runs_of(self._shown.run)
+        return self._menus.find_runs(self._shown.run)
 
     def add_message(self, message: str) -> None:
         """Show a message after the current message."""
         self.show_message(f" {symbols().separator} ".join(filter(None, (self._message, message))))
 
-    def _bar(self, name: str) -> LineBar:
+    def _line_bar(self, name: str) -> LineBar:
         return self.query_one(f"#{name}", LineBar)
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._shown_runs
         key = active_key_names(self.app).get("queue.adjudicate", "")
         rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
-        self._bar("rates").show(rates)
-        self._bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
+        self._line_bar("rates").show(rates)
+        self._line_bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
         heading = () if self.list.is_waiting else queue_heading_line(self.list.columns, self._shown.view.queue)
-        self._bar("heading").show(heading)
+        self._line_bar("heading").show(heading)
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()
@@ -318,14 +322,17 @@ class QueuePane(Vertical):
     def _draw_top(self) -> None:
         """Draw the top line of the screen, and remember the progress for the screens of items."""
         runs, state = self._shown_runs, self._shown
-        total = header.sum_rates(runs or ())
-        progress = (self._page.progress if self._page else None) or ((total.yours, total.items) if runs else None)
+        total = header.sum_run_counts(runs or ())
+        progress = self._page.progress if self._page else None
+        progress = progress or (ReviewProgress(total.yours, total.items) if runs else None)
         self._session.progress = progress
         folder = self._session.folder.parent.name if self._session.folder is not None else ""
-        path = header.queue_path(folder, runs, state.view, state.where, state.search)
+        path = header.queue_breadcrumbs(folder, runs, state.view, state.where, state.search)
         cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
         for line in self.screen.query(TopLine):
-            line.show_path(path, header.progress_line(self._session.annotator, progress, cells, by_anyone=by_anyone))
+            line.show_path(
+                path, header.progress_line(self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone)
+            )
 
     def _draw_position(self) -> None:
         state, page = self._shown, None if self.list.is_waiting else self._page
@@ -335,7 +342,7 @@ class QueuePane(Vertical):
         row = self.list.row_at(self.list.cursor) if position and self.list.cuts_run_names else None
         run_name = (row.run_name or row.model) if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
-        place = header.QueuePlace(position, total, run_name, n_strong)
+        place = header.QueueCursor(position, total, run_name, n_strong)
         facts = header.queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
 
@@ -368,9 +375,9 @@ class QueuePane(Vertical):
         if self._target is None:
             return
         if self._page is None:
-            self._bar("rates").show(header.store_loading_line(seconds))
+            self._line_bar("rates").show(header.store_loading_line(seconds))
             return
-        activity = header.loading_activity(self._state, self._menus.shown_runs)
+        activity = header.describe_loading(self._state, self._menus.shown_runs)
         line = progress_message(activity, seconds, self._cancel_key)
         if self.list.is_waiting or self.is_changing_view:
             self._shown = replace(self._state)
@@ -394,7 +401,7 @@ class QueuePane(Vertical):
             self.app.exit(return_code=1, message=str(error))
             return
         except FilterError as error:
-            self._state.apply_filter("")
+            self._state.set_filter("")
             self.load_view(cursor, f"The filter was ignored: {error.message}")
             return
         self._first_item = None
@@ -450,8 +457,8 @@ class QueuePane(Vertical):
             self._draw_header()
 
     @work(group="windows")
-    async def _load_window(self, window: int, version: int) -> None:
-        self.list.add_window(window, version, await self._loader.load_window(self._state.view, window))
+    async def _load_window(self, window_index: int, list_version: int) -> None:
+        self.list.add_window(window_index, list_version, await self._loader.load_window(self._state.view, window_index))
         self._draw_position()
         self.post_message(self.RowsLoaded(is_reread=False))
 

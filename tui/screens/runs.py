@@ -58,11 +58,11 @@ class RunListState:
     search: str = ""
     unfolded: set[str] = field(default_factory=set)
 
-    def next_order(self, *, blind: bool) -> None:
+    def select_next_order(self, *, blind: bool) -> None:
         names = available_run_orders(blind=blind)
         self.order, self.is_reversed = names[(names.index(self.order) + 1) % len(names)], False
 
-    def next_grouping(self) -> None:
+    def select_next_grouping(self) -> None:
         """Switch to the next grouping and fold all groups."""
         self.grouping = GROUPINGS[(GROUPINGS.index(self.grouping) + 1) % len(GROUPINGS)]
         self.unfolded.clear()
@@ -72,7 +72,7 @@ class RunListState:
         return bool(self.grouping) and not (self.grouping == "model" and len(group.runs) == 1)
 
     @property
-    def description(self) -> str:
+    def order_description(self) -> str:
         """Order and grouping, such as `by official, grouped by model`. Empty for the default."""
         order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
         parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
@@ -89,7 +89,7 @@ class RunListRow:
     is_in_group: bool = False
 
     @property
-    def value(self) -> int | str:
+    def result_value(self) -> int | str:
         """Value that the list returns when the user chooses the line: the number of the run, `ALL_RUNS`, or the name of
         the group."""
         if self.group is not None:
@@ -138,10 +138,10 @@ def run_choices(
         replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title != "model" else each
         for each in _run_columns(runs, state, show_benchmark=not title, blind=blind)
     ]
-    columns = _drop_columns(columns, rows, cells - MARGIN_CELLS)
-    values = [row.value for row in rows]
+    columns = _drop_columns_to_fit(columns, rows, cells - MARGIN_CELLS)
+    values = [row.result_value for row in rows]
     lacks_dataset = bool(runs) and all(run.info.lacks_dataset for run in runs)
-    notes = [state.description, title, "no dataset" if lacks_dataset else ""]
+    notes = [state.order_description, title, "no dataset" if lacks_dataset else ""]
     return ChoiceTable(
         title="runs",
         noun="run",
@@ -155,7 +155,7 @@ def run_choices(
     )
 
 
-def _drop_columns(columns: list[RunColumn], rows: Sequence[RunListRow], cells: int) -> list[RunColumn]:
+def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], cells: int) -> list[RunColumn]:
     texts = [[each.cell(row)[0] for each in columns] for row in rows]
     sizes = compute_column_widths([each.column.title for each in columns], texts)
     kept = dict(zip(columns, sizes, strict=True))
@@ -172,15 +172,17 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     has_reviews = any(run.reviewed or run.in_part for run in runs)
     has_repeated_models = len({run.info.model for run in runs}) < len(runs)
     columns = [
-        RunColumn(TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS), _name_cell(state)),
+        RunColumn(
+            TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS), _name_cell_formatter(state)
+        ),
         _count_column("items", "n_items", 6),
     ]
     if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
         priority = 9 if has_repeated_models else 2
-        columns.append(_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
+        columns.append(_single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
     if show_benchmark and state.grouping not in ("generation", "model"):
-        columns.append(_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
+        columns.append(_single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
     if not blind:
         columns.append(RunColumn(TextColumn("official", align_right=True), _official_cell))
         if any(run.rule_known for run in runs):
@@ -189,7 +191,7 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         columns.append(RunColumn(corrected, _corrected_cell, ALWAYS_SHOWN if has_reviews else 3))
     if len(lacking) > 1:
         dataset = TextColumn("dataset")
-        columns.append(_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
+        columns.append(_single_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
         columns.append(_count_column("by anyone", "reviewed", 7))
@@ -198,14 +200,14 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     return columns
 
 
-def _count_column(title: str, name: str, priority: int, style: str = "") -> RunColumn:
+def _count_column(title: str, field_name: str, priority: int, style: str = "") -> RunColumn:
     def cell(row: RunListRow) -> Cell:
-        return f"{sum(getattr(run, name) for run in row.runs):,}", style
+        return f"{sum(getattr(run, field_name) for run in row.runs):,}", style
 
     return RunColumn(TextColumn(title, align_right=True), cell, priority)
 
 
-def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
+def _name_cell_formatter(state: RunListState) -> Callable[[RunListRow], Cell]:
     def cell(row: RunListRow) -> Cell:
         if row.group is not None:
             is_unfolded = state.search or row.group.name in state.unfolded
@@ -222,9 +224,9 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
     return cell
 
 
-def _run_column(column: TextColumn, priority: int, cell: Callable[[RunRow], Cell]) -> RunColumn:
+def _single_run_column(column: TextColumn, priority: int, format_run: Callable[[RunRow], Cell]) -> RunColumn:
     """Return a column that has values only in the lines of single runs, not of groups or of all runs."""
-    return RunColumn(column, lambda row: ("", "") if row.run is None else cell(row.run), priority)
+    return RunColumn(column, lambda row: ("", "") if row.run is None else format_run(row.run), priority)
 
 
 def _official_cell(row: RunListRow) -> Cell:
@@ -313,8 +315,8 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         values = self._choices.values if self._choices is not None else ()
         return values[self.list.cursor] if values else self._selected
 
-    def _redraw(self, at: int | str | None) -> None:
-        """Redraw the list with the cursor on the run or group `at`.
+    def _redraw(self, cursor_value: int | str | None) -> None:
+        """Redraw the list with the cursor on the run or group `cursor_value`.
 
         If the run is in a folded group, the cursor is on the group.
         """
@@ -324,10 +326,10 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
             model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked), "")
             key = active_key_names(self.app).get("runs.compare", "")
             choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; mark B with {key}"
-        if at not in choices.values and self._list_state.grouping:
+        if cursor_value not in choices.values and self._list_state.grouping:
             label = GROUP_LABELS[self._list_state.grouping]
-            at = next((label(run) for run in self._runs if run.run == at), None)
-        choices.cursor = choices.values.index(at) if at in choices.values else 0
+            cursor_value = next((label(run) for run in self._runs if run.run == cursor_value), None)
+        choices.cursor = choices.values.index(cursor_value) if cursor_value in choices.values else 0
         self._choices = choices
         self._draw()
         self.list.move_cursor(choices.cursor)
@@ -335,17 +337,17 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
 
     # -- order, groups and search
 
-    def action_order(self) -> None:
-        self._list_state.next_order(blind=self._compare is None)
+    def action_next_order(self) -> None:
+        self._list_state.select_next_order(blind=self._compare is None)
         self._redraw(self._value_at_cursor)
 
-    def action_reverse(self) -> None:
+    def action_reverse_order(self) -> None:
         self._list_state.is_reversed = not self._list_state.is_reversed
         self._redraw(self._value_at_cursor)
 
-    def action_grouping(self) -> None:
+    def action_next_grouping(self) -> None:
         here = self._value_at_cursor
-        self._list_state.next_grouping()
+        self._list_state.select_next_grouping()
         self._redraw(here)
 
     def action_unfold(self, unfold: bool) -> None:
@@ -360,7 +362,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
     def action_move(self, by: int) -> None:
         self.list.action_move(by)
 
-    def action_find(self) -> None:
+    def action_open_search(self) -> None:
         self._search_input.display = True
         self._search_input.focus()
 
@@ -380,7 +382,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
 
     # -- choosing and comparing runs
 
-    def action_take(self) -> None:
+    def action_choose_row(self) -> None:
         here = self._value_at_cursor
         if isinstance(here, str):
             self.action_unfold(here not in self._list_state.unfolded)
@@ -399,13 +401,13 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         return True
 
     @property
-    def idle_keys(self) -> frozenset[str]:
+    def idle_actions(self) -> frozenset[str]:
         """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"runs.compare"} if self._compare is None else set()
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset(hidden | ({"app.help"} if typing else set()))
 
-    def action_mark(self) -> None:
+    def action_mark_run(self) -> None:
         """Mark the run under the cursor, compare it with the marked run, or remove its mark."""
         run = self._value_at_cursor
         if self._compare is None:

@@ -129,15 +129,15 @@ class SplitView(Horizontal):
         return True
 
     @property
-    def opening(self) -> bool:
+    def is_opening(self) -> bool:
         """Whether the item of the focused item pane is still being read."""
-        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.opening
+        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.is_opening
         return self._focus_when_created or is_item_opening
 
     @property
     def _list_follows_item(self) -> bool:
         """Whether the cursor of the list follows the item pane, instead of the pane following the cursor."""
-        return self.is_item_focused and not self.opening
+        return self.is_item_focused and not self.is_opening
 
     # -- the list has the focus
 
@@ -156,7 +156,7 @@ class SplitView(Horizontal):
         row = rows.row_at(rows.cursor) if rows.total else None
         if self.item_pane is None:
             if row is not None and not self._creation_lock.locked():
-                self.call_after_refresh(self._create_item)  # the list must be drawn first
+                self.call_after_refresh(self._create_item_pane)  # the list must be drawn first
         elif row is not None:
             self.item_pane.visible = True
             if self.is_item_focused and self.screen.focused is None:  # Textual takes the focus from a hidden pane
@@ -165,13 +165,13 @@ class SplitView(Horizontal):
         elif not rows.total:
             self.item_pane.visible = False
 
-    def _request_item(self, item: ItemPane, row: QueueRow, reread: bool) -> None:
+    def _request_item(self, item_pane: ItemPane, row: QueueRow, reread: bool) -> None:
         from fcreview.tui.review.prefetch import RequestedItem
 
         view = self._state.view
-        if not reread and item.is_showing(row.item, view):
+        if not reread and item_pane.is_showing(row.item, view):
             return
-        item.set_request(RequestedItem(row.item, view, reread))
+        item_pane.set_request(RequestedItem(row.item, view, reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
             self._show_requested()
@@ -209,7 +209,7 @@ class SplitView(Horizontal):
         self._is_adopting = False
 
     @work(group="item")
-    async def _create_item(self) -> None:
+    async def _create_item_pane(self) -> None:
         await self._get_item_pane()
         self.show_panes()
         if self._focus_when_created:

@@ -26,21 +26,21 @@ from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
     ERROR_KIND_COLUMNS,
-    AgreementCell,
+    AgreementStatistic,
     CalibrationGroup,
-    FigureRow,
-    FigureTable,
+    StatisticsRow,
+    StatisticsTable,
     agreement_columns,
-    agreement_groups,
     agreement_rows,
     calibration_groups,
     calibration_rows,
-    confusion_matrices,
+    confusion_matrix_lines,
     convention_columns,
     convention_rows,
     error_kind_rows,
-    pair_maps,
-    reported_scopes,
+    group_agreement_statistics,
+    list_reported_scopes,
+    pairwise_heat_maps,
 )
 from fcreview.tui.screens.choice_list import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
@@ -74,7 +74,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         super().__init__((*session.folder_names, name))
         self._session, self._view = session, view
         self._progress = "reading reviews"
-        self._rows: Sequence[FigureRow] = ()
+        self._rows: Sequence[StatisticsRow] = ()
 
     def compose_below_list(self) -> Iterable[Widget]:
         yield LineBar(id="means")
@@ -83,18 +83,18 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         with Panel(id="picture-panel"):
             yield LineBlock(id="picture")
 
-    async def compute_figures(self) -> None:
+    async def compute_statistics(self) -> None:
         """Read from the store, compute the figures in a thread, and call `show_progress` after each group."""
         raise NotImplementedError
 
-    def selected_table(self) -> FigureTable:
+    def selected_table(self) -> StatisticsTable:
         """Return the selected table with the figures that have been computed, see `make_table`."""
         raise NotImplementedError
 
-    def make_table(self, rows: Sequence[FigureRow], **fields: Any) -> FigureTable:
+    def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:
         """Return a table with these rows, and keep the rows. `fields`: the other fields of the table."""
         self._rows = rows
-        return FigureTable(
+        return StatisticsTable(
             rows=[row.cells for row in rows],
             values=[row.items for row in rows],
             intervals=[row.interval for row in rows],
@@ -104,8 +104,8 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     def select_next_table(self) -> None:
         """Select another table, if there are several."""
 
-    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:  # noqa: ARG002
-        """Return the picture for the row under the cursor. `rows`: largest number of lines."""
+    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:  # noqa: ARG002
+        """Return the picture for the row under the cursor. `max_lines`: largest number of lines."""
         return NO_PICTURE
 
     def on_mount(self) -> None:
@@ -115,7 +115,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     @work(exclusive=True, group="figures")
     async def _compute(self) -> None:
-        await self.compute_figures()
+        await self.compute_statistics()
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
@@ -138,11 +138,11 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         small = is_small(self.size)
         row = self._rows[self.list.cursor] if self._rows else None
         means = self.query_one("#means", LineBar)
-        means.show(fit_line((("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_cells))
+        means.show(fit_line((("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width))
         room = self.size.height - (5 if small else 6)  # without bars, heading, explanation and borders
-        panel, cells = self.query_one("#picture-panel", Panel), self.table_cells - (1 if small else 0)
+        panel, cells = self.query_one("#picture-panel", Panel), self.table_width - (1 if small else 0)
         most = max(room // 2 - (1 if small else 2), 0)
-        title, facts, lines = self.picture_of(row, cells, most) if row is not None else NO_PICTURE
+        title, facts, lines = self.draw_picture(row, cells, most) if row is not None else NO_PICTURE
         panel.display = 0 < len(lines) <= most
         panel.set_flat(small)
         panel.set_title(title, facts, flat_facts=True)
@@ -157,14 +157,14 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             self._choices = self.selected_table()
         super().on_resize()
 
-    def action_scope(self) -> None:
+    def action_next_table(self) -> None:
         self.select_next_table()
         self._redraw(0)
 
-    def action_take(self) -> None:
+    def action_choose_row(self) -> None:
         """Open the items of the figure under the cursor, if it has items."""
         if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
-            super().action_take()
+            super().action_choose_row()
 
 
 NO_LABELS = "no item here has labels from two annotators"
@@ -178,17 +178,17 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
     def __init__(self, session: Session, view: View) -> None:
         super().__init__(session, view, "agreement")
         self._scope: AgreementScope = "overall"
-        self._cells: dict[AgreementScope, list[AgreementCell]] = {scope: [] for scope in AGREEMENT_SCOPES}
+        self._cells: dict[AgreementScope, list[AgreementStatistic]] = {scope: [] for scope in AGREEMENT_SCOPES}
 
-    async def compute_figures(self) -> None:
+    async def compute_statistics(self) -> None:
         ratings = await self._session.query(lambda store: store.analysis.fetch_ratings(self._view), interruptible=True)
         groups = await asyncio.to_thread(_rating_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
-            self._cells[group.scope] += await asyncio.to_thread(_agreement_cells, group)
+            self._cells[group.scope] += await asyncio.to_thread(_agreement_statistics, group)
 
-    def selected_table(self) -> FigureTable:
-        figures, cells = self._cells[self._scope], self.table_cells
+    def selected_table(self) -> StatisticsTable:
+        figures, cells = self._cells[self._scope], self.table_width
         rows = agreement_rows(figures, cells)
         return self.make_table(
             rows,
@@ -200,9 +200,9 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             note=self._progress,
         )
 
-    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:
-        members = agreement_groups(self._cells[self._scope])[row.group]
-        lines, shown = pair_maps(members, cells, rows)
+    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:
+        members = group_agreement_statistics(self._cells[self._scope])[row.group]
+        lines, shown = pairwise_heat_maps(members, cells, max_lines)
         n = max(len(each.coefficient.annotators) for each in members)
         names = format_count(n, "annotator") if shown == n else f"{shown} of {format_count(n, 'annotator')}"
         return "Pairs of annotators", names, lines
@@ -222,11 +222,11 @@ def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     return sorted(found, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
 
 
-def _agreement_cells(group: RatingGroup) -> Iterable[AgreementCell]:
+def _agreement_statistics(group: RatingGroup) -> Iterable[AgreementStatistic]:
     from fcreview.stats.agreement import compute_coefficients
 
     return [
-        AgreementCell(figure, tuple(find_multiply_labelled_items(group, figure.annotators)))
+        AgreementStatistic(figure, tuple(find_multiply_labelled_items(group, figure.annotators)))
         for figure in compute_coefficients(group)
     ]
 
@@ -249,12 +249,12 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
         self._random = False
         """Whether any of the items was drawn at random."""
 
-    async def compute_figures(self) -> None:
+    async def compute_statistics(self) -> None:
         cases = await self._session.query(
             lambda store: store.analysis.fetch_verdict_pairs(self._view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
-        scopes = reported_scopes(cases)
+        scopes = list_reported_scopes(cases)
         for at, scope in enumerate(scopes):
             self.show_progress(f"{at} of {len(scopes)} tables computed")
             self._groups[scope] = await asyncio.to_thread(calibration_groups, cases, scope)
@@ -263,7 +263,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
                 wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
                 self._tables = ["overall", *wrong, *scopes[1:]]
 
-    def selected_table(self) -> FigureTable:
+    def selected_table(self) -> StatisticsTable:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
         rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
@@ -278,13 +278,13 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
         )
 
-    def picture_of(self, row: FigureRow, cells: int, rows: int) -> Picture:
+    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:
         if self._table == "wrong":
             return NO_PICTURE
         groups = self._groups[self._table]
-        tall = self.size.height >= TALL and rows >= 8
+        tall = self.size.height >= TALL and max_lines >= 8
         facts = "% of human verdicts"
-        return "Automatic and human verdicts", facts, confusion_matrices(groups, row, cells, tall=tall)
+        return "Automatic and human verdicts", facts, confusion_matrix_lines(groups, row, cells, has_tall_cells=tall)
 
     def select_next_table(self) -> None:
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
@@ -309,20 +309,20 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         super().__init__(session, view, "conventions")
         self._runs: list[RunConventions] = []
 
-    async def compute_figures(self) -> None:
+    async def compute_statistics(self) -> None:
         services = self._session.report_services
         compare = services.compare_conventions if services is not None else None
         if compare is not None:
             self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
 
-    def selected_table(self) -> FigureTable:
-        rows = convention_rows(self._runs, self.table_cells)
+    def selected_table(self) -> StatisticsTable:
+        rows = convention_rows(self._runs, self.table_width)
         return self.make_table(
             rows,
             title="conventions",
             noun="figure",
             total=sum(len(run.rows) for run in self._runs),
-            columns=convention_columns(self.table_cells),
+            columns=convention_columns(self.table_width),
             empty_message=self._progress or NO_CONVENTIONS,
             note=self._progress or OWN_TOOL_NOTE,
         )

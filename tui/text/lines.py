@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from fcreview.model import wording
 from fcreview.model.sanitize import MAX_MARKS, clip, display_width, pad, sanitize_lines
@@ -345,15 +345,20 @@ class TextColumn:
     """Width in cells below which the column shrinks only if no other column can."""
 
 
-def table_lines(
-    columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int
-) -> tuple[Line, list[Line]]:
-    """Lay out rows of visible text in columns that fit into `cells`. Return (heading line, row lines)."""
+class TableLines(NamedTuple):
+    """Lines of a table on screen."""
+
+    heading: Line
+    rows: list[Line]
+
+
+def table_lines(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int) -> TableLines:
+    """Lay out rows of visible text in columns that fit into `cells`."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
     sizes = compute_column_widths([column.title for column in columns], texts, cells=cells, least=least)
     heading = _table_line(columns, [(column.title, "dim") for column in columns], sizes)
-    return heading, [_table_line(columns, row, sizes) for row in rows]
+    return TableLines(heading, [_table_line(columns, row, sizes) for row in rows])
 
 
 def _table_line(columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]) -> Line:
@@ -385,7 +390,7 @@ class ChoiceTable(Generic[T]):
     total: int | None = None
     """Number of entries for the title, if it differs from the number of rows."""
 
-    def lines(self, cells: int) -> tuple[Line, list[Line]]:
-        """Return (heading line, row lines) of the table, `cells` wide."""
+    def lines(self, cells: int) -> TableLines:
+        """Return the lines of the table, `cells` wide."""
         heading, lines = table_lines(self.columns, self.rows, cells - 3)
-        return (("  ", ""), *heading), [((" ", ""), *line) for line in lines]
+        return TableLines((("  ", ""), *heading), [((" ", ""), *line) for line in lines])

@@ -261,7 +261,7 @@ class BottomDialog(GuardedModalScreen[T]):
     BottomDialog > Vertical { height: auto; width: 1fr; background: $background; border-top: solid $border; }
     """
 
-    def action_take(self, answer: T) -> None:
+    def action_answer(self, answer: T) -> None:
         self.dismiss(answer)
 
 

@@ -20,10 +20,10 @@ from fcreview.tui.queue.choices import (
     Completion,
     CompletionContext,
     Facets,
-    complete_word,
+    find_word_at_cursor,
     format_completions,
     insert_completion,
-    word_at,
+    list_completions,
 )
 from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.text.lines import truncate
@@ -142,10 +142,10 @@ class FilterLine(Vertical):
             self._save_filter(text, self._filter_to_save)
             return
         if text:
-            self._history.remember(self.kind, text)
+            self._history.add_to_history(self.kind, text)
         if self.kind == "filter":
             try:
-                text = self._history.expand(event.value).strip()
+                text = self._history.expand_saved_filters(event.value).strip()
             except FilterError as error:
                 self.show_error(error.message, error.position)
                 return
@@ -160,10 +160,10 @@ class FilterLine(Vertical):
         if self.kind != "filter" or not self.display or self._filter_to_save is not None:
             return
         cursor = self.query_one(FilterInput).cursor_position
-        _, word = word_at(event.value, cursor)
+        word = find_word_at_cursor(event.value, cursor).text
         if word.startswith(SAVED_FILTER_PREFIX) and not self._completion_context.saved:
             self._read_saved_filters()
-        found = complete_word(event.value, cursor, self._completion_context) if word else []
+        found = list_completions(event.value, cursor, self._completion_context) if word else []
         self._show_message(format_completions(found, 0) if found else self._hint, "dim")
 
     def _read_saved_filters(self) -> None:
@@ -184,7 +184,7 @@ class FilterLine(Vertical):
             _, found, at = self._last_completion
             at = (at + 1) % len(found)
         else:
-            found, at = complete_word(line.value, line.cursor_position, self._completion_context), 0
+            found, at = list_completions(line.value, line.cursor_position, self._completion_context), 0
         if found:
             text, cursor = insert_completion(line.value, line.cursor_position, found[at])
             self._set_text(text, cursor)
@@ -196,7 +196,7 @@ class FilterLine(Vertical):
     def action_history(self, by: int) -> None:
         if self._filter_to_save is not None:
             return
-        entries = self._history.texts(self.kind)
+        entries = self._history.history_texts(self.kind)
         index = max(-len(entries), min(self._history_index + by, 0))
         if index != self._history_index:
             self._history_index = index
@@ -213,7 +213,7 @@ class FilterLine(Vertical):
             self._show_message(message, "bad")
             return
         try:
-            self._history.expand(text)
+            self._history.expand_saved_filters(text)
         except FilterError as error:
             self.show_error(error.message, error.position)
             return

@@ -20,7 +20,7 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.columns import QueueColumns, queue_row_line, short_ids, short_run_names
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line, shorten_ids, shorten_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.theme import style, symbols
@@ -271,16 +271,16 @@ class QueueList(LineList):
         return queue_row_line(row, self.columns, self._labels(index // WINDOW))
 
     def _labels(self, window: int) -> dict[str, str]:
-        """Return the short forms of the ids and of the names of runs in a window, see `short_ids`."""
+        """Return the short forms of the ids and of the names of runs in a window, see `shorten_ids`."""
         sizes = dict(self.columns.columns)
         cells, model = sizes.get("item", 0), sizes.get("model", 0)
         key = (window, cells, model)
         if key not in self._short_ids:
             rows, labels = self._windows[window], {}
             if self._extent.item > cells:
-                labels = short_ids([row.id for row in rows], cells)
+                labels = shorten_ids([row.id for row in rows], cells)
             if model:
-                labels |= short_run_names(self._extent.run_names, model)
+                labels |= shorten_run_names(self._extent.run_names, model)
             self._short_ids[key] = labels
         return self._short_ids[key]
 
@@ -306,7 +306,7 @@ class QueueList(LineList):
         ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
         # The longest id of the view may be in another window, so the column is only as wide as these ids need.
         widths = replace(self._extent, item=max(map(display_width, ids))) if ids else self._extent
-        columns = QueueColumns.fit(self.size.width, widths, blind=self._blind)
+        columns = QueueColumns.fit_to_width(self.size.width, widths, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
             self.refresh()

@@ -15,7 +15,13 @@ from typing import Any, cast
 
 from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat, require_text
 from fcreview.importers.bfcl.decoders.java_javascript import parse_source
-from fcreview.importers.common.python_syntax import dotted_name, parse_expression, read_call, read_value, source_text
+from fcreview.importers.common.python_syntax import (
+    dotted_name,
+    parse_expression,
+    read_call,
+    read_value,
+    verdict_sources_text,
+)
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -196,7 +202,7 @@ def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
         raise Undecodable("the text is not a list of calls")
     other = next((element for element in body.elts if not isinstance(element, ast.Call)), None)
     if other is not None:
-        raise Undecodable(f"an element of the list is not a call: {source_text(other)[:80]}")
+        raise Undecodable(f"an element of the list is not a call: {verdict_sources_text(other)[:80]}")
     return cast("list[ast.Call]", body.elts)
 
 

@@ -14,7 +14,7 @@ import pytest
 from fcreview.cli.commands import run_import
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
-from fcreview.tui.queue.header import sum_rates
+from fcreview.tui.queue.header import sum_run_counts
 
 Cli = Callable[..., Any]
 
@@ -104,5 +104,5 @@ def test_header_and_screen_count_same_issues(cli: Cli, two_runs: Path, opened: s
     with Store.open(find_workspace(two_runs)) as store:
         runs = store.fetch_runs()
         shown = runs if opened == "all" else runs[:1]
-        assert sum_rates(shown).issues == len(store.fetch_issues(runs=[row.run for row in shown])) > 1
+        assert sum_run_counts(shown).issues == len(store.fetch_issues(runs=[row.run for row in shown])) > 1
         assert sum(row.n_issues for row in runs) + runs[0].n_search_issues == len(store.fetch_issues())

@@ -29,7 +29,7 @@ LIVE = {
 MULTI_TURN = dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
 
 
-def compute_figures(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
+def compute_statistics(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
     """Return the figures of a run with these accuracies of the categories."""
     rows = []
     for (category, size), percent in zip(sizes.items(), percents, strict=True):
@@ -62,7 +62,7 @@ V1_ROWS = [
 
 @pytest.mark.parametrize(("model", "categories", "columns"), V1_ROWS)
 def test_v1_weighs_by_items(model: str, categories: list[float], columns: dict[str, str]) -> None:
-    found = compute_figures("V1", V1_SIZES, categories)
+    found = compute_statistics("V1", V1_SIZES, categories)
     assert {name: format_figure(found, name) for name in columns} == columns, model
 
 
@@ -70,7 +70,7 @@ def test_v2_and_v3_do_not_weigh_non_live_columns() -> None:
     """Row Qwen2.5-72B-Instruct (Prompt) of `data_non_live.csv`, autumn of 2024."""
     row = [98.75, 62, 82, 97.5, 93.5, 91.5, 100, 98.57, 94, 90, 85, 81.67]
     for generation in ("V2", "V3"):
-        found = compute_figures(generation, SIZES, row)
+        found = compute_statistics(generation, SIZES, row)
         columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", "2 simple": "80.92",
                    "2 exec_simple": "99.29", "1 irrelevance": "81.67"}  # fmt: skip
         assert {name: format_figure(found, name) for name in columns} == columns
@@ -80,7 +80,7 @@ def test_v2_overall_is_mean_of_ten_columns() -> None:
     """Row GPT-4-0613 (Prompt) of `data_combined.csv`, whose live columns follow from both tables."""
     non_live = [95.5, 68, 80, 96, 96, 94.5, 98, 98.57, 96, 86, 70, 85.42]
     live = {**LIVE, "live_multiple": 1037, "live_irrelevance": 875, "live_relevance": 41}
-    found = compute_figures("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
+    found = compute_statistics("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
     columns = {"0 overall": "84.74", "1 combined_ast": "84.66", "1 executable": "87.57", "2 combined_multiple": "85.46",
                "2 combined_parallel": "91.75", "2 combined_parallel_multiple": "82.67", "2 combined_simple": "78.76",
                "1 irrelevance_detection": "75.57"}  # fmt: skip
@@ -96,7 +96,7 @@ def test_v3_overall_is_mean_of_three_groups() -> None:
     has only the means of simple and executable calls, so any categories with these means fit."""
     turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
     non_live = [92.25, 70, 74, 94, 85.5, 78, 100, 97.14, 94, 90, 75, 84.17]
-    found = compute_figures("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
+    found = compute_statistics("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
     columns = {"0 overall": "74.24", "1 ast": "84.06", "2 simple": "78.75", "1 executable": "89.39",
                "2 exec_simple": "98.57", "1 live": "77.65", "1 live_ast": "83.42", "1 multi_turn": "58.62",
                "1 irrelevance_detection": "76.32", "2 live_relevance": "94.44"}  # fmt: skip
@@ -105,7 +105,7 @@ def test_v3_overall_is_mean_of_three_groups() -> None:
 
 def test_v3_after_april_2025_has_no_executable_columns() -> None:
     names = [name for name in SIZES if not name.startswith(("exec", "rest"))]
-    found = compute_figures("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
+    found = compute_statistics("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
     assert format_figure(found, "1 non_live") == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
     assert found["0 overall"].value is None
     assert "live_simple" in found["0 overall"].note

@@ -18,7 +18,7 @@ def read(path: Path) -> tuple[RunPlan, list[Item]]:
     return plan, [item for item in read_items(plan) if isinstance(item, Item)]
 
 
-def compute_figures(plan: RunPlan, items: list[Item], source: SourceName) -> dict[tuple[str, str], Metric]:
+def compute_statistics(plan: RunPlan, items: list[Item], source: SourceName) -> dict[tuple[str, str], Metric]:
     scored = [
         ScoredItem(
             item.id,
@@ -41,7 +41,7 @@ def airline(bench: Path) -> tuple[RunPlan, list[Item]]:
 
 @pytest.mark.parametrize("source", ["official", "rule"])
 def test_version1_figures_equal_published_ones(airline: tuple[RunPlan, list[Item]], source: SourceName) -> None:
-    found = compute_figures(*airline, source)
+    found = compute_statistics(*airline, source)
     assert found["reward", "average reward"].value == pytest.approx(0.42, abs=1e-12)
     expected = [0.42, 0.8200 / 3, 0.22, 0.20]
     assert [found["pass^k", f"pass^{k}"].value for k in (1, 2, 3, 4)] == pytest.approx(expected, abs=1e-12)
@@ -100,7 +100,7 @@ def test_version2_figures_equal_official_code(
         if "error" in expected:
             assert len(items) == 3
             continue
-        found = compute_figures(plan, items, source)
+        found = compute_statistics(plan, items, source)
         for number, key in FIGURES.items():
             value = found[key].value if key in found else 0
             assert value == pytest.approx(expected[number], abs=1e-9), (name, number)

@@ -80,7 +80,7 @@ def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
     for group in group_clusters(clusters, by):
         for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
             entered = QueueState(where=view.where, scope=view.runs)
-            entered.apply_terms([term for term in terms if term])
+            entered.narrow_to_cluster([term for term in terms if term])
             rows = store.fetch_page(entered.view, 0, 100_000)
             assert len(rows) == count, terms
             assert all(row.effective is False for row in rows)

@@ -60,7 +60,7 @@ def languages(tmp_path: Path) -> Workspace:
 def test_queue_rows_name_the_run(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
         view = View(queue="dataset")
-        columns = QueueColumns.fit(80, store.measure_columns(view))
+        columns = QueueColumns.fit_to_width(80, store.measure_columns(view))
         rows = store.fetch_page(view, 0, 10)
         assert [row.model for row in rows] == ["oak", "oak"]
         assert ["oak en" in plain_text(queue_row_line(row, columns)) for row in rows] == [True, False]

@@ -12,7 +12,7 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queue_file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
+from fcreview.store.queue_file import QueueError, QueueFile, queue_breadcrumbs, queue_names, read_queue, write_queue
 from fcreview.store.queue_sampling import QueueRequest, merge_queues
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -61,7 +61,7 @@ def test_queue_file_round_trips_and_is_reproducible(store: Store, workspace: Wor
 
 
 def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace: Workspace) -> None:
-    content = json.loads(queue_path(workspace, "pilot").read_text())
+    content = json.loads(queue_breadcrumbs(workspace, "pilot").read_text())
     assert content["items"][0]["key"]["benchmark"] == "bfcl" and content["items"][0]["prediction_hash"]
     assert content["strata"][0] == {"name": "large", "size": 30, "drawn": 15, "probability": 0.5}
     assert [len(share["order"]) for share in content["shares"]] == [14, 14]
@@ -69,13 +69,13 @@ def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace:
 
 
 def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
-    before = queue_path(workspace, "pilot").read_bytes()
+    before = queue_breadcrumbs(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):
         write_queue(workspace, store.draw_queue(WANTED))
     for name in ("failures", "../pilot", "", "Pilot"):
         with pytest.raises(QueueError):
             write_queue(workspace, replace(store.draw_queue(WANTED), name=name))
-    assert queue_path(workspace, "pilot").read_bytes() == before
+    assert queue_breadcrumbs(workspace, "pilot").read_bytes() == before
     assert [path.name for path in workspace.queues.iterdir()] == ["pilot.json"]
 
 
@@ -100,7 +100,7 @@ def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     ],
 )
 def test_damaged_file_is_reported(store: Store, workspace: Workspace, damage: Any, why: str) -> None:
-    path = queue_path(workspace, "pilot")
+    path = queue_breadcrumbs(workspace, "pilot")
     path.write_text(json.dumps(damage(json.loads(path.read_text()))))
     with pytest.raises(QueueError, match=why):
         read_queue(workspace, "pilot")
@@ -190,7 +190,7 @@ def test_merge_reports_an_invalid_queue_name_and_imports_others(store: Store, wo
     pilot = read_queue(workspace, "pilot")
     write_queue(other, replace(pilot, name="zebra"))
     for name in ("-rf", " ", "dataset"):
-        text = queue_path(other, "zebra").read_text().replace('"zebra"', json.dumps(name))
+        text = queue_breadcrumbs(other, "zebra").read_text().replace('"zebra"', json.dumps(name))
         (other.queues / f"{name}.json").write_text(text)
     found = [(each.queue, each.state) for each in merge_queues(workspace, other)]
     assert found == [(" ", "unreadable"), ("-rf", "unreadable"), ("dataset", "unreadable"), ("zebra", "new")]
@@ -204,7 +204,7 @@ def test_merge_adds_new_queues_and_keeps_both_different_ones(store: Store, works
     write_queue(other, replace(changed, name="second"))
     found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
     assert found == [("pilot", "known", "pilot"), ("second", "new", "second")]
-    queue_path(other, "pilot").unlink()
+    queue_breadcrumbs(other, "pilot").unlink()
     write_queue(other, store.draw_queue(replace(WANTED, sharing=replace(SHARING, seed=9))))
     (other.queues / "broken.json").write_text("{")
     for _ in range(2):

@@ -75,7 +75,7 @@ def test_summary_counts_an_error_type_over_all_functions():
 def test_unfolded_group_is_followed_by_its_clusters():
     groups = group_clusters(CLUSTERS, 0)
     rows = cluster_rows(groups, {"error:type_error:simple"})
-    assert [row.terms for row in rows] == [
+    assert [row.filter_terms for row in rows] == [
         ("error:decoder_failed",),
         ("error:value_error:string",),
         ("error:type_error:simple",),
@@ -150,7 +150,7 @@ def test_value_groups_are_named_by_both_values() -> None:
         4,
     )
     assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
-    assert cluster_rows(groups, set())[0].terms == ('golden_value:"km" predicted_value:"kilometers"',)
+    assert cluster_rows(groups, set())[0].filter_terms == ('golden_value:"km" predicted_value:"kilometers"',)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])

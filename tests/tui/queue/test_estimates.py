@@ -14,17 +14,17 @@ from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
     accuracy_lines,
-    advice_line,
-    expected_line,
-    form_command,
-    form_defaults,
-    order_fields,
+    expected_interval_line,
+    fill_and_order_fields,
+    next_step_line,
     sample_lines,
-    undecided_line,
+    sampling_command,
+    sampling_form_defaults,
+    undecided_range_line,
 )
 from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.overview import QueueProgress
-from fcreview.tui.screens.annotators import default_annotators
+from fcreview.tui.screens.annotators import default_sample_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 
@@ -62,11 +62,11 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
 
 def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
-    assert plain_text(undecided_line(make_sample(estimate=bounds))) == (
+    assert plain_text(undecided_range_line(make_sample(estimate=bounds))) == (
         "71.8 to 79.0 % whatever the verdicts on the 6 undecided items are"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
-    assert plain_text(undecided_line(headline)) == (
+    assert plain_text(undecided_range_line(headline)) == (
         "Only a range, no estimate: 6 undecided items of the sample may fail or pass"
     )
     assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
@@ -90,7 +90,7 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         make_sample(), outcomes=solved.outcomes, queues=[queue_progress("alice", 50), queue_progress("bob", 20)]
     )
     advice = [
-        plain_text(advice_line(each, "alice", KEYS))
+        plain_text(next_step_line(each, "alice", KEYS))
         for each in (
             undrawn, replace(make_sample(), queues=[queue_progress("alice", 20)]), make_sample(), waiting, solved,
             replace(solved, estimate=replace(ESTIMATE, needed=0)), replace(solved, estimate=None),
@@ -110,15 +110,15 @@ def test_advice_follows_the_state_of_the_sample() -> None:
 
 
 def test_form_creates_or_extends_a_sample() -> None:
-    assert form_command(None) == form_command(make_sample(estimate=None)) == "queue create"
-    assert form_command(make_sample()) == "queue extend"
-    first = form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
+    assert sampling_command(None) == sampling_command(make_sample(estimate=None)) == "queue create"
+    assert sampling_command(make_sample()) == "queue extend"
+    first = sampling_form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
     assert first["name"] == "sample-3" and first["size"] == "50" and first["stratify"] == "official"
-    assert form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
-    more = form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
+    assert sampling_form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
+    more = sampling_form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
     assert more == {"name": "pilot", "size": "64", "run": "1"}
     fields = [FormField("name"), FormField("where"), FormField("overlap"), FormField("size", default="9")]
-    assert [(each.name, each.default) for each in order_fields(fields, first)][:2] == [
+    assert [(each.name, each.default) for each in fill_and_order_fields(fields, first)][:2] == [
         ("size", "50"),
         ("overlap", "10"),
     ]
@@ -126,9 +126,11 @@ def test_form_creates_or_extends_a_sample() -> None:
 
 def test_form_shows_expected_interval_and_work() -> None:
     values = {"size": "50", "annotators": "alice, bob", "overlap": "10"}
-    assert plain_text(expected_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
-    assert plain_text(expected_line({"size": "150"}, RUNS[0], make_sample())) == "expected  about ± 2 points"
-    assert not expected_line({"size": "many"}, RUNS[0], None) and not expected_line({"size": "9999"}, RUNS[0], None)
+    assert plain_text(expected_interval_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
+    assert plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample())) == "expected  about ± 2 points"
+    assert not expected_interval_line({"size": "many"}, RUNS[0], None) and not expected_interval_line(
+        {"size": "9999"}, RUNS[0], None
+    )
 
 
 def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
@@ -142,6 +144,6 @@ def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
 
 
 def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:
-    assert default_annotators([], "alice") == "alice"
-    assert default_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
-    assert default_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"
+    assert default_sample_annotators([], "alice") == "alice"
+    assert default_sample_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
+    assert default_sample_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.parser import parse_filter
-from fcreview.tui.queue.choices import CompletionContext, complete_word, insert_completion
+from fcreview.tui.queue.choices import CompletionContext, insert_completion, list_completions
 from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 FACETS = {"category": [("live_simple", 3), ("simple", 2), ("a b", 1)], "official": [("fail", 4)]}
@@ -15,7 +15,7 @@ SAVED = {"hard": "official:fail turns>=3", "mine": "you:any"}
 
 
 def complete(text: str, *, blind: bool = False) -> list[str]:
-    return [each.text for each in complete_word(text, len(text), CompletionContext(FACETS, SAVED, blind))]
+    return [each.text for each in list_completions(text, len(text), CompletionContext(FACETS, SAVED, blind))]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_blind_completions_reveal_no_verdicts() -> None:
 
 
 def test_rest_of_the_line_is_kept() -> None:
-    (found,) = complete_word("off days", 3, CompletionContext(FACETS))
+    (found,) = list_completions("off days", 3, CompletionContext(FACETS))
     assert insert_completion("off days", 3, found) == ("official: days", 9)
     assert insert_completion("-off", 4, found) == ("-official:", 10)
 

@@ -18,37 +18,37 @@ SIZE = (100, 24)
 def test_history_belongs_to_an_annotator(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("you:none", "stale", "you:none"):
-        typed.remember("filter", text)
-    typed.remember("search", "celsius")
+        typed.add_to_history("filter", text)
+    typed.add_to_history("search", "celsius")
     again = FilterHistory(AnnotatorState(tmp_path, "alice"))
-    assert (again.texts("filter"), again.texts("search")) == (["stale", "you:none"], ["celsius"])
-    assert FilterHistory(AnnotatorState(tmp_path, "bob")).texts("filter") == []
-    assert FilterHistory(AnnotatorState(None, "alice")).texts("filter") == []
+    assert (again.history_texts("filter"), again.history_texts("search")) == (["stale", "you:none"], ["celsius"])
+    assert FilterHistory(AnnotatorState(tmp_path, "bob")).history_texts("filter") == []
+    assert FilterHistory(AnnotatorState(None, "alice")).history_texts("filter") == []
 
 
 def test_history_is_bounded_and_ignores_damaged_files(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for number in range(MAX_HISTORY + 5):
-        typed.remember("filter", f"turns>{number}")
-    assert len(typed.texts("filter")) == MAX_HISTORY and typed.texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
+        typed.add_to_history("filter", f"turns>{number}")
+    assert len(typed.history_texts("filter")) == MAX_HISTORY and typed.history_texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
     file = tmp_path / "history" / "alice.json"
     for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
         file.write_bytes(content)
-        assert FilterHistory(AnnotatorState(tmp_path, "alice")).texts("filter") in ([], ["stale"])
+        assert FilterHistory(AnnotatorState(tmp_path, "alice")).history_texts("filter") in ([], ["stale"])
 
 
 def test_history_works_in_read_only_workspace(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("in the way")
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
-    typed.remember("filter", "stale")
-    assert typed.texts("filter") == ["stale"]
+    typed.add_to_history("filter", "stale")
+    assert typed.history_texts("filter") == ["stale"]
 
 
 def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
-        typed.remember("filter", text)
-    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).texts("filter") == ["you:none", "(stale"]
+        typed.add_to_history("filter", text)
+    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).history_texts("filter") == ["you:none", "(stale"]
     typed.save_filter("hidden", "rule:fail")
     typed.save_filter("fine", "you:any")
     assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]

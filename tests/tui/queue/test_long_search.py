@@ -16,7 +16,7 @@ from fcreview.store.analysis import UnblindedAnalysis
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.queue import loader
-from fcreview.tui.queue.loader import QueuePage, QueueRequest, load_page
+from fcreview.tui.queue.loader import QueuePage, QueueRequest, read_page
 from fcreview.tui.widgets import base
 from tests.tui.conftest import screen_lines
 from tests.tui.idle import ignore_threads
@@ -75,9 +75,9 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> EndlessQuery:
     def search_endlessly(request: QueueRequest, store: Store) -> QueuePage:
         if "kangaroo" in request.view.where:
             endless(store.connection)
-        return load_page(request, store)
+        return read_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", search_endlessly)
+    monkeypatch.setattr(loader, "read_page", search_endlessly)
     return endless
 
 
@@ -115,9 +115,9 @@ async def test_keys_before_the_rows_wait_for_them(
 
     def load_late(request: QueueRequest, store: Store) -> QueuePage:
         assert free.wait(30)
-        return load_page(request, store)
+        return read_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", load_late)
+    monkeypatch.setattr(loader, "read_page", load_late)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         with ignore_threads():
             await pilot.press(*keys)
@@ -134,9 +134,9 @@ async def test_rows_of_another_view_are_not_shown_under_the_new_title(
 
     def load_late(request: QueueRequest, store: Store) -> QueuePage:
         assert request.view.queue != "suspects" or free.wait(30)
-        return load_page(request, store)
+        return read_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", load_late)
+    monkeypatch.setattr(loader, "read_page", load_late)
     async with make_app([{}, {}]).run_test(size=size) as pilot:
         await wait_for_screen(pilot)
         with ignore_threads():
@@ -163,9 +163,9 @@ async def test_slow_first_rows_show_progress(
 
     def load_late(request: QueueRequest, store: Store) -> QueuePage:
         assert free.wait(30)
-        return load_page(request, store)
+        return read_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", load_late)
+    monkeypatch.setattr(loader, "read_page", load_late)
     with ignore_threads():
         async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
             try:

@@ -10,20 +10,20 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
-from fcreview.tui.queue.columns import fit_difference, split_difference
-from fcreview.tui.queue.header import label_runs, rates_line
+from fcreview.tui.queue.columns import parse_difference, shorten_difference
+from fcreview.tui.queue.header import rates_line, unique_run_labels
 from fcreview.tui.queue.overview import (
     NextAction,
     Overview,
     QueueProgress,
+    build_run_table,
+    failure_reason_lines,
     find_unfinished_queue,
+    format_completed_queues,
+    format_label_progress,
     list_categories,
-    next_actions,
-    queues_complete,
-    reason_lines,
-    review_facts,
-    review_lines,
-    run_table,
+    list_next_actions,
+    review_progress_lines,
     runs_facts,
     score_lines,
     sort_runs_by_rate,
@@ -71,7 +71,7 @@ def test_best_run_and_largest_category_are_first() -> None:
 def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
     judged = replace(make_two_runs()[0], official_known=0, judge_pass=2, judge_known=4)
     judged.categories[:] = [category_counts("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
-    (line,) = map(plain_text, run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
+    (line,) = map(plain_text, build_run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
     assert "50.0 % judge" in line and "50.0  " in line
     assert judged.official_rate == "50.0 % judge"
     assert plain_text(rates_line([judged], 80)).startswith(" judge 50.0 %   corrected")
@@ -81,7 +81,7 @@ def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
 @pytest.mark.parametrize("cells", [60, 78, 116, 156])
 def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
     runs = sort_runs_by_rate(make_two_runs(), blind=False)
-    table = run_table(Overview(runs, "alice"), runs, cells, 0)
+    table = build_run_table(Overview(runs, "alice"), runs, cells, 0)
     strong, weak = map(plain_text, table.lines)
     assert "strong" in strong and "75.0 %" in strong and "100.0" in strong and "0.0" in strong
     assert "weak" in weak and "25.0 %" in weak and "33.3" in weak and weak.rstrip().endswith("–")
@@ -91,29 +91,29 @@ def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
 
 def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
     runs = make_two_runs()
-    table = run_table(Overview(runs, "alice"), runs, 38, 0)
+    table = build_run_table(Overview(runs, "alice"), runs, 38, 0)
     assert table.hidden_categories == 1 and "live" not in plain_text(table.heading)
     assert "1 more category →" in runs_facts(Overview(runs, "alice"), 1)
-    assert "live" in plain_text(run_table(Overview(runs, "alice"), runs, 38, 1).heading)
+    assert "live" in plain_text(build_run_table(Overview(runs, "alice"), runs, 38, 1).heading)
 
 
 def test_blind_overview_shows_own_progress_only() -> None:
     runs = make_two_runs()
     overview = Overview(runs, "alice", blind=True, queues=[QueueProgress("pilot", ShareProgress("alice", 1, 4, 0))])
-    table = run_table(overview, runs, 100, 0)
-    text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_lines(overview, 60))))
+    table = build_run_table(overview, runs, 100, 0)
+    text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_progress_lines(overview, 60))))
     assert "%" not in text and "0 of 4" in text and "pilot · alice" in text
-    assert [each.key for each in next_actions(overview)] == ["overview.queue", "overview.failures"]
+    assert [each.key for each in list_next_actions(overview)] == ["overview.queue", "overview.failures"]
 
 
 def test_reason_has_explanation_code_and_example() -> None:
     groups = failure_groups(("value_error:string", 1204), ("no_such_code", 3))
-    lines = [plain_text(line) for line in reason_lines(groups, 70)]
+    lines = [plain_text(line) for line in failure_reason_lines(groups, 70)]
     assert len(lines) == 4
     assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith("String is not an accepted value")
     assert "value_error:string" in lines[1] and 'city  "b" → "a"' in lines[1]
     assert lines[2].startswith("    3  ━───") and lines[2].endswith("no_such_code")
-    assert all(line_width(line) <= 40 for line in reason_lines(groups, 40))
+    assert all(line_width(line) <= 40 for line in failure_reason_lines(groups, 40))
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_reason_has_explanation_code_and_example() -> None:
     ],
 )  # fmt: skip
 def test_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
-    line = split_difference(text)
+    line = parse_difference(text)
     assert plain_text(line) == shown
-    assert line_width(fit_difference(line, 12)) <= 12
+    assert line_width(shorten_difference(line, 12)) <= 12
 
 
 def test_next_actions_start_with_disagreements() -> None:
@@ -139,12 +139,12 @@ def test_next_actions_start_with_disagreements() -> None:
     overview = Overview(
         make_two_runs(), "alice", reasons=failure_groups(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6
     )
-    assert next_actions(overview)[4] == NextAction(
+    assert list_next_actions(overview)[4] == NextAction(
         "overview.suspects", "Check 6 suspect golden answers", "weak evidence"
     )
     overview = replace(overview, n_strong_suspects=2)
-    assert next_actions(overview)[4].facts == "4 weak"
-    assert [each.text for each in next_actions(overview)] == [
+    assert list_next_actions(overview)[4].facts == "4 weak"
+    assert [each.text for each in list_next_actions(overview)] == [
         "Resolve 8 disagreements",
         "Review 4 items of judge",
         "Review 2 failures",
@@ -152,13 +152,18 @@ def test_next_actions_start_with_disagreements() -> None:
         "Check 2 suspect golden answers",
         "Compare two runs",
     ]
-    assert review_facts(overview) == "2 of 15 labels" and queues_complete(overview) == "0 of 2 queues complete"
-    assert not review_facts(replace(overview, queues=None)) and not queues_complete(replace(overview, queues=[]))
+    assert (
+        format_label_progress(overview) == "2 of 15 labels"
+        and format_completed_queues(overview) == "0 of 2 queues complete"
+    )
+    assert not format_label_progress(replace(overview, queues=None)) and not format_completed_queues(
+        replace(overview, queues=[])
+    )
     assert find_unfinished_queue(overview) == "judge"
     drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
-    assert next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
+    assert list_next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
-    assert next_actions(complete)[2].facts == "64 more labels for ± 2 points"
+    assert list_next_actions(complete)[2].facts == "64 more labels for ± 2 points"
     assert find_unfinished_queue(replace(overview, queues=queues[:1])) is None
 
 
@@ -171,12 +176,12 @@ def test_runs_of_one_model_have_different_labels() -> None:
         replace(alike, run=4, info=replace(alike.info, path="a/2024-07-24/result/maple-8b")),
         run_row("birch", run=5),
     ]
-    labels = label_runs(runs)
+    labels = unique_run_labels(runs)
     assert labels[5] == "birch" and labels[2] == "maple-8b · zh"
     assert labels[3] == "maple-8b · en · 2024-07-24 · #3" and len(set(labels.values())) == 5
     for cells in (60, 80, 120):
         for lines in (
-            run_table(Overview(runs, "alice"), runs, cells, 0).lines,
+            build_run_table(Overview(runs, "alice"), runs, cells, 0).lines,
             score_lines(Overview(runs, "a"), runs, cells),
         ):
             assert len({plain_text(line).split("  ")[0] for line in lines}) >= 5
@@ -199,5 +204,5 @@ def test_scores_are_dashes_where_verdicts_are_missing() -> None:
 def test_long_categories_with_a_common_beginning_have_different_titles() -> None:
     run = run_row("maple-8b")
     run.categories[:] = [category_counts(f"normal_multi_turn_user_{each}", 3, 1) for each in ("adjust", "switch")]
-    heading = plain_text(run_table(Overview([run], "alice"), [run], 120, 0).heading)
+    heading = plain_text(build_run_table(Overview([run], "alice"), [run], 120, 0).heading)
     assert "_adjust" in heading and "_switch" in heading

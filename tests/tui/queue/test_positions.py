@@ -109,21 +109,21 @@ def test_unchanged_settings_add_no_level() -> None:
     state = QueueState(where="official:fail")
     levels = QueueLevels(state)
     before = state.settings
-    levels.push(before, CursorPosition())
-    assert levels.pop() is None
+    levels.push_level(before, CursorPosition())
+    assert levels.pop_level() is None
     state.where = ""
-    levels.push(before, CursorPosition(line=4))
-    level = levels.pop()
+    levels.push_level(before, CursorPosition(line=4))
+    level = levels.pop_level()
     assert level is not None and level.cursor.line == 4 and state.where == "official:fail"
 
 
 def test_items_of_a_figure_are_a_level() -> None:
     state = QueueState(where="official:fail", search="x")
-    state.apply_items((3, 5))
+    state.select_items((3, 5))
     assert state.view.items == (3, 5) and not state.where and not state.search
     state.where = "rule:pass"
     assert level_from_json(json.loads(json.dumps(level_to_json(state.settings, CursorPosition()))))[0] == state.settings
-    state.apply_filter("")
+    state.set_filter("")
     assert state.view.items == () and not state.is_narrowed
 
 

@@ -11,7 +11,12 @@ from fcreview.stats.agreement_ratings import format_coefficient_name, format_val
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.statistics import AgreementCell, agreement_groups, agreement_rows, pair_maps
+from fcreview.tui.queue.statistics import (
+    AgreementStatistic,
+    agreement_rows,
+    group_agreement_statistics,
+    pairwise_heat_maps,
+)
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from fcreview.tui.text.lines import plain_text
@@ -71,7 +76,9 @@ async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> No
 def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> None:
     with Store.open(workspace) as store:
         ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
-    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))]
+    found = [
+        AgreementStatistic(figure, (at,)) for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))
+    ]
     made = agreement_rows(found, cells)
     heads = [row for row in made if not row.cells[1][0]]
     assert [row.cells[0][0] for row in heads] == [
@@ -85,9 +92,9 @@ def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> No
 def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
-    found = [AgreementCell(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")]
-    members = agreement_groups(found)[0]
-    lines, n = pair_maps(members, 76, 8)
+    found = [AgreementStatistic(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")]
+    members = group_agreement_statistics(found)[0]
+    lines, n = pairwise_heat_maps(members, 76, 8)
     assert n == 2
     (share,) = [each.coefficient.value for each in members if each.coefficient.metric == "percent"]
     (kappa,) = [each.coefficient.value for each in members if each.coefficient.metric == "cohen"]
@@ -97,5 +104,5 @@ def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
         ["alice", "–", f"{100 * share:.1f}", "alice", "–", f"{kappa:.2f}"],
         ["bob", f"{100 * share:.1f}", "–", "bob", f"{kappa:.2f}", "–"],
     ]
-    assert "kappa" not in plain_text(pair_maps(members, 40, 8)[0][0]), "the second map does not fit"
-    assert pair_maps(members, 76, 2) == ([], 0)
+    assert "kappa" not in plain_text(pairwise_heat_maps(members, 40, 8)[0][0]), "the second map does not fit"
+    assert pairwise_heat_maps(members, 76, 2) == ([], 0)

@@ -25,8 +25,8 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.loader import read_annotators
-from fcreview.tui.queue.state import position_for, position_in_queue
+from fcreview.tui.queue.loader import read_other_annotators
+from fcreview.tui.queue.state import first_unreviewed_position, position_for_annotator
 from tests.tui.key_input import wait_until
 
 VIEW = View()
@@ -230,9 +230,9 @@ def test_fixed_annotator_is_not_changed(
 
 
 def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(workspace: Workspace) -> None:
-    position = position_in_queue("sample")
-    assert position_for(workspace, "bob", position, blind=False).settings == position.settings
-    moved = position_for(workspace, "dora", position, blind=True)
+    position = first_unreviewed_position("sample")
+    assert position_for_annotator(workspace, "bob", position, blind=False).settings == position.settings
+    moved = position_for_annotator(workspace, "dora", position, blind=True)
     assert (moved.settings.file, moved.settings.queue) == (None, "dataset")
 
 
@@ -240,10 +240,10 @@ def test_list_has_valid_names_and_no_journals_in_blind_mode(workspace: Workspace
     for name in ("dora", "no name", os.fsdecode(b"pil\xf6t")):
         (workspace.reviews / f"{name}.jsonl").touch()
     with Store.open(workspace, "alice") as store:
-        found = [(each.name, each.facts) for each in read_annotators(store)]
+        found = [(each.name, each.facts) for each in read_other_annotators(store)]
         assert found == [
             ("bob", "4 items left of sample"),
             ("dora", "has reviews"),
         ]
     with Store.open(workspace, "alice", blind=True) as store:
-        assert [(each.name, each.facts) for each in read_annotators(store)] == [("bob", "4 items of sample")]
+        assert [(each.name, each.facts) for each in read_other_annotators(store)] == [("bob", "4 items of sample")]

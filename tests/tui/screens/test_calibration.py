@@ -26,9 +26,9 @@ from fcreview.store.workspace import Workspace
 from fcreview.tui.queue.statistics import (
     calibration_groups,
     calibration_rows,
-    confusion_matrices,
+    confusion_matrix_lines,
     error_kind_rows,
-    reported_scopes,
+    list_reported_scopes,
 )
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
@@ -154,7 +154,7 @@ def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPa
 
 def test_rows_open_as_many_items_as_they_count() -> None:
     cases = [make_pair(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
-    assert reported_scopes(cases) == ["overall", "function"]
+    assert list_reported_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
         for row in calibration_rows(calibration_groups(cases, scope)):
             assert row.cells[-1][0] == str(len(row.items))
@@ -169,13 +169,13 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
     groups = calibration_groups(cases, "overall")
     rows = calibration_rows(groups)
     row = next(row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human)
-    lines = [plain_text(line) for line in confusion_matrices(groups, row, 100, tall=False)]
+    lines = [plain_text(line) for line in confusion_matrix_lines(groups, row, 100, has_tall_cells=False)]
     assert [line.split() for line in lines[1:]] == [
         ["human", "pass", "human", "fail"] * 2,
         ["pass", "=", "4", "100.0", "▸≠", "2", "50.0", "pass", "=", "1", "100.0", "≠", "0"],
         ["fail", "≠", "0", "=", "2", "50.0", "fail", "≠", "0", "=", "0"],
     ]
-    assert len(confusion_matrices(groups, row, 40, tall=True)) == 8, "one matrix with three rows a cell"
+    assert len(confusion_matrix_lines(groups, row, 40, has_tall_cells=True)) == 8, "one matrix with three rows a cell"
     assert row.explanation == "judge oak␛[2J verdict pass, human verdict fail: 2 of 8 pairs"
     tnr = next(row for row in rows if "TNR" in row.cells[0][0])
     assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
@@ -183,9 +183,12 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
 
 def test_score_matrix_has_a_row_for_each_score() -> None:
     groups = calibration_groups([make_pair(at, at % 3, 2, criterion="completeness") for at in range(6)], "overall")
-    lines = [plain_text(line) for line in confusion_matrices(groups, calibration_rows(groups)[0], 100, tall=False)]
+    lines = [
+        plain_text(line)
+        for line in confusion_matrix_lines(groups, calibration_rows(groups)[0], 100, has_tall_cells=False)
+    ]
     assert [line.split()[:1] for line in lines[2:]] == [["0"], ["1"], ["2"]]
-    assert confusion_matrices(groups, calibration_rows(groups)[0], 40, tall=False) == []
+    assert confusion_matrix_lines(groups, calibration_rows(groups)[0], 40, has_tall_cells=False) == []
 
 
 def test_hostile_names_are_sanitized_and_random_samples_are_named() -> None:

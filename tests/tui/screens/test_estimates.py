@@ -98,10 +98,10 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         assert isinstance(app.screen, EstimatesScreen)
         await pilot.press("enter", *"9", "enter")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "exceeds the 3 items" in text and app.screen._form.values["size"] == "9"
+        assert "exceeds the 3 items" in text and app.screen._form.field_values["size"] == "9"
         await pilot.press("down", *":?rx")
         await wait_for_screen(pilot)
-        assert app.screen._form.values["annotators"] == ":?rx", "typed text replaces the own name"
+        assert app.screen._form.field_values["annotators"] == ":?rx", "typed text replaces the own name"
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
@@ -186,8 +186,8 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         await wait_until(lambda: not app.screen._held_keys)
         await wait_for_screen(pilot)
         assert app.screen._list.cursor == 1
-        assert app.screen._form.values["annotators"] == "alice,bob"
-        assert app.screen._form.values["run"] == app.screen._run.info.model
+        assert app.screen._form.field_values["annotators"] == "alice,bob"
+        assert app.screen._form.field_values["run"] == app.screen._selected_run.info.model
         send_keys(app, "enter")
         await wait_until(lambda: bool(app.commands))
         send_keys(app, "r")

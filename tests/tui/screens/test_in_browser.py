@@ -140,5 +140,5 @@ async def test_no_editor_is_started(app: Any, monkeypatch: pytest.MonkeyPatch) -
     shown: list[str] = []
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
     screen = SimpleNamespace(_session=app.session, _show_message=lambda text, _: shown.append(text))
-    GoldenScreen.action_editor(screen)  # type: ignore[arg-type]
+    GoldenScreen.action_open_editor(screen)  # type: ignore[arg-type]
     assert shown == ["not available in the browser: edit the text here"]

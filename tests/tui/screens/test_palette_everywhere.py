@@ -110,7 +110,7 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
         assert {"action", "theme", "report", "export"} <= shown
         offered = {each.id for each in app.screen._target.actions}
         assert offered >= {
-            each for each in keys if each and each != "app.palette" and each not in getattr(under, "idle_keys", ())
+            each for each in keys if each and each != "app.palette" and each not in getattr(under, "idle_actions", ())
         }
         assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), place
         await pilot.press("escape")

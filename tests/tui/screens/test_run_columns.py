@@ -95,10 +95,10 @@ def test_keys_cycle_through_orders_and_groupings() -> None:
     state, orders = RunListState(), []
     for _ in available_run_orders(blind=False):
         orders.append(state.order)
-        state.next_order(blind=False)
+        state.select_next_order(blind=False)
     assert orders == available_run_orders(blind=False) == list(RUN_ORDERS) and state.order == "run"
     by = [state.grouping]
     for _ in GROUPINGS:
-        state.next_grouping()
+        state.select_next_grouping()
         by.append(state.grouping)
     assert by == [*GROUPINGS, ""]

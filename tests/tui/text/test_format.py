@@ -16,13 +16,13 @@ from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import (
     QueueColumns,
     difference_line,
-    fit_difference,
     queue_heading_line,
     queue_row_line,
-    short_ids,
-    short_run_names,
+    shorten_difference,
+    shorten_ids,
+    shorten_run_names,
 )
-from fcreview.tui.queue.header import QueuePlace
+from fcreview.tui.queue.header import QueueCursor
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,
@@ -76,7 +76,7 @@ def column_widths(*rows: QueueRow, models: bool = False, repeats: bool = False) 
 
 def row_texts(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
     """Return the text of each column in a list of `at` cells."""
-    columns = QueueColumns.fit(at, column_widths(row, **known), blind=blind)
+    columns = QueueColumns.fit_to_width(at, column_widths(row, **known), blind=blind)
     text, start, shown = plain_text(queue_row_line(row, columns)), 2, {}
     for name, size in columns.columns:
         shown[name] = text[start : start + size].strip()
@@ -153,7 +153,7 @@ def test_cut_error_type_keeps_four_characters_or_none_before_the_ellipsis(text, 
 @given(st.integers(60, 250), st.booleans(), st.booleans(), st.sampled_from([None, True]))
 def test_queue_lines_fit_and_align_with_the_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
-    columns = QueueColumns.fit(at, column_widths(row, ROW, models=models), blind=blind)
+    columns = QueueColumns.fit_to_width(at, column_widths(row, ROW, models=models), blind=blind)
     lengths = {line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))}
     lengths.add(line_width(queue_heading_line(columns)) - 1)  # the heading includes the cell of the cursor
     assert len(lengths) == 1
@@ -227,60 +227,60 @@ def test_first_difference_fits(argument, golden, predicted, size):
 )
 def test_cut_values_start_at_their_difference(golden, predicted, shown):
     line = (("days  ", ""), (golden, "golden"), (" → ", "dim"), (predicted, "predicted"))
-    assert plain_text(fit_difference(line, 32)) == shown
-    assert fit_difference(line, 80) == line
+    assert plain_text(shorten_difference(line, 32)) == shown
+    assert shorten_difference(line, 80) == line
 
 
 def test_golden_value_is_omitted_beside_a_long_name_of_a_missing_argument():
     line = (("formatted  ", ""), ("true", "golden"), (" → ", "dim"), ("missing", "predicted"))
-    assert plain_text(fit_difference(line, 20)) == "formatted → missing"
+    assert plain_text(shorten_difference(line, 20)) == "formatted → missing"
     call = (("final_temperature", "golden"), (" → ", "dim"), ("not called", "predicted"))
-    assert plain_text(fit_difference(call, 20)) == "…rature → not called"
+    assert plain_text(shorten_difference(call, 20)) == "…rature → not called"
 
 
 def test_run_names_in_a_narrow_column_are_their_last_words():
-    assert short_run_names(["maple-8b en", "maple-8b zh"], 5) == {"maple-8b en": "… en", "maple-8b zh": "… zh"}
-    assert "m…-8b" in short_run_names(["maple-8b", "birch-8b"], 5).values()
+    assert shorten_run_names(["maple-8b en", "maple-8b zh"], 5) == {"maple-8b en": "… en", "maple-8b zh": "… zh"}
+    assert "m…-8b" in shorten_run_names(["maple-8b", "birch-8b"], 5).values()
 
 
 def test_constant_columns_are_omitted():
     known = dataclasses.replace(column_widths(ROW), constant=frozenset({"official", "rule"}))
-    assert [name for name, _ in QueueColumns.fit(80, known).columns] == ["item", "you", "difference"]
+    assert [name for name, _ in QueueColumns.fit_to_width(80, known).columns] == ["item", "you", "difference"]
 
 
 @given(st.sets(st.text("ab_1", min_size=1, max_size=30), max_size=12), st.integers(8, 20))
 def test_different_ids_have_different_labels(ids, cells):
-    labels = short_ids(sorted(ids), cells)
+    labels = shorten_ids(sorted(ids), cells)
     assert all(display_width(label) <= cells for label in labels.values())
     shown = ["live_a_parallel_0-1", "live_b_parallel_0-1", "live_c_parallel_0-1"]
-    assert len(set(short_ids(shown, 12).values())) == 3
+    assert len(set(shorten_ids(shown, 12).values())) == 3
 
 
 def test_ids_that_differ_in_their_middle_keep_it_and_their_end():
     ids = [f"{name}_function_{at}" for name in ("multiple", "parallel", "parallel_multiple") for at in range(60)]
     for cells in range(7, 20):
-        shown = short_ids(ids, cells)
+        shown = shorten_ids(ids, cells)
         assert len({shown.get(each, each) for each in ids}) == len(ids)
-    assert short_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
+    assert shorten_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
 
 
 def test_run_names_keep_their_first_words_and_differ():
     names = ["claude-3-5-sonnet-20240620", "google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"]
-    assert short_run_names(names, 30) == {}
-    assert list(short_run_names(names, 12).values()) == ["claude-3-5…", "google…", "gpt-4o-mini…"]
-    assert list(short_run_names(names, 7).values()) == ["claude…", "google…", "gpt-4o…"]
+    assert shorten_run_names(names, 30) == {}
+    assert list(shorten_run_names(names, 12).values()) == ["claude-3-5…", "google…", "gpt-4o-mini…"]
+    assert list(shorten_run_names(names, 7).values()) == ["claude…", "google…", "gpt-4o…"]
     same = ["gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC", "gpt-4o"]
-    assert list(short_run_names(same, 9).values()) == ["gpt…-18", "gpt…-FC"]
+    assert list(shorten_run_names(same, 9).values()) == ["gpt…-18", "gpt…-FC"]
     numbered = ["claude-3-5-sonnet-20240620 #1", "claude-3-5-sonnet-20240620 #4"]
-    assert list(short_run_names(numbered, 8).values()) == ["clau… #1", "clau… #4"]
+    assert list(shorten_run_names(numbered, 8).values()) == ["clau… #1", "clau… #4"]
     for cells in range(5, 26):
         runs = sorted({*names, *same})
-        labels = [short_run_names(runs, cells).get(name, name) for name in runs]
+        labels = [shorten_run_names(runs, cells).get(name, name) for name in runs]
         assert len({*labels}) == len(labels) and max(map(len, labels)) <= cells
 
 
 def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
-    place = QueuePlace(1, 4890, "claude-3-5-sonnet-20240620")
+    place = QueueCursor(1, 4890, "claude-3-5-sonnet-20240620")
     assert header.queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
     assert "all items" in header.queue_facts([run_row()], View(), "", "", place, 60)
     assert header.queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
@@ -292,8 +292,8 @@ def test_first_difference_keeps_room_beside_ids_and_models():
     wide = ColumnWidths(
         item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
     )
-    assert dict(QueueColumns.fit(70, wide).columns)["difference"] >= 34
-    assert dict(QueueColumns.fit(50, wide).columns)["difference"] >= 18
+    assert dict(QueueColumns.fit_to_width(70, wide).columns)["difference"] >= 34
+    assert dict(QueueColumns.fit_to_width(50, wide).columns)["difference"] >= 18
 
 
 def test_failure_with_equal_calls_is_named():
@@ -306,7 +306,7 @@ def test_failure_with_equal_calls_is_named():
 
 def difference_cell(row: QueueRow) -> str:
     """Return the text of the difference column."""
-    columns = QueueColumns.fit(80, column_widths(row, ROW))
+    columns = QueueColumns.fit_to_width(80, column_widths(row, ROW))
     return plain_text(queue_row_line(row, columns)[-2:]).strip()
 
 
@@ -322,11 +322,11 @@ def test_empty_columns_are_omitted():
 def test_question_has_its_own_heading_without_differences():
     none = dataclasses.replace(ROW, first_difference=None, error_type=None)
     assert row_texts(none, 100)["difference"] == "What is the weather?"
-    columns = QueueColumns.fit(100, column_widths(none))
+    columns = QueueColumns.fit_to_width(100, column_widths(none))
     assert "question" in plain_text(queue_heading_line(columns)) and "first difference" not in plain_text(
         queue_heading_line(columns)
     )
-    both = QueueColumns.fit(100, column_widths(none, ROW))
+    both = QueueColumns.fit_to_width(100, column_widths(none, ROW))
     assert "first difference" in plain_text(queue_heading_line(both))
     assert "weather" not in plain_text(queue_row_line(none, both))
 
@@ -347,7 +347,7 @@ def test_blind_rows_contain_nothing_of_others():
 
 
 def test_flags_mark_issues_and_stale_reviews():
-    columns = QueueColumns.fit(80, ColumnWidths())
+    columns = QueueColumns.fit_to_width(80, ColumnWidths())
     assert plain_text(queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
     assert queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
     assert queue_row_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
@@ -410,8 +410,8 @@ def test_rates_have_a_denominator_if_incomplete():
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_top_line_fits_and_keeps_the_review_count(cells, runs):
-    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, by_anyone=9)
-    path = header.queue_path("result", runs, View(), "", "")
+    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9)
+    path = header.queue_breadcrumbs("result", runs, View(), "", "")
     line = top_line(path, progress, cells)
     assert line_width(line) <= cells
     assert "3 of 4" in plain_text(line) and "ann" in plain_text(line)
@@ -420,39 +420,42 @@ def test_top_line_fits_and_keeps_the_review_count(cells, runs):
 
 def test_path_names_folder_run_and_order_or_filter():
     one, two = [run_row("gpt-4o")], [run_row(), run_row("b")]
-    assert header.queue_path("result", one, View(), "", "") == ("result/", "gpt-4o", "failures first")
+    assert header.queue_breadcrumbs("result", one, View(), "", "") == ("result/", "gpt-4o", "failures first")
     failing = View(where="effective:fail")
-    assert header.queue_path("", two, failing, failing.where, "") == ("2 runs", "failures")
-    assert header.queue_path("", two, View(where="official:fail"), "official:fail", "") == ("2 runs", "official:fail")
-    assert header.queue_path("", two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
-    assert header.queue_path("r", None, View(), "", "") == ("r/", "opening")
+    assert header.queue_breadcrumbs("", two, failing, failing.where, "") == ("2 runs", "failures")
+    assert header.queue_breadcrumbs("", two, View(where="official:fail"), "official:fail", "") == (
+        "2 runs",
+        "official:fail",
+    )
+    assert header.queue_breadcrumbs("", two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
+    assert header.queue_breadcrumbs("r", None, View(), "", "") == ("r/", "opening")
 
 
 def test_facts_name_languages_after_the_benchmark():
     runs = [run_row(), run_row("b")]
     kind = runs[0].info.full_title
     runs[1].info.language = "zh"
-    assert header.queue_facts(runs, View(), "", "", QueuePlace(1, 2), 80).startswith(f"{kind} en, zh · all items")
+    assert header.queue_facts(runs, View(), "", "", QueueCursor(1, 2), 80).startswith(f"{kind} en, zh · all items")
 
 
 def test_top_line_counts_others_if_they_reviewed_more():
-    assert "by anyone" not in plain_text(header.progress_line("alice", (1, 4), 120, by_anyone=1))
-    assert plain_text(header.progress_line("alice", (0, 4), 120, by_anyone=3)).endswith(
+    assert "by anyone" not in plain_text(header.progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1))
+    assert plain_text(header.progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)).endswith(
         "0 of 4 reviewed (3 by anyone)   alice"
     )
     assert plain_text(header.progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
 
 
 def test_long_filter_replaces_the_order():
-    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", QueuePlace(3, 85), 80)
+    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", QueueCursor(3, 85), 80)
     assert text == "filter effective:fail error:" + "x" * 40 + " · 3/85"
-    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", QueuePlace(3, 85), 60)
+    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", QueueCursor(3, 85), 60)
     assert display_width(short) == 60 and short.endswith("… · 3/85")
 
 
 def test_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = header.queue_facts([run_row()], view, "official:fail", "x", QueuePlace(3, 1200), 80)
+    text = header.queue_facts([run_row()], view, "official:fail", "x", QueueCursor(3, 1200), 80)
     assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 
@@ -498,7 +501,7 @@ def test_names_that_are_too_long_break_after_a_sign():
 
 def test_filter_of_a_cluster_is_named_in_words() -> None:
     def path(where: str) -> str:
-        return header.queue_path("", [run_row()], View(where=where), where, "")[-1]
+        return header.queue_breadcrumbs("", [run_row()], View(where=where), where, "")[-1]
 
     assert path("effective:fail error:type_error:simple") == "failures: value has the wrong type"
     assert path("effective:fail function:book") == "failures: function:book"

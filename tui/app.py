@@ -376,7 +376,8 @@ class FcreviewApp(App[int]):
         return isinstance(screen, GuardedScreen) and screen.hold_key(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key that starts no action: call `show_unavailable_key` of the screen, or ring the bell while a screen opens."""
+        """Handle a key that starts no action: call `show_unavailable_key` of the screen, or ring the bell while a
+        screen opens."""
         self.last_key_time = event.time
         is_opening, explain = (
             getattr(self.screen, "is_opening", False),

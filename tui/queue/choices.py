@@ -69,7 +69,8 @@ def issue_choices(
     issues: Sequence[ImportIssue], missing_verdicts_by_reason: Sequence[tuple[str, int]] = ()
 ) -> ChoiceTable[str]:
     """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
-    the issue concerns a file. `missing_verdicts_by_reason`: (reason, number of items) of the items without recomputed verdict."""
+    the issue concerns a file. `missing_verdicts_by_reason`: why items have no recomputed verdict, as (reason, number of
+    items) pairs."""
     issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in missing_verdicts_by_reason)]
     return ChoiceTable(
         title="import issues",
@@ -99,8 +100,8 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
-    """Return the table of suspects by their strongest reason. The value of a row is the item numbers of the suspects.
-    Reasons with many strong suspects come first."""
+    """Return a table with one row for each reason why golden answers look wrong. The value of a row is the item numbers
+    of its suspects. Reasons with many strong suspects come first."""
     groups: dict[str, list[int]] = {}
     for item, suspicion in suspicion_by_item.items():
         groups.setdefault(suspicion.title, []).append(item)
@@ -109,6 +110,7 @@ def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> Choice
         return sum(suspicion_by_item[item].is_strong for item in item_numbers)
 
     ordered = sorted(groups.items(), key=lambda group: (-count_strong_suspects(group[1]), -len(group[1])))
+    n_strong = count_strong_suspects(list(suspicion_by_item))
     return ChoiceTable(
         title="suspects by reason",
         noun="reason",
@@ -128,7 +130,7 @@ def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> Choice
             for title, items in ordered
         ],
         values=[items for _, items in ordered],
-        note=f"{count_strong_suspects(list(suspicion_by_item)):,} of {format_count(len(suspicion_by_item), 'suspect')} strong",
+        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {n_strong:,} strong",
         empty_message="no suspects",
     )
 
@@ -180,8 +182,8 @@ class ClusterExplanation(NamedTuple):
     example: str
 
 
-def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> ClusterExplanation:
-    """Explain the cluster of a row. A long error type is cut so that the rest of the explanation fits into `cells`."""
+def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterExplanation:
+    """Explain the cluster of a row. A long error type is cut so that the rest of the explanation fits into `width`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
@@ -189,9 +191,9 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> ClusterEx
         by_step = grouping == BY_DECISIVE_STEP
         group = row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
         text = explain_error_type(group, grouping)
-        if display_width(text) > cells:
+        if display_width(text) > width:
             name, colon, words = text.partition(": ")
-            room = max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
+            room = max(width - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
             text = truncate_error_type(name, room) + colon + words
     if example is None or not example.description:
         return ClusterExplanation(text, "")
@@ -203,32 +205,32 @@ def error_type_title(error_type: str) -> str:
     return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
 
 
-def _truncate_value_pair(text: str, cells: int) -> str:
+def _truncate_value_pair(text: str, width: int) -> str:
     sides = text[2:].split(VALUE_ARROW)
-    if display_width(text) <= cells or len(sides) != 2:
-        return truncate_middle(text, cells)
-    room = max(cells - 2 - len(VALUE_ARROW), 2)
+    if display_width(text) <= width or len(sides) != 2:
+        return truncate_middle(text, width)
+    room = max(width - 2 - len(VALUE_ARROW), 2)
     first = min(display_width(sides[0]), max(room // 2, room - display_width(sides[1])))
     return text[:2] + truncate(sides[0], first) + VALUE_ARROW + truncate(sides[1], room - first)
 
 
-def _truncate_at_word(text: str, cells: int) -> str:
+def _truncate_at_word(text: str, width: int) -> str:
     """Cut a text after a word, or a list of names after the first name: `6 city …`. A single long name is cut in its
     middle."""
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
-    if display_width(text) <= cells:
+    if display_width(text) <= width:
         return text
-    names, head = text.split(separator), truncate(text, cells).removesuffix(ellipsis)
+    names, head = text.split(separator), truncate(text, width).removesuffix(ellipsis)
     at = display_width(names[0]) if len(names) > 1 else head.rfind(" ", len(head) // 2)
-    return f"{head[:at]} {ellipsis}" if 0 <= at < cells - 1 else truncate_middle(names[0], cells)
+    return f"{head[:at]} {ellipsis}" if 0 <= at < width - 1 else truncate_middle(names[0], width)
 
 
-def _truncate_id_list(text: str, cells: int) -> str:
-    """Omit the last ids of a text. A single long id is cut in its middle."""
-    if display_width(text) <= cells:
+def _truncate_id_list(text: str, width: int) -> str:
+    """Omit ids at the end of a list until it fits. A single long id is cut in its middle."""
+    if display_width(text) <= width:
         return text
-    at = truncate(text, cells - 1).rfind(" ")
-    return f"{text[:at]} {symbols().ellipsis}" if at > 0 else truncate_middle(text.partition(" ")[0], cells)
+    at = truncate(text, width - 1).rfind(" ")
+    return f"{text[:at]} {symbols().ellipsis}" if at > 0 else truncate_middle(text.partition(" ")[0], width)
 
 
 @dataclass(slots=True)
@@ -245,13 +247,13 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 
 
 def cluster_table(
-    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_groups: set[str], cells: int
+    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_groups: set[str], width: int
 ) -> ClusterTable:
-    """Return the table of clusters. `n_failures`: number of failing items. `unfolded_groups`: filter terms of the unfolded
-    groups."""
+    """Return the table of clusters. `n_failures`: number of failing items. `unfolded_groups`: filter terms of the
+    unfolded groups."""
     largest = max((row.n_failures for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
-    has_shares = cells >= SHARES_MIN_CELLS
+    has_shares = width >= SHARES_MIN_CELLS
     bar_cells = BAR_CELLS[has_shares]
     heading: Line = (
         ("items".rjust(number_cells) + ("  share  " if has_shares else "  ") + " " * (bar_cells + 1), "dim"),
@@ -267,9 +269,9 @@ def cluster_table(
         title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
-        columns=_cluster_columns(grouping, cells),
+        columns=_cluster_columns(grouping, width),
         rows=_distinguish_equal_explanations(
-            [_cluster_cells(row, grouping, unfolded_groups, cells) for row in rows], rows, cells
+            [_cluster_cells(row, grouping, unfolded_groups, width) for row in rows], rows, width
         ),
         values=[row.filter_terms for row in rows],
         empty_message="no failures",
@@ -278,7 +280,7 @@ def cluster_table(
     )
 
 
-def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
+def _cluster_columns(grouping: int, width: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
     by_error = grouping == BY_ERROR_TYPE
     truncate_name = {
@@ -287,20 +289,20 @@ def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
         BY_VALUE: _truncate_value_pair,
     }.get(grouping, truncate_middle)
     heading = "why" if by_error else GROUPING_HEADINGS[grouping]
-    size = (cells >= USUAL_CELLS) + (cells >= SHARES_MIN_CELLS)
+    size = (width >= USUAL_CELLS) + (width >= SHARES_MIN_CELLS)
     min_width = EXPLANATION_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
-    if by_error and cells >= CODES_MIN_CELLS:
+    if by_error and width >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
     mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
-    title = mostly if cells >= EXAMPLES_MIN_CELLS else "mostly"
+    title = mostly if width >= EXAMPLES_MIN_CELLS else "mostly"
     columns.append(TextColumn(title, truncate=_truncate_at_word, min_width=MOSTLY_CELLS[size]))
-    if cells >= EXAMPLES_MIN_CELLS:
+    if width >= EXAMPLES_MIN_CELLS:
         columns.append(TextColumn("for example", truncate=_truncate_id_list, min_width=EXAMPLE_CELLS))
     return columns
 
 
-def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], cells: int) -> list[StyledText]:
+def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], width: int) -> list[StyledText]:
     by_error, code = grouping == BY_ERROR_TYPE, ""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded_groups else symbols().folded
@@ -317,19 +319,19 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], ce
         first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping][0]]
         parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
         mostly = sanitize(inner or "")
-    parts += [(code, "dim")] if by_error and cells >= CODES_MIN_CELLS else []
+    parts += [(code, "dim")] if by_error and width >= CODES_MIN_CELLS else []
     parts.append((mostly, ""))
-    return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
+    return [*parts, (sanitize(" ".join(examples)), "dim")] if width >= EXAMPLES_MIN_CELLS else parts
 
 
 def _distinguish_equal_explanations(
-    row_cells: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int
+    row_cells: list[list[StyledText]], rows: Sequence[ClusterRow], width: int
 ) -> list[list[StyledText]]:
-    """If several groups have the same description, put the first word of the error type before it."""
+    """Put the first word of the error type before each description that several groups share."""
     counts = Counter(each[0][0] for each in row_cells)
     for each, row in zip(row_cells, rows, strict=True):
         text, style = each[0]
-        if row.cluster is None and row.group.name and counts[text] > 1 and cells < CODES_MIN_CELLS:
+        if row.cluster is None and row.group.name and counts[text] > 1 and width < CODES_MIN_CELLS:
             word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
             each[0] = f"{text[:2]}{sanitize(word)}: {text[2:3].lower()}{text[3:]}", style
     return row_cells

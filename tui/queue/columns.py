@@ -56,8 +56,7 @@ def displayed_error_type(row: QueueRow) -> str:
 
 
 def fails_with_equal_calls(row: QueueRow) -> bool:
-    """Whether an item without a first difference fails by official verdict although it has golden and predicted
-    calls."""
+    """Whether an item fails although its calls are equal. The row must have no first difference."""
     return row.official is False and row.n_golden > 0 and row.n_predicted > 0
 
 
@@ -92,7 +91,8 @@ def _value_pair_line(name: str | None, golden: str, predicted: str) -> Line:
 
 
 def parse_difference(text: str) -> Line:
-    """Split the text of a first difference into parts, as in `difference_line`. A text of unknown form is one part."""
+    """Split the text of a first difference into argument, golden value and predicted value. A text of unknown form
+    stays one part."""
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
@@ -140,29 +140,29 @@ def _shorten_absent_value(name_part: Line, golden: str, absent_part: Line, width
     return fit_line(((truncate(first[0], name_cells), first[1]), *absent_part), width)
 
 
-def _find_differing_word_start(golden: str, predicted: str, cells: int) -> int:
-    """Return the start of the first differing word, or a later position if `cells` are too few."""
+def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
+    """Return the start of the first differing word, or a later position if the word does not fit into `width`."""
     if golden == predicted:
         return 0
     common = _common_prefix_length((golden, predicted))
     start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
-    start = start if common - start + MIN_COMMON_CHARS < cells else common - 2  # two characters of context
+    start = start if common - start + MIN_COMMON_CHARS < width else common - 2  # two characters of context
     return start if start >= MIN_COMMON_CHARS else 0
 
 
-def _truncate_value(text: str, cells: int) -> str:
-    if NAME.fullmatch(text) and display_width(text) > cells:
-        return truncate_middle(text, cells, 0)
-    return truncate(text, cells)
+def _truncate_value(text: str, width: int) -> str:
+    if NAME.fullmatch(text) and display_width(text) > width:
+        return truncate_middle(text, width, 0)
+    return truncate(text, width)
 
 
 VERDICT_TITLES = {"official": "official", "rule": "recomp.", "judge": "judge", "you": "you"}
 NARROW_TITLES = {"official": "offic."}
 """Titles of verdict columns in a list that has no room for the whole words."""
-DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
-SUSPICION_TITLE = "why golden looks wrong"
+DIFFERENCE_TITLE = "first difference: golden {arrow} predicted"
+SUSPICION_TITLE = "reason for suspicion"
 SCORE_CELLS = 5
-FIRST_WEAK = "weak from here"
+FIRST_WEAK = "weak evidence from here"
 MIN_DIFFERENCE_CELLS = 18
 PREFERRED_DIFFERENCE_CELLS = 36
 """Preferred width, in cells, of the first difference. Long ids and run names are cut to make room for it."""
@@ -192,16 +192,16 @@ class QueueColumns:
     has_narrow_titles: bool = False
 
     @classmethod
-    def fit_to_width(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `cells` wide. Columns whose value is the same in all rows are omitted.
+    def fit_to_width(cls, width: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
+        """Choose the columns for a list that is `width` wide. Columns whose value is the same in all rows are omitted.
         In a narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
-        size = 0 if cells < 100 else 1 if cells < 140 else 2
+        size = 0 if width < 100 else 1 if width < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         hides_verdicts = blind or widths.has_score
         names = {"official", "rule", "judge"} - omitted - widths.constant if not hides_verdicts else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
-        least_model = min(MIN_COLUMN_CELLS if cells >= NARROW_CELLS else MIN_MODEL_CELLS, model)
-        least_id = 22 if cells < NARROW_CELLS and not model else (18, 30, 34)[size]
+        least_model = min(MIN_COLUMN_CELLS if width >= NARROW_CELLS else MIN_MODEL_CELLS, model)
+        least_id = 22 if width < NARROW_CELLS and not model else (18, 30, 34)[size]
         least_id = min(max(widths.item, 4), least_id)
         preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
         score = SCORE_CELLS + 1 if widths.has_score else 0
@@ -209,7 +209,7 @@ class QueueColumns:
             names.discard(name)
             titles = _verdict_column_titles(is_narrow=name != "")
             verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
-            rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
+            rest = width - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
         spare = min(max(preferred - (rest - least_id - 1), 0), model - least_model)
@@ -224,7 +224,7 @@ class QueueColumns:
         rest -= item + 1
         category = min(max(widths.category, 8), (14, 20, 22)[size], rest - COMFORTABLE_DIFFERENCE_CELLS - 3)
         has_category = widths.category and not widths.id_repeats_category
-        if has_category and cells >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
+        if has_category and width >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
             rest -= category + 1
         columns += ([("score", SCORE_CELLS)] if score else []) + verdicts
@@ -309,34 +309,34 @@ def _suspicion_line(row: SuspectRow) -> Line:
     return (*mark, (f"{title}:", "strong" if is_strong else "dim"), (details, "" if is_strong else "dim"))
 
 
-def shorten_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each id that is wider than `cells` to a short form that keeps its end and differs from all others."""
-    wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
+def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
+    """Map each id that is wider than `width` to a short form that keeps its end and differs from all others."""
+    wide = {each: text for each in ids if display_width(text := sanitize(each)) > width}
     groups: dict[str, list[str]] = {}
     for each, text in wide.items():
-        groups.setdefault(truncate_middle(text, cells), []).append(each)
+        groups.setdefault(truncate_middle(text, width), []).append(each)
     labels = {group[0]: label for label, group in groups.items() if len(group) == 1}
     used = {*labels.values(), *(sanitize(each) for each in ids if each not in wide)}
     for label, group in groups.items():
         start = _common_prefix_length([wide[each] for each in group]) if len(group) > 1 else 0
         for each in group if len(group) > 1 else ():
-            forms = _shortened_forms(wide[each], start, cells)
+            forms = _shortened_forms(wide[each], start, width)
             labels[each] = next((form for form in forms if form not in used), label)
             used.add(labels[each])
     return labels
 
 
-def shorten_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each run name that is wider than `cells` to a short form: its first words and, if another name begins with
+def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
+    """Map each run name that is wider than `width` to a short form: its first words and, if another name begins with
     these words, also its last word. In a narrow column it is the last word only, if the last words of all names differ.
     Different names have different short forms."""
-    labels, texts = shorten_ids(names, cells), sorted(map(sanitize, names))
+    labels, texts = shorten_ids(names, width), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
     last_words = {text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :] for text in texts}
     if (
-        cells < MIN_COLUMN_CELLS
+        width < MIN_COLUMN_CELLS
         and len({*last_words.values()}) == len(last_words)
-        and max(map(display_width, last_words.values()), default=0) <= cells
+        and max(map(display_width, last_words.values()), default=0) <= width
     ):
         return {name: last_words[sanitize(name)] for name in labels}
     for name in labels:
@@ -344,8 +344,8 @@ def shorten_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
         cuts, last = _find_word_ends(text), last_words[text]
         heads = [text[:at].rstrip(f" {symbols().separator}") for at in reversed(cuts)]
         forms = [head + symbols().ellipsis for head in heads if _is_unique_prefix(texts, head)]
-        forms += [head + last for head in (*heads, text[: max(cells - display_width(last), 1)])]
-        fitting = (form for form in forms if display_width(form) <= cells and form not in used)
+        forms += [head + last for head in (*heads, text[: max(width - display_width(last), 1)])]
+        fitting = (form for form in forms if display_width(form) <= width and form not in used)
         labels[name] = next(fitting, labels[name])
         used.add(labels[name])
     return labels
@@ -360,17 +360,17 @@ def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
     return second >= len(sorted_texts) or not sorted_texts[second].startswith(prefix)
 
 
-def _shortened_forms(text: str, kept_index: int, cells: int) -> Iterator[str]:
-    """Yield short forms of an id. The first of them keep the character at `kept_index`, which is the first that differs from
-    other ids."""
+def _shortened_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
+    """Yield short forms of an id, the best first. The first forms keep the character at `kept_index`, where the id
+    begins to differ from other ids."""
 
     def cut(head_cells: int) -> str:
-        return truncate_middle(text, cells, (head_cells + 0.5) / max(cells - 1, 1))
+        return truncate_middle(text, width, (head_cells + 0.5) / max(width - 1, 1))
 
-    yield from map(cut, range(kept_index + 1, cells - MIN_TAIL_CELLS))
-    yield truncate(symbols().ellipsis + text[max(kept_index - 1, 0) :], cells)
-    yield from map(cut, range(cells - 1))
-    yield from (truncate(symbols().ellipsis + text[at:], cells) for at in range(1, len(text)))
+    yield from map(cut, range(kept_index + 1, width - MIN_TAIL_CELLS))
+    yield truncate(symbols().ellipsis + text[max(kept_index - 1, 0) :], width)
+    yield from map(cut, range(width - 1))
+    yield from (truncate(symbols().ellipsis + text[at:], width) for at in range(1, len(text)))
 
 
 def _common_prefix_length(texts: Sequence[str]) -> int:

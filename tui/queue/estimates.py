@@ -89,8 +89,8 @@ def describe_new_queues(known_names: Collection[str], store: Store) -> str:
     """Describe the queue files whose names are not in `known_names`: `queue sample, 50 items for 2 annotators`."""
     queues = [read_queue(store.workspace, name) for name in queue_names(store.workspace) if name not in known_names]
     return ", ".join(
-        f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')} for "
-        + format_count(len(queue.shares), "annotator")
+        f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')}"
+        f" for {format_count(len(queue.shares), 'annotator')}"
         for queue in queues
     )
 
@@ -120,16 +120,16 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
 
 
 def accuracy_lines(
-    runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], cells: int
+    runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
 ) -> TableLines:
     """Return a table with one line for each run. `unread_runs`: numbers of the runs whose samples are not read yet."""
     labels = unique_run_labels(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
-    needed = f"labels for {symbols().plus_minus} 2" if cells >= NARROW_CELLS else "more"
-    needed_cells = 16 if cells >= NARROW_CELLS else 7
+    needed = "labels needed" if width >= NARROW_CELLS else "more"
+    needed_cells = 16 if width >= NARROW_CELLS else 7
     fixed = 10 + 24 + needed_cells
-    size = max(12, min(longest, 34, cells - fixed))
-    bar_cells = cells - fixed - size - 2
+    size = max(12, min(longest, 34, width - fixed))
+    bar_cells = width - fixed - size - 2
     bar_cells = bar_cells if bar_cells >= MIN_BAR_CELLS else 0
     mark = f"{symbols().official} official  {symbols().point} estimated"
     middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
@@ -153,7 +153,7 @@ def accuracy_lines(
             line += [("  ", ""), *(blank if estimate is None else estimate_bar(estimate, run, bar_cells))]
         count = (
             format_labels_needed(estimate)
-            if cells >= NARROW_CELLS
+            if width >= NARROW_CELLS
             else format_labels_needed(estimate).partition(" ")[0]
         )
         line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
@@ -164,13 +164,13 @@ def accuracy_lines(
 # -- sample
 
 
-def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
+def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
     """Return the review outcomes of the sampled items by automatic verdict, then the progress of each annotator."""
     if sample is None:
         return [make_line("reading", "dim")]
     if not sample.n_drawn:
         return [make_line("no sample yet", "dim"), *(make_line(sanitize(each), "warn") for each in sample.problems)]
-    bar_cells = max(min(12, cells - 49), 0)
+    bar_cells = max(min(12, width - 49), 0)
     gap = " " * (bar_cells + 1 if bar_cells else 0)
     lines = [make_line(f"{'automatic':10}{'items':>8}{'drawn':>7}{gap}{'decided':>9}{'unsure':>8}{'open':>6}", "dim")]
     for each in sample.outcomes:
@@ -181,7 +181,7 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
         line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
         line.append((f"{each.n_in_disagreement:>6,}", "disputed" if each.n_in_disagreement else ""))
         lines.append(tuple(line))
-    lines += [queue_progress_line(each, cells) for each in sample.queues]
+    lines += [queue_progress_line(each, width) for each in sample.queues]
     return lines
 
 
@@ -225,25 +225,24 @@ def next_step_line(
             f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{press_hint('estimates.metrics')}"
         )
     if estimate is None:
-        text = "No estimate: the sample was drawn from part of the run. Draw one from the whole run"
+        text = "No estimate: the sample was drawn from part of the run. Draw a sample of the whole run"
         return make_line(text + press_hint("estimates.draw"), "warn")
     if estimate.needed:
         key = key_names.get("estimates.draw", "")
-        offer = f". Optional: {key} opens the form for {format_count(estimate.needed, 'more item')}" if key else ""
-        goal = f", for {symbols().plus_minus} 2 points" if offer else ""
-        return make_line(f"All drawn items are reviewed{offer}{goal}")
-    return make_line(f"The interval is within {symbols().plus_minus} 2 points")
+        offer = f". For {symbols().plus_minus} 2 points, draw {estimate.needed:,} more: press {key}" if key else ""
+        return make_line(f"All drawn items are reviewed{offer}")
+    return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
 
 
 def undecided_range_line(sample: RunSample | None) -> Line:
-    """Return the range of the accuracy, from all undecided items failing to all passing, or the reason why there is
-    only a range. Empty without undecided items."""
+    """Describe the range of the accuracy: the lowest value if all undecided items fail, the highest value if they pass.
+    Empty if no item is undecided."""
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
         return ()
     if estimate.is_bounds_headline:
         items = format_count(estimate.n_undecided, "undecided item")
-        return make_line(f"Only a range, no estimate: {items} of the sample may fail or pass", "warn")
+        return make_line(f"Only a range is known, because {items} may pass or fail", "warn")
     low, high = (100 * bound for bound in estimate.bounds)
     return make_line(f"{low:.1f} to {high:.1f} % {describe_undecided_verdicts(estimate.n_undecided)}", "dim")
 
@@ -283,8 +282,8 @@ def fill_and_order_fields(fields: Sequence[FormField], defaults: Mapping[str, st
 
 
 def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
-    """Return a line with the expected interval and the number of items for each annotator, from the values of the
-    form."""
+    """Return a line with the expected confidence interval and the number of items for each annotator, computed from the
+    values in the form."""
     size = _parse_count(form_values.get("size", ""))
     annotators = [name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:
@@ -303,7 +302,7 @@ def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: 
     if annotators:
         count = shared + -(-(size - shared) // len(annotators))
         each = f", {format_count(count, 'item')}" + (" each" if len(annotators) > 1 else "")
-    return make_line(f"expected  {interval}{each}", "dim")
+    return make_line(f"expected: {interval}{each}", "dim")
 
 
 def _parse_count(text: str) -> int:

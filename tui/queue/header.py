@@ -114,7 +114,7 @@ def unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
 
 
 def _languages_by_run(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Map the number of each run to its language, if all runs are of one version of a benchmark."""
+    """Map the number of each run to its language. Empty if the runs have different benchmarks or versions."""
     versions = {(run.info.benchmark, run.info.generation) for run in runs}
     return {run.run: run.info.language for run in runs} if len(versions) == 1 else {}
 
@@ -156,7 +156,7 @@ def _describe_filter(where: str) -> str:
 
 
 def progress_line(
-    annotator: str, progress: ReviewProgress | None, cells: int, *, n_reviewed_by_anyone: int = 0
+    annotator: str, progress: ReviewProgress | None, width: int, *, n_reviewed_by_anyone: int = 0
 ) -> Line:
     """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
 
@@ -167,7 +167,7 @@ def progress_line(
     if progress is None:
         return (name,)
     done, total = progress
-    wide = cells >= WIDE_TOP_LINE
+    wide = width >= WIDE_TOP_LINE
     counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
     anyone_counts = f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
     parts = bar(done / total if total else 0, 20 if wide else 8) if total else ()
@@ -186,26 +186,26 @@ def format_rate_range(low: float, high: float) -> str:
 
 
 def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> str:
-    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`.
+    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels for ±2`.
 
     The last part is the number of labels that are still needed. If the sample has undecided items, the last part is the
-    range of the rate instead. If too many items are undecided, only the range is returned. `is_short` omits the number of
-    labels and the words after the range.
+    range of the rate instead. If too many items are undecided, only the range is returned. `is_short` omits the number
+    of labels and the words after the range.
     """
     text = format_rate_and_interval(estimate)
     if estimate.bounds is not None:
-        reason = "" if is_short else f", depending on {estimate.n_undecided:,} undecided"
+        reason = "" if is_short else f", depending on {format_count(estimate.n_undecided, 'undecided item')}"
         bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_rate_range(*estimate.bounds)}"
         return text + bounds + reason
     if not estimate.needed or is_short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
-    return f"{text} {symbols().separator} {estimate.needed:,} more for {target}"
+    return f"{text} {symbols().separator} {format_count(estimate.needed, 'more label')} for {target}"
 
 
 def rates_line(
     runs: Sequence[RunRow] | None,
-    cells: int,
+    width: int,
     *,
     blind: bool = False,
     estimate: PassRateEstimate | None = None,
@@ -229,18 +229,18 @@ def rates_line(
         disputes = _long_and_short_disagreements(total.disputed, adjudicate_key)
         lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
-    left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
+    left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= width), both[-1])
     style = "warn" if lacks_dataset or total.issues > total.notices else "dim"
-    return justify_line(left, ((warning + " ", style),) if warning else (), cells)
+    return justify_line(left, ((warning + " ", style),) if warning else (), width)
 
 
 def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shortening_steps: Sequence[str]) -> Line:
     """Format the rates.
 
     Args:
-        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`: show no
-            recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`: shorten
-            the estimate. `repeated`: omit the recomputed rate. If only the recomputed rate differs from the
+        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`:
+            show no recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`:
+            shorten the estimate. `repeated`: omit the recomputed rate. If only the recomputed rate differs from the
             official rate, omit the corrected rate instead.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
@@ -298,7 +298,7 @@ class QueueCursor:
 
 
 def queue_facts(
-    runs: Sequence[RunRow] | None, view: View, where: str, search: str, cursor: QueueCursor, cells: int
+    runs: Sequence[RunRow] | None, view: View, where: str, search: str, cursor: QueueCursor, width: int
 ) -> str:
     """Return `BFCL V4 · filter official:fail · failures first · 12/640`, with filter and search as the user
     entered them.
@@ -323,11 +323,11 @@ def queue_facts(
     separator = f" {symbols().separator} "
     titles = [_benchmark_titles(runs)] if runs else []
     end = separator.join(["", *counts])
-    room = max(cells - display_width(end), 1)
+    room = max(width - display_width(end), 1)
     run_name = [truncate_middle(sanitize(cursor.run_name), room)] if cursor.run_name else []
     for parts in ([*titles, *selection, *order], [*selection, *order], selection):
         text = separator.join([*parts, *run_name]) + end
-        if display_width(text) <= cells:
+        if display_width(text) <= width:
             return text
     return (*run_name, truncate(separator.join(selection), room))[0] + end
 
@@ -338,7 +338,7 @@ def _benchmark_titles(runs: Sequence[RunRow]) -> str:
 
 
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:
-    """Return what is being done while a view is loaded: `searching 8,282 items`, `loading suspects`."""
+    """Describe the current loading step: `searching 8,282 items`, `loading suspects`."""
     if state.where or state.search:
         return f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
     return f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
@@ -353,9 +353,9 @@ def empty_line(where: str, search: str, n_reviewed: int) -> Line:
     """Return the line that an empty list shows instead of rows. `n_reviewed`: number of items reviewed in this
     session."""
     if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
-        commands = "run fcreview export for labels, fcreview report for metrics"
-        return ((f" Queue complete ({n_reviewed:,} reviewed): {commands}", "good"),)
-    criteria = "search and the filter" if search and where else "search" if search else "filter"
+        text = f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or fcreview report"
+        return ((f" {text}", "good"),)
+    criteria = "search and filter" if search and where else "search" if search else "filter"
     return ((f" no item matches the {criteria}", "warn"),)
 
 

@@ -34,14 +34,14 @@ seconds."""
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """Request to load the page of a view that contains a position of the cursor."""
+    """Request for the page of a view that contains the cursor."""
 
     view: View
     position: CursorPosition
     refresh: bool = False
     """Whether to read new reviews before the rows."""
     opens_unreviewed: bool = False
-    """Whether the cursor moves to the first item without a verdict by the annotator, which is then opened."""
+    """Whether to move the cursor to the first item without the annotator's verdict, and to open this item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class QueuePage:
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
     unreviewed: int | None = None
-    """Item to open, if the request has `opens_unreviewed` and an item is left."""
+    """Number of the item to open, if the request has `opens_unreviewed` and an item is left."""
 
     @property
     def cursor_row(self) -> QueueRow | None:
@@ -129,7 +129,11 @@ class QueueLoader:
     async def load_review_warnings(self) -> str:
         """Return the first warning and the number of further warnings about the store, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
-        more = f", and {len(warnings) - 1} more (run fcreview doctor)" if len(warnings) > 1 else ""
+        more = (
+            f", and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
+            if len(warnings) > 1
+            else ""
+        )
         return f"{warnings[0]}{more}" if warnings else ""
 
 
@@ -242,8 +246,8 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about the lake, the store and the journals. In blind mode, the names of other annotators are
-    hidden."""
+    """Return warnings about damaged lake files, an unverified store and the journals. In blind mode, the names of other
+    annotators are hidden."""
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
@@ -260,7 +264,7 @@ class KnownAnnotator:
     facts: str = ""
     """Items assigned to the annotator, such as `20 items left of sample`, sanitized."""
     queue: str | None = None
-    """Name of the first queue file in which the annotator has items left. In blind mode, of the first queue file that
+    """Name of the first queue file in which the annotator has items left. In blind mode, the first queue file that
     assigns items to the annotator."""
 
 
@@ -294,7 +298,7 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
 
 
 def _is_annotator_name(name: str) -> bool:
-    """Return whether the name of a journal is an annotator name. The folder may contain other files."""
+    """Whether the name of a journal file is an annotator name. The folder may contain other files."""
     from fcreview.store.workspace import to_safe_annotator
 
     return to_safe_annotator(name) == name
@@ -324,7 +328,7 @@ class QueueNavigator:
         last = previous.last_position if previous is not None else 0
         return cls(view, item, store.count_items(view), position, last if position is None else position)
 
-    def find_neighbour(self, store: Store, step: int) -> int | None:
+    def find_neighbour_item(self, store: Store, step: int) -> int | None:
         """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or beginning of the queue."""
         at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
@@ -337,7 +341,7 @@ class QueueNavigator:
         start = self.last_position + (0 if self.position is None else 1)
         return next((row.item for row in self._unreviewed_rows(store, start) if row.item != self.item), None)
 
-    def find_remaining(self, store: Store) -> RemainingItems:
+    def find_remaining_items(self, store: Store) -> RemainingItems:
         """Count the items without a verdict by the annotator, except this item, and find the first of them."""
         unreviewed = (row.item for row in self._unreviewed_rows(store, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))

@@ -68,7 +68,7 @@ class QueueProgress:
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    key: str
+    action_id: str
     text: str
     facts: str = ""
     facts_style: str = "dim"
@@ -110,8 +110,8 @@ def with_failure_reasons(overview: Overview, view: View, store: Store) -> Overvi
 
 
 def with_queue_progress(overview: Overview, view: View, store: Store) -> Overview:
-    """Read the progress of all annotators in the queue files, and count the open disagreements. A blind annotator sees
-    only their own progress."""
+    """Return the overview with the progress of all annotators in the queue files and the number of open disagreements.
+    A blind annotator sees only their own progress."""
     queues: list[QueueProgress] = []
     sampled: set[tuple[str, ...]] = set()
     for name in queue_names(store.workspace):
@@ -132,8 +132,8 @@ def with_queue_progress(overview: Overview, view: View, store: Store) -> Overvie
 def with_suspect_counts(
     overview: Overview, view: View, store: Store, on_progress: Callable[[int, int], object]
 ) -> Overview:
-    """Count the questions whose golden answer is suspect. This takes seconds. `on_progress` is called with the numbers of
-    (checked, all) questions."""
+    """Return the overview with the number of questions whose golden answer looks wrong. Counting takes seconds.
+    `on_progress` is called with the number of checked questions and the number of all questions."""
     store.load_suspects(view, on_progress)
     suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
     n_strong = store.count_strong_suspects(suspects)
@@ -222,8 +222,8 @@ class RunTable:
     hidden_categories: int
 
 
-def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category: int) -> RunTable:
-    """Lay out the runs. `first_category`: index in `list_categories` of the first category to show."""
+def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int) -> RunTable:
+    """Lay out the runs as a table. `first_category_index`: index in `list_categories` of the first category to show."""
     labels = unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
@@ -234,7 +234,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
             for name, run in zip(names, runs, strict=True)
         ]
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
-    categories = list_categories(runs)[first_category:]
+    categories = list_categories(runs)[first_category_index:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
     names = _padded_run_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
@@ -262,7 +262,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
 
 
 def _category_column_widths(categories: Sequence[str], max_width: int) -> dict[str, int]:
-    """Return the column widths of as many categories, from the first on, as fit into `max_width` cells."""
+    """Map as many of the first categories as fit into `max_width` cells to the widths of their columns."""
     widths: dict[str, int] = {}
     for name in categories:
         width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
@@ -273,9 +273,9 @@ def _category_column_widths(categories: Sequence[str], max_width: int) -> dict[s
     return widths
 
 
-def _padded_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
-    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
-    return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
+def _padded_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], width: int) -> list[str]:
+    shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), width)
+    return [pad(shortened.get(labels[run.run], labels[run.run]), width) for run in runs]
 
 
 def runs_facts(overview: Overview, hidden_categories: int) -> str:
@@ -293,10 +293,10 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
 # -- failures
 
 
-def failure_reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
+def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Line]:
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), 3)
-    room = cells - count_cells - 2
+    room = width - count_cells - 2
     shown = groups[:MAX_REASONS]
     meanings = [describe_error_type(group.name or "") for group in shown]
     least, most = REASON_BAR_CELLS
@@ -311,7 +311,7 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Lin
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
         head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
-        lines.append((*head, *shorten_difference(example, max(cells - line_width(head), 1))))
+        lines.append((*head, *shorten_difference(example, max(width - line_width(head), 1))))
     return lines
 
 
@@ -326,13 +326,13 @@ def failure_reasons_facts(overview: Overview) -> str:
 # -- reviews, scores and next actions
 
 
-def review_progress_lines(overview: Overview, cells: int) -> list[Line]:
+def review_progress_lines(overview: Overview, width: int) -> list[Line]:
     """Return the progress of each queue file and of the runs as a whole, and the number of open disagreements."""
     total = sum_run_counts(overview.runs)
-    lines = [queue_progress_line(each, cells) for each in overview.queues or ()]
+    lines = [queue_progress_line(each, width) for each in overview.queues or ()]
     own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
     label = "reviewed by you" if overview.blind else "reviewed"
-    lines.append(progress_bar_line(label, own, total.items, cells))
+    lines.append(progress_bar_line(label, own, total.items, width))
     if overview.n_disagreements:
         lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
     return lines
@@ -354,16 +354,16 @@ def format_completed_queues(overview: Overview) -> str:
     return f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete" if names else ""
 
 
-def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
+def queue_progress_line(progress: QueueProgress, width: int) -> Line:
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
-    return progress_bar_line(name, share.done, share.total, cells)
+    return progress_bar_line(name, share.done, share.total, width)
 
 
-def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
+def progress_bar_line(name: str, done: int, total: int, width: int) -> Line:
     figure = f"{done:,} / {total:,}"
-    bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
-    name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
+    bar_cells = max(min(18, width - display_width(figure) - 16), 0)
+    name_cells = max(width - bar_cells - display_width(figure) - 3, 4)
     return (
         (pad(truncate_middle(name, name_cells), name_cells), "people"),
         ("  ", ""),
@@ -373,20 +373,20 @@ def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     )
 
 
-def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
+def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[Line]:
     """Return a heading line and one line for each run: official score, corrected score, and the estimate with its
     interval. The corrected score is omitted if there is no room for it beside the estimate."""
     has_estimates = bool(overview.sampled_runs)
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
-    has_corrected = cells > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
+    has_corrected = width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
     fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
     labels = unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
-    size = max(MIN_NAME_CELLS, min(34, longest, cells - fixed))
-    bar_cells = max(cells - size - fixed + 1, 0) if has_estimates else 0
+    size = max(MIN_NAME_CELLS, min(34, longest, width - fixed))
+    bar_cells = max(width - size - fixed + 1, 0) if has_estimates else 0
     titles = [f"{title:>{SCORE_CELLS}}" for title in ("official", *(["corrected"] if has_corrected else []))]
     heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
-    lines = [make_line(truncate(heading, cells), "dim")]
+    lines = [make_line(truncate(heading, width), "dim")]
     for name, run in zip(_padded_run_names(labels, runs, size), runs, strict=True):
         official = _format_rate_if_complete(run.official_pass, run.official_known, run.n_items)
         corrected = _format_rate_if_complete(run.effective_pass, run.effective_known, run.n_items)
@@ -408,11 +408,11 @@ def _estimate_line(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> L
     return (*figure, (" ", ""), *estimate_bar(estimate, run, bar_cells - 1))
 
 
-def estimate_bar(estimate: PassRateEstimate, run: RunRow, cells: int) -> Line:
+def estimate_bar(estimate: PassRateEstimate, run: RunRow, width: int) -> Line:
     """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official score."""
     low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
     official = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
-    return interval_bar(low, estimate.estimated, high, (0, 1), cells, official)
+    return interval_bar(low, estimate.estimated, high, (0, 1), width, official)
 
 
 def _format_rate_if_complete(n_passes: int, n_known: int, n_items: int) -> str:
@@ -457,14 +457,14 @@ def _next_estimate_action(overview: Overview) -> NextAction:
     return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
 
 
-def next_action_lines(overview: Overview, key_names: dict[str, str], cells: int) -> list[Line]:
+def next_action_lines(overview: Overview, key_names: dict[str, str], width: int) -> list[Line]:
     """Return a line for each next action. `key_names`: name of the key by action id."""
     lines: list[Line] = []
     for action in list_next_actions(overview):
-        left: Line = ((f"{key_names.get(action.key, ' ')} ", "key"), (action.text, ""))
+        left: Line = ((f"{key_names.get(action.action_id, ' ')} ", "key"), (action.text, ""))
         right: Line = ((action.facts, action.facts_style),) if action.facts else ()
-        fits = line_width(left) + line_width(right) + 1 <= cells
-        lines.append(justify_line(left, right if fits else (), cells))
+        fits = line_width(left) + line_width(right) + 1 <= width
+        lines.append(justify_line(left, right if fits else (), width))
     return lines
 
 

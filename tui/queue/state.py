@@ -89,7 +89,7 @@ def _valid_history_texts(value: object) -> list[str]:
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
     "dataset": "order of the benchmark's files",
-    "disagreement": "items whose recomputed or judge verdict differs from the official one come first",
+    "disagreement": "items with different official, recomputed or judge verdicts come first",
     "unreviewed": "items that you have not reviewed come first",
     "random": "random (select again to reshuffle)",
     "stratified": "random, one item of each category in turn",
@@ -194,8 +194,8 @@ class QueueState:
         return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
 
     def show_issue_item(self, where: str) -> None:
-        """Filter by `where`, which selects the item of an import issue. An empty `where`, of an issue about a file,
-        changes nothing."""
+        """Set the filter that selects the item of an import issue. If `where` is empty, the issue is about a file and
+        nothing changes."""
         if where:
             self.set_filter(where)
 
@@ -205,7 +205,7 @@ class QueueState:
         self.items = tuple(items)
 
     def show_suspects(self, items: Sequence[int] = ()) -> None:
-        """Show the suspects, or only the ones with these numbers."""
+        """List the items whose golden answer looks wrong, or only the items with these numbers."""
         self.select_items(items)
         self.queue = SUSPECTS_QUEUE
 
@@ -370,8 +370,8 @@ class QueuePosition:
 def save_position(
     annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start_options: str = ""
 ) -> None:
-    """Save the position. `start_options`: command options that select the queue. `load_position` ignores a position that was
-    saved with other options."""
+    """Save the position. `start_options`: command options that select the queue. `load_position` ignores a position
+    that was saved with other options."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
@@ -409,7 +409,7 @@ class AnnotatorSwitch:
 
     annotator: str
     position: QueuePosition | None = None
-    """Position in the queue at which the new session starts. None for the first screen."""
+    """Position in the queue at which the new session starts. None to start on the first screen."""
 
 
 def has_share(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:
@@ -430,7 +430,7 @@ def first_unreviewed_position(queue_name: str) -> QueuePosition:
 def position_for_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
-    """Return the same position for another annotator, but not in queue files that assign no items to that annotator."""
+    """Adapt a position to another annotator by leaving the queue files that assign no items to this annotator."""
 
     def can_open_level(settings: QueueSettings) -> bool:
         return settings.file is None or (workspace is not None and has_share(workspace, settings.file, annotator))

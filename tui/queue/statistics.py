@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count, format_metric_value, format_verdict
@@ -101,13 +101,13 @@ def make_interval(low: float | None, value: float | None, high: float | None) ->
 BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "blind": "blind",
     "seen": "not blind",
-    "unknown": "unknown if blind",
+    "unknown": "unknown whether blind",
     "all": "all",
 }
 LABELS_MIN_CELLS = 100
 
 
-CHANCE = "0 means agreement by chance, 1 full agreement"
+CHANCE = "0 means chance agreement, 1 means full agreement"
 COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
     "percent": "percentage of label pairs that are equal, averaged over units",
     "fleiss": f"{CHANCE}; uses units with the most common number of labels",
@@ -125,17 +125,17 @@ class AgreementStatistic:
     items: tuple[int, ...]
 
 
-def agreement_columns(cells: int) -> list[TextColumn]:
+def agreement_columns(width: int) -> list[TextColumn]:
     columns = [
         TextColumn("reviews and coefficient", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=7),
         TextColumn("[95 %]", min_width=16),
         TextColumn("units", align_right=True),
     ]
-    return [*columns, TextColumn("labels", align_right=True)] if cells >= LABELS_MIN_CELLS else columns
+    return [*columns, TextColumn("labels", align_right=True)] if width >= LABELS_MIN_CELLS else columns
 
 
-def agreement_rows(statistics: Sequence[AgreementStatistic], cells: int) -> list[StatisticsRow]:
+def agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list[StatisticsRow]:
     """Return the rows of the agreement table: for each group, a row that opens its items and a row for each
     coefficient. A group is one combination of blind or open review, part of the item, and criterion."""
     separator = f" {symbols().separator} "
@@ -145,13 +145,13 @@ def agreement_rows(statistics: Sequence[AgreementStatistic], cells: int) -> list
         given = members[0].coefficient.given
         names = [BLINDNESS_LABELS[given], *format_group_cells(coefficients, members[0].coefficient)]
         annotators = max((each.coefficient.annotators for each in members), key=len)
-        heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(cells)) - 1)]
-        counts = f"{format_count(len(members[0].items), 'item')} with labels of at least two annotators"
+        heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(width)) - 1)]
+        counts = f"{format_count(len(members[0].items), 'item')} with labels from at least two annotators"
         rows.append(StatisticsRow(heading, members[0].items, explanation=counts, group=at))
         for each in members:
             figure = each.coefficient
             interval = make_interval(figure.low, figure.value, figure.high)
-            texts, meaning = _coefficient_cells(figure, annotators, cells), COEFFICIENT_MEANINGS[figure.metric]
+            texts, meaning = _coefficient_cells(figure, annotators, width), COEFFICIENT_MEANINGS[figure.metric]
             rows.append(StatisticsRow(texts, each.items, interval, meaning, at))
     return rows
 
@@ -163,7 +163,7 @@ def group_agreement_statistics(statistics: Iterable[AgreementStatistic]) -> list
 
 
 def _coefficient_cells(
-    coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], cells: int
+    coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], width: int
 ) -> list[StyledText]:
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != annotators_of_group
     prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
@@ -174,7 +174,7 @@ def _coefficient_cells(
         (interval, "dim"),
         (f"{coefficient.n_units:,}", ""),
     ]
-    return [*row, (f"{coefficient.n_labels:,}", "dim")] if cells >= LABELS_MIN_CELLS else row
+    return [*row, (f"{coefficient.n_labels:,}", "dim")] if width >= LABELS_MIN_CELLS else row
 
 
 CALIBRATION_COLUMNS = [
@@ -222,7 +222,7 @@ def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
 
 SELECTIONS: dict[SelectionMethod, str] = {
     "random": "all items are from a random sample",
-    "by hand": "items chosen by hand: the measures describe these items only",
+    "by hand": "items were chosen by hand, so the measures describe only these items",
     "both": "some items are from a random sample, the others were chosen by hand",
 }
 
@@ -317,7 +317,7 @@ GAP = 2
 
 
 def confusion_matrix_lines(
-    groups: Sequence[CalibrationGroup], row: StatisticsRow, cells: int, *, has_tall_cells: bool
+    groups: Sequence[CalibrationGroup], row: StatisticsRow, width: int, *, has_tall_cells: bool
 ) -> list[Line]:
     """Return the confusion matrix of the row's group. If there is room, the matrices of other groups with the same name
     are shown beside it."""
@@ -326,10 +326,10 @@ def confusion_matrix_lines(
     for group in groups:
         if group is not here and group.calibration.name == here.calibration.name:
             other = _matrix_lines(group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False)
-            fits = sum(line_width(each[0]) + GAP for each in matrices) + line_width(other[0]) <= cells
+            fits = sum(line_width(each[0]) + GAP for each in matrices) + line_width(other[0]) <= width
             if fits and len(other) == len(matrices[0]):
                 matrices.insert(len(matrices) if groups.index(group) > row.group else len(matrices) - 1, other)
-    return join_boxes(matrices) if line_width(matrices[0][0]) <= cells else []
+    return join_boxes(matrices) if line_width(matrices[0][0]) <= width else []
 
 
 def _matrix_lines(
@@ -377,20 +377,27 @@ def _matrix_cell(cell: ConfusionCell | None, column_total: int, *, verdicts_agre
     return pad(f"{sign}{cell.n:>4,} {100 * share:5.1f}", MATRIX_CELLS - 2), f"{HEAT}{heat}"
 
 
-def pairwise_heat_maps(statistics: Sequence[AgreementStatistic], cells: int, max_lines: int) -> tuple[list[Line], int]:
-    """Return (lines, number of annotators shown): the heat maps of a group, in at most `max_lines` lines."""
+class HeatMaps(NamedTuple):
+    """Matrices that show the agreement of each pair of annotators by colour."""
+
+    lines: list[Line]
+    n_annotators: int
+
+
+def pairwise_heat_maps(statistics: Sequence[AgreementStatistic], width: int, max_lines: int) -> HeatMaps:
+    """Draw the heat maps of a group of statistics in at most `max_lines` lines."""
     pairs = [each.coefficient for each in statistics if len(each.coefficient.annotators) == 2]
     names = sorted({name for each in pairs for name in each.annotators})
     left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1
-    n = min(len(names), max_lines - 1, (cells - left) // PAIR_CELLS)
+    n = min(len(names), max_lines - 1, (width - left) // PAIR_CELLS)
     if n < 2:
-        return [], 0
+        return HeatMaps([], 0)
     maps = []
     for metric, title in (("percent", "equal %"), ("cohen", "kappa")):
         values = {frozenset(each.annotators): each.value for each in pairs if each.metric == metric}
         maps.append(_heat_map_lines(title, names[:n], values, left))
-    shown = maps if 2 * line_width(maps[0][0]) + GAP <= cells else maps[:1]
-    return join_boxes(shown), n
+    shown = maps if 2 * line_width(maps[0][0]) + GAP <= width else maps[:1]
+    return HeatMaps(join_boxes(shown), n)
 
 
 def _heat_map_lines(
@@ -414,20 +421,20 @@ def _heat_map_lines(
 NOTE_MIN_CELLS = 100
 
 
-def convention_columns(cells: int) -> list[TextColumn]:
+def convention_columns(width: int) -> list[TextColumn]:
     columns = [
-        TextColumn("run, figure and convention", truncate=truncate_middle, min_width=20),
+        TextColumn("run, metric and convention", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=8),
         TextColumn("trials", align_right=True),
         TextColumn("items", align_right=True),
     ]
-    return [*columns, TextColumn("note")] if cells >= NOTE_MIN_CELLS else columns
+    return [*columns, TextColumn("note")] if width >= NOTE_MIN_CELLS else columns
 
 
-def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[StatisticsRow]:
+def convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
     """Return a heading for each figure of a run, then one row for each convention. The row of a convention opens the
     items that it counts differently."""
-    n_columns, separator = len(convention_columns(cells)), f" {symbols().separator} "
+    n_columns, separator = len(convention_columns(width)), f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     for run in runs:
         ranges = {spread.figure: spread.high - spread.low for spread in find_spreads(run.rows)}

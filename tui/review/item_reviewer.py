@@ -275,7 +275,7 @@ class ItemReviewer:
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
-            remaining = await self._prefetcher.find_remaining(self.displayed)
+            remaining = await self._prefetcher.find_remaining_items(self.displayed)
             await self._refresh(f"{outcome.text} · {self._end_message(remaining)}")
             if not remaining.count:
                 await self._show_summary()
@@ -451,9 +451,9 @@ class ItemReviewer:
     async def step_item(self, step: int) -> bool:
         """Show the next (1) or previous (-1) item of the queue. After the last item, show the first unreviewed item."""
         self.direction, self._pending_item = step, None
-        item, message = await self._prefetcher.find_neighbour(self.displayed, step), NO_MESSAGE
+        item, message = await self._prefetcher.find_neighbour_item(self.displayed, step), NO_MESSAGE
         if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
-            item = (await self._prefetcher.find_remaining(self.displayed)).first
+            item = (await self._prefetcher.find_remaining_items(self.displayed)).first
             message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
             self._show_message("this is the last item" if step > 0 else "this is the first item", "warn")

@@ -140,16 +140,16 @@ class ItemPrefetcher:
             return self._neighbours.next_unreviewed
         return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
 
-    async def find_neighbour(self, displayed: DisplayedItem, step: int) -> int | None:
+    async def find_neighbour_item(self, displayed: DisplayedItem, step: int) -> int | None:
         """Return the number of the next (`step` 1) or previous (-1) item. None at the end or beginning of the queue."""
         neighbours = self._neighbours
         if neighbours is not None and (neighbours.item, neighbours.step) == (displayed.navigator.item, step):
             return neighbours.neighbour
-        return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
+        return await self._session.query(lambda store: displayed.navigator.find_neighbour_item(store, step))
 
-    async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
+    async def find_remaining_items(self, displayed: DisplayedItem) -> RemainingItems:
         """Count the items without a verdict by the annotator, except the displayed item, and find the first of them."""
-        return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
+        return await self._session.query(lambda store: displayed.navigator.find_remaining_items(store))
 
     async def count_unreviewed(self) -> int:
         view = replace(self.view, where=add_terms(self.view.where, "you:none"))
@@ -181,7 +181,7 @@ def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem |
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neighbours:
-    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour(store, step)
+    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour_item(store, step)
     return Neighbours(navigator.item, next_unreviewed, step, neighbour)
 
 

@@ -81,8 +81,8 @@ class AdjudicationScreen(GuardedScreen[None]):
     def text(self) -> ItemText:
         return self.query_one("#item-text", ItemText)
 
-    def _key_name(self, action: str) -> str:
-        return active_key_names(self.app).get(action, "")
+    def _key_name(self, action_id: str) -> str:
+        return active_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         case = self.adjudicator.cases.case
@@ -123,7 +123,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.run_worker(work, group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
-        """Show the case that `Adjudicator` moved to."""
+        """Show the disagreement that `Adjudicator` moved to."""
         self._message = message
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
         if case is not None and detail is not None:
@@ -142,7 +142,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.release_keys()
 
     def refresh_case(self, message: StatusMessage) -> None:
-        """Show the displayed case with its current reviews."""
+        """Update the displayed disagreement with its current reviews."""
         self._message = message
         case, detail, cursor = self.adjudicator.cases.case, self.adjudicator.detail, self.text.document_cursor
         if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):

@@ -27,7 +27,7 @@ NEW_NAME = ""
 """Choice in the list of annotators that asks for another name."""
 
 
-def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> ChoiceTable[str]:
+def annotator_choices(annotators: Sequence[KnownAnnotator], current_annotator: str) -> ChoiceTable[str]:
     """Return the table of annotators. The last row asks for another name."""
     return ChoiceTable(
         title="review as another annotator",
@@ -35,7 +35,7 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> Cho
         columns=(TextColumn("annotator"), TextColumn("items")),
         rows=[
             *([(sanitize(each.name), "people"), (each.facts, "")] for each in annotators),
-            [("another name ...", ""), (f"you are {sanitize(current)}", "dim")],
+            [("another name ...", ""), (f"you are {sanitize(current_annotator)}", "dim")],
         ],
         values=[*(each.name for each in annotators), NEW_NAME],
         compact=True,
@@ -43,15 +43,16 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> Cho
     )
 
 
-def default_sample_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
-    """Return the annotators for a new sample: the user and, unless they are many, the others of the workspace."""
+def format_default_annotators(annotators: Sequence[KnownAnnotator], current_annotator: str) -> str:
+    """Return the default annotators of a new sample, separated by commas: the user and, unless they are many, the other
+    annotators of the workspace."""
     others = [each.name for each in annotators]
-    return ", ".join([current, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
+    return ", ".join([current_annotator, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
-def find_unfinished_of_others(queue_progress: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:
-    """Return the first progress of another annotator in a queue file with items left, or None."""
-    return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != annotator), None)
+def find_unfinished_of_others(queue_progress: Sequence[QueueProgress], own_name: str) -> QueueProgress | None:
+    """Return the progress of the first other annotator who has items left in a queue file, or None."""
+    return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
 
 
 def switch_question(progress: QueueProgress) -> str:

@@ -107,31 +107,31 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._draw()
 
     def action_fault(self) -> None:
-        def take(fault: Fault | None) -> None:
+        def set_fault(fault: Fault | None) -> None:
             self._review.fault = fault or self._review.fault
             self._draw()
 
-        self.app.push_screen(FaultScreen(), take)
+        self.app.push_screen(FaultScreen(), set_fault)
 
     def action_tag(self) -> None:
         review = self._review
         errors = [row.error_type or row.rule_error_type for row in review.rows]
         tags = tag_choices(self._session.vocabulary.tags, errors, review.known_tags, review.tags)
 
-        async def load_used() -> list[str]:
+        async def load_used_tags() -> list[str]:
             return await self._session.query(lambda store: store.fetch_used_tags())
 
-        def take(chosen: list[str] | None) -> None:
+        def set_tags(chosen: list[str] | None) -> None:
             review.tags = review.tags if chosen is None else chosen
             self._draw()
 
-        self.app.push_screen(TagsScreen(tags, review.tags, load_used), take)
+        self.app.push_screen(TagsScreen(tags, review.tags, load_used_tags), set_tags)
 
     def action_record(self) -> None:
         if not self._review.verdict_key:
             names = active_key_names(self.app)
             keys = (names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure"))
-            self._show_message(f"Give a verdict first: {' '.join(filter(None, keys))}")
+            self._show_message(f"Give a verdict first: press {', '.join(filter(None, keys))}")
         elif not self._is_recording:
             self.app.push_screen(ConfirmScreen(self._review.question), self._record_if_confirmed)
 
@@ -191,7 +191,9 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             view_of: Returns the view of the failing items that filter terms select.
             run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
-        super().__init__((*session.folder_names, *filter(None, (run_name,)), "clusters"), load=self._load_counts)
+        super().__init__(
+            (*session.folder_names, *filter(None, (run_name,)), "clusters"), load=self._count_and_build_choices
+        )
         self._session, self._count_failures, self._view_of = session, load, view_of
         self._state = state
         self._rows: list[ClusterRow] = []
@@ -218,7 +220,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self._state.terms = self._rows[self.list.cursor].filter_terms
             self._draw_description()
 
-    async def _load_counts(self) -> ChoiceTable[tuple[str, ...]] | None:
+    async def _count_and_build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         grouping = get_computed_grouping(self._state.grouping)
         self._state.counts[grouping] = await self._count_failures(grouping)
         return self._build_choices()

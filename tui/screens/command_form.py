@@ -27,7 +27,7 @@ from fcreview.tui.commands import (
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.header import unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
-from fcreview.tui.screens.annotators import default_sample_annotators
+from fcreview.tui.screens.annotators import format_default_annotators
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line, make_line, truncate, wrap_text
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
@@ -91,14 +91,14 @@ class FormFields(VerticalScroll):
         """Options and arguments of the command."""
         return build_arguments(self.fields, list(self.field_values.values()))
 
-    def help_lines(self, cells: int) -> list[Line]:
+    def help_lines(self, width: int) -> list[Line]:
         """Return the description of the field with the focus, in at most `HELP_ROWS` lines."""
         at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
         if at is None or at >= len(self.fields):
             return []
-        rows = wrap_text(sanitize(self.fields[at].full_help), cells - 1)
+        rows = wrap_text(sanitize(self.fields[at].full_help), width - 1)
         if len(rows) > HELP_ROWS:
-            rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), cells - 1)]
+            rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), width - 1)]
         return [make_line(f" {row}", "dim") for row in rows]
 
     def move_focus(self, by: int) -> bool:
@@ -202,7 +202,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
         described = await asyncio.to_thread(commands.describe, form.command)
         if form.command == "queue create":
             known = await session.query(read_other_annotators)
-            defaults["annotators"] = default_sample_annotators(known, session.annotator)
+            defaults["annotators"] = format_default_annotators(known, session.annotator)
         fields = [
             replace(each, default=defaults.get(each.name, each.default))
             for each in described
@@ -211,10 +211,10 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
         if any(each.name == "run" for each in fields):
             fields = use_run_names(fields, unique_run_labels(await session.query(lambda store: store.fetch_runs())))
 
-        def show(output: str | None) -> None:
+        def show_output(output: str | None) -> None:
             if output is not None:
                 app.push_screen(PagerScreen(form.label, output.strip() or "done", folder=session.folder))
 
-        app.push_screen(CommandFormScreen(form.label, fields, run), show)
+        app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 
     app.run_worker(open_form(), group="form")

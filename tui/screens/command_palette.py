@@ -160,7 +160,9 @@ def annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that continue as another annotator of the workspace."""
     for each in context.annotators:
         run = partial(context.review_as, each.name)
-        yield PaletteCommand("people", f"review as {sanitize(each.name)}", run, f"switch to this name; {each.facts}")
+        yield PaletteCommand(
+            "people", f"review as {sanitize(each.name)}", run, f"switch to this annotator; {each.facts}"
+        )
 
 
 def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -224,7 +226,7 @@ def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         return
     names = unique_run_labels(runs)
     ask = partial(context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False)
-    yield PaletteCommand("compare", "compare", ask, "two runs, by number or model", argument="A B")
+    yield PaletteCommand("compare", "compare", ask, "compare two runs, given by number or model", argument="A B")
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
         if (a.info.benchmark, a.info.generation, a.info.language) == (
             b.info.benchmark, b.info.generation, b.info.language,
@@ -272,7 +274,7 @@ class PaletteProvider(Provider):
             for command in source(self._context):
                 if argument := command.typed_argument(query):
                     hits.append(command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
-                elif match := match_words(command.label, query, command.help):
+                elif match := match_query_words(command.label, query, command.help):
                     hits.append(command.to_search_hit(match.score, match, self._style))
         for hit in sorted(hits, key=lambda hit: -hit.score)[:MAX_HITS]:
             yield hit
@@ -281,7 +283,7 @@ class PaletteProvider(Provider):
             run = partial(self._context.open_item, item.item)
             command = PaletteCommand("item", sanitize(item.id), run, sanitize(item.category) + runs)
             is_exact = item.id.lower() == query.lower()
-            match = match_words(command.label, query) or FuzzyMatch(0)
+            match = match_query_words(command.label, query) or FuzzyMatch(0)
             yield command.to_search_hit(EXACT_SCORE if is_exact else 0, match, self._style)
 
 
@@ -498,7 +500,7 @@ class FuzzyMatch:
     """Indexes of the matched characters in the text."""
 
 
-def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
+def match_query_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None:
     """Match every word of the query, in any order and case.
 
     Return None if a word is neither in the text nor in the help. Textual's `FuzzySearch` tries every combination of

@@ -68,8 +68,8 @@ LAYOUTS = (
     (False, ("only A", "only B")),
     (False, ()),
 )
-"""Layouts (has_intervals, names of the right columns), from the widest to the narrowest. The first that fits is
-used."""
+"""Layouts of the table, from the widest to the narrowest, as tuples (whether intervals are drawn, titles of the right
+columns). The first layout that fits is used."""
 WHISKER_CELLS = (12, 50)
 GAP = 2
 ID_CELLS = (14, 40)
@@ -84,8 +84,8 @@ def verdict_sources_text(source_a: VerdictSource, source_b: VerdictSource) -> st
     )
 
 
-def comparison_facts(comparison: RunComparison, cells: int) -> str:
-    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `cells`."""
+def comparison_facts(comparison: RunComparison, width: int) -> str:
+    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `width`."""
     overall = comparison.overall
     counts = overall.counts
     parts = [
@@ -96,11 +96,11 @@ def comparison_facts(comparison: RunComparison, cells: int) -> str:
     ]
     separator = f" {symbols().separator} "
     text = separator.join(parts)
-    return text if display_width(text) <= cells else separator.join(parts[:-1])
+    return text if display_width(text) <= width else separator.join(parts[:-1])
 
 
 def pass_rate_lines(
-    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, cells: int
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, width: int
 ) -> TableLines:
     """Return the table of pass rates: a line for all items, a line for each category, then warnings about the
     comparison."""
@@ -112,14 +112,14 @@ def pass_rate_lines(
     ]
     left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
     left_columns.append(TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows)))
-    natural = line_width(table_lines(left_columns, left_rows, cells)[0])
+    natural = line_width(table_lines(left_columns, left_rows, width)[0])
     for has_whiskers, names in LAYOUTS:
         rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
-        right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, cells)
+        right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, width)
         whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
-        if natural + whisker + GAP + line_width(right_heading) <= cells:
+        if natural + whisker + GAP + line_width(right_heading) <= width:
             break
-    room = cells - (line_width(right_heading) + GAP if names else 0)
+    room = width - (line_width(right_heading) + GAP if names else 0)
     left_heading, left = table_lines(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
     middle_heading, middle = _draw_intervals(groups, comparable, whisker_cells)
@@ -162,28 +162,29 @@ def _count_cells(group: ComparisonGroup, column_names: Sequence[str], *, is_comp
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
 
 
-def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], cells: int) -> TableLines:
+def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int) -> TableLines:
     """Draw the intervals on a common scale with a mark at 0. The lines are empty if there is no room."""
-    if cells < WHISKER_CELLS[0]:
+    if width < WHISKER_CELLS[0]:
         return TableLines((), [()] * len(groups))
     differences = [group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)]
     ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
     scale = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
-    zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (cells - 1))
+    zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (width - 1))
     lines: list[Line] = []
     for each in differences:
         if each is None or each.value is None or each.low is None or each.high is None:
-            lines.append(((" " * cells, ""),))
+            lines.append(((" " * width, ""),))
         else:
-            lines.append(interval_bar(each.low, each.value, each.high, scale, cells, mark=0.0))
-    return TableLines(((pad(" " * zero + "0", cells), "dim"),), lines)
+            lines.append(interval_bar(each.low, each.value, each.high, scale, width, mark=0.0))
+    return TableLines(((pad(" " * zero + "0", width), "dim"),), lines)
 
 
-def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], cells: int) -> TableLines:
-    """Return the table of the items with different verdicts. `row_by_item`: rows of the failing items, by item number."""
+def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int) -> TableLines:
+    """Return the table of the items with different verdicts. `row_by_item`: rows of the failing items, by item
+    number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
-    size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
+    size = max(min(longest, ID_CELLS[1], width // 3), ID_CELLS[0])
     names = shorten_ids(ids, size)
     heading: Line = ((pad("item", size), "dim"), ("  A       B       first difference of the failing run", "dim"))
     lines: list[Line] = []
@@ -191,18 +192,18 @@ def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], 
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
         # The first difference alone does not explain a flip with different golden answers or equal predictions.
-        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(failing_item(flip))
+        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(failing_item_number(flip))
         cause = difference_line(row) if row is not None else ()
-        lines.append((*line, *shorten_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))
+        lines.append((*line, *shorten_difference(cause or make_line(sanitize(flip.cause)), width - size - 18)))
     return TableLines(heading, lines)
 
 
-def failing_item(flip: Flip) -> int:
+def failing_item_number(flip: Flip) -> int:
     return (flip.b if flip.passing_side == "a" else flip.a).item
 
 
-def flip_facts(flips: Sequence[Flip], side: str) -> str:
-    words = "" if not side else f"only {side.upper()} passes {symbols().separator} "
+def flip_facts(flips: Sequence[Flip], passing_side: str) -> str:
+    words = "" if not passing_side else f"only {passing_side.upper()} passes {symbols().separator} "
     return words + format_count(len(flips), "item")
 
 
@@ -210,32 +211,32 @@ COLUMNS_MIN_CELLS = 120
 MAX_QUESTION_LINES = 8
 
 
-def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
-    """Return the question, the cause of the flip, the golden answer and both predictions. `item_a`, `item_b`: the item in run A
-    and in run B."""
+def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, width: int) -> list[Line]:
+    """Return the question, the cause of the flip, the golden answer and both predictions. `item_a`, `item_b`: the item
+    in run A and in run B."""
     questions = [message.content for message in item_a.messages if message.role == "user"]
-    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)]
-    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
-    sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(item_a))]
+    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, width, MAX_QUESTION_LINES)]
+    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), width)]
+    sides: list[tuple[str, list[Line]]] = [("golden", golden_call_lines(item_a))]
     if flip.golden_differs:
         of_b = make_line("golden answer of B", "dim")
-        sides[0] = ("golden answer of A, then of B", [*golden_lines(item_a), of_b, *golden_lines(item_b)])
+        sides[0] = ("golden answer of A, then of B", [*golden_call_lines(item_a), of_b, *golden_call_lines(item_b)])
     sides += [
-        (f"{name} {format_verdict(side.verdict)}", predicted_lines(item))
+        (f"{name} {format_verdict(side.verdict)}", predicted_call_lines(item))
         for name, side, item in (("A", flip.a, item_a), ("B", flip.b, item_b))
     ]
-    if cells < COLUMNS_MIN_CELLS:
-        return [*lines, *(line for side in sides for line in _titled_lines(*side, cells))]
-    size = (cells - 2 * COLUMN_GAP) // 3
+    if width < COLUMNS_MIN_CELLS:
+        return [*lines, *(line for side in sides for line in _titled_lines(*side, width))]
+    size = (width - 2 * COLUMN_GAP) // 3
     rows = zip_longest(*(_titled_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
     return [*lines, BLANK_LINE, *(_join_side_by_side(row, size) for row in rows)]
 
 
-def golden_lines(item: Item) -> list[Line]:
+def golden_call_lines(item: Item) -> list[Line]:
     return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
 
 
-def predicted_lines(item: Item) -> list[Line]:
+def predicted_call_lines(item: Item) -> list[Line]:
     """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
     pair."""
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
@@ -249,7 +250,7 @@ def predicted_lines(item: Item) -> list[Line]:
 def _call_lines(call: Call, item: Item) -> list[Line]:
     arguments = (call.arguments or {}).items()
     texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
-    return [*_call_heading(call, " ", item), *map(make_line, texts)]
+    return [*_call_heading_lines(call, " ", item), *map(make_line, texts)]
 
 
 def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
@@ -257,7 +258,7 @@ def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
     predicted = _find_call(item.predicted, pair.turn, pair.predicted)
     if predicted is None:
         return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
-    lines = _call_heading(predicted, pair.state, item)
+    lines = _call_heading_lines(predicted, pair.state, item)
     for row in build_argument_rows(golden, predicted, pair.diff):
         if row.path:
             text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
@@ -265,7 +266,7 @@ def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
     return lines
 
 
-def _call_heading(call: Call, state: str, item: Item) -> list[Line]:
+def _call_heading_lines(call: Call, state: str, item: Item) -> list[Line]:
     has_turns = any(each.turn for each in (*item.golden, *item.predicted))
     turn = f"  turn {call.turn + 1}" if has_turns else ""
     lines = [make_line(f"{state} {sanitize(call.name)}{turn}", "strong" if state in " =~" else "diff")]
@@ -278,9 +279,9 @@ def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | No
     return next((call for call in calls if call.turn == turn and call.index == index), None)
 
 
-def _titled_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
-    return [rule_line(((title, "strong"),), cells), *wrapped]
+def _titled_lines(title: str, lines: Sequence[Line], width: int) -> list[Line]:
+    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, width)]
+    return [rule_line(((title, "strong"),), width), *wrapped]
 
 
 def _join_side_by_side(lines: Sequence[Line], column_width: int) -> Line:
@@ -360,7 +361,8 @@ class FlipScreen(GuardedScreen[None]):
 
 
 class PanelList(TextList):
-    """List of a panel. Only the list with the focus shows its cursor, which moves on to a list above or below."""
+    """List in a panel. Only the list with the focus shows its cursor. The cursor moves on to the list above or
+    below."""
 
     def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
         """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
@@ -383,7 +385,7 @@ class PanelList(TextList):
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Pass rates of two runs by category and the items that differ, for the items of a view.
+    """Screen with the pass rates of two runs by category, and with the items of a view whose verdicts differ.
 
     Not available in blind review.
     """
@@ -403,7 +405,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
         self._comparison: RunComparison | None = None
         self._side = ""
-        """Side that passes the items of the list, `a` or `b`. Empty for both."""
+        """Run that passes the listed items: `a` or `b`. Empty to list the items of both."""
         self._rows: Mapping[int, QueueRow] = {}
         """Queue row of the failing item of each flip, by item number."""
 
@@ -441,7 +443,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             interruptible=True,
         )
         self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
-        failing = [failing_item(flip) for flip in self._comparison.flips]
+        failing = [failing_item_number(flip) for flip in self._comparison.flips]
         rows = await self._session.query(lambda store: store.fetch_rows(failing), interruptible=True)
         self._rows = {row.item: row for row in rows}
         self.waiting.stop()
@@ -496,9 +498,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small(self.size) else 6))
         facts = flip_facts(flips, self._side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
-        self.list.empty_line = make_line(" no items differ", "dim")
+        self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)
-        self.query_one("#flips-panel", Panel).set_title("Items that differ", facts, flat_facts=True)
+        self.query_one("#flips-panel", Panel).set_title("Items with different verdicts", facts, flat_facts=True)
 
     def action_choose_row(self) -> None:
         if (flips := self._flips) and self.list.has_focus:

@@ -164,14 +164,14 @@ class NoteScreen(BottomDialog[str | None]):
             yield Static(self._title_with_keys(self.app.size.width), markup=False)
             yield NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
 
-    def _title_with_keys(self, cells: int) -> str:
+    def _title_with_keys(self, width: int) -> str:
         """Return the title with the keys. The name is shortened to make room for the keys."""
         keys = active_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
         hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
         title = " note on "
         return (
-            title + truncate_middle(self._about, max(cells - len(title) - display_width(hints), MIN_NAME_WIDTH)) + hints
+            title + truncate_middle(self._about, max(width - len(title) - display_width(hints), MIN_NAME_WIDTH)) + hints
         )
 
     def on_resize(self) -> None:

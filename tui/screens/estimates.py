@@ -36,7 +36,7 @@ from fcreview.tui.queue.estimates import (
 from fcreview.tui.queue.header import unique_run_labels
 from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
 from fcreview.tui.queue.overview import Overview, sort_runs_by_rate, with_queue_progress
-from fcreview.tui.screens.annotators import default_sample_annotators, find_unfinished_of_others, offer_annotator_switch
+from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
@@ -47,7 +47,7 @@ from fcreview.tui.widgets.lists import TextList
 
 MAX_RUN_LINES = 8
 """Largest height of the list of runs, in rows."""
-FORM_TITLES = {"queue create": "Draw a sample of", "queue extend": "Draw more of"}
+FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw more items of {run}"}
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
@@ -77,7 +77,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._annotators = ""
         """Initial value of the field with the annotators of a sample."""
         self._form_of: tuple[object, ...] = ()
-        """Value of `_form_key` when the form was built."""
+        """Value of `_form_dependencies` when the form was built."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the runs are read."""
@@ -140,7 +140,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         ]
         overview = Overview(runs, self._session.annotator)
         overview = await self._session.query(partial(with_queue_progress, overview, self._view))
-        self._annotators = default_sample_annotators(
+        self._annotators = format_default_annotators(
             await self._session.query(read_other_annotators), self._session.annotator
         )
         self._queue_names = list(await self._session.query(has_share_by_queue_file))
@@ -253,7 +253,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         commands = self._command_service
         if run is None or sample is None or commands is None or self._form.has_focus_within:
             return
-        form_of = self._form_key(run, sample)
+        form_of = self._form_dependencies(run, sample)
         if form_of == self._form_of:
             return
         command = self._command = sampling_command(sample)
@@ -264,13 +264,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
         await self._form.set_fields(use_run_names(fields, names))
         self.query_one("#form-panel", Panel).set_title(
-            f"{FORM_TITLES[command]} {names[run.run]}", "Enter: draw and assign the sample"
+            FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
         )
         self._draw_form_lines()
         self._form_of = form_of
         self.release_keys()
 
-    def _form_key(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
+    def _form_dependencies(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values that the fields and initial values of the form depend on."""
         needed = sample.estimate.needed if sample.estimate is not None else None
         return run.run, sampling_command(sample), sample.n_drawn, needed, *self._queue_names
@@ -359,11 +359,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Show the disagreements, and read the estimates again afterwards."""
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
-        def read_again(_: None) -> None:
+        def reload(_: None) -> None:
             self._message, self._is_loaded = (), False
             self._load()
 
-        self.app.push_screen(AdjudicationScreen(self._session, self._view), read_again)
+        self.app.push_screen(AdjudicationScreen(self._session, self._view), reload)
 
     def action_overview(self) -> None:
         if self._is_above_overview:
@@ -391,7 +391,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._form.has_focus_within or run is None or action not in ("focus_form", "review_sample"):
             return False
         needs_form = action == "focus_form" and self._command_service is not None
-        return sample is None or (needs_form and self._form_of != self._form_key(run, sample))
+        return sample is None or (needs_form and self._form_of != self._form_dependencies(run, sample))
 
     def must_ignore(self, action: str) -> bool:
         return self._is_running and action == "submit"

@@ -177,7 +177,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
         if checked.golden_fix is not None and self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
-            self._show_message("NOT SAVED: this is the golden answer of the dataset", "bad")
+            self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
             self.app.bell()
         elif checked.golden_fix is None:
             self._text_area.move_cursor(line_and_column(self._text_area.text, checked.position))
@@ -237,12 +237,14 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
         view.show_message(StatusMessage("the golden editor is not available here", "warn"))
         return
 
-    def record(answer: GoldenCorrection | None) -> None:
-        if answer is not None:
+    def record_correction(correction: GoldenCorrection | None) -> None:
+        if correction is not None:
             recorder = view.item_reviewer.recorder
             view.item_reviewer.record(
-                subject, lambda latest: recorder.record_golden_fix(latest, answer.golden_fix, answer.reason)
+                subject, lambda latest: recorder.record_golden_fix(latest, correction.golden_fix, correction.reason)
             )
 
     hides_verdicts = view.cursor.hides_verdicts
-    view.app.push_screen(GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts), record)
+    view.app.push_screen(
+        GoldenScreen(session, session.golden_support, subject, hides_verdicts=hides_verdicts), record_correction
+    )

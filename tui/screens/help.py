@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -35,43 +35,52 @@ GROUP_TITLES = {"list": "movement", "app": "everywhere"}
 """Titles of the groups of actions whose title differs from the group name."""
 
 
-def list_symbol_rows() -> list[tuple[str, str, str]]:
-    """Return (symbol, style name, meaning) of each symbol."""
+class HelpRow(NamedTuple):
+    label: str
+    """Keys, symbol or filter key."""
+    style: str
+    """Style of the label."""
+    text: str
+
+
+def list_symbol_rows() -> list[HelpRow]:
     sign = symbols()
     rows = [
-        (sign.passed, "pass", "pass"),
-        (sign.failed, "fail", "fail"),
-        (sign.unsure, "unsure", "unsure"),
-        (sign.none, "dim", "no verdict"),
-        (sign.disputed, "disputed", "annotators disagree"),
-        (f"({sign.failed})", "dim", "your verdict does not count, because the disagreement was resolved differently"),
-        (sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
-        ("i", "warn", "the import reported a problem with the item"),
+        HelpRow(sign.passed, "pass", "pass"),
+        HelpRow(sign.failed, "fail", "fail"),
+        HelpRow(sign.unsure, "unsure", "unsure"),
+        HelpRow(sign.none, "dim", "no verdict"),
+        HelpRow(sign.disputed, "disputed", "annotators disagree"),
+        HelpRow(
+            f"({sign.failed})", "dim", "your verdict does not count, because the disagreement was resolved differently"
+        ),
+        HelpRow(sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
+        HelpRow("i", "warn", "the import reported a problem with the item"),
     ]
-    return rows + [(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()]
+    return rows + [HelpRow(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()]
 
 
-def build_help_lines(key_table: KeyTable, cells: int, *, blind: bool = False) -> list[Line]:
-    """Return the lines of the help, each at most `cells` wide.
+def build_help_lines(key_table: KeyTable, width: int, *, blind: bool = False) -> list[Line]:
+    """Return the lines of the help, each at most `width` wide.
 
     If `blind`, filter keys that reveal verdicts are omitted.
     """
     lines: list[Line] = []
     for group, rows in key_table:
         lines += _section_lines(
-            f"keys: {GROUP_TITLES.get(group, group)}", [(key, "key", text) for key, text in rows], cells
+            f"keys: {GROUP_TITLES.get(group, group)}", [HelpRow(key, "key", text) for key, text in rows], width
         )
-    lines += _section_lines("symbols", list_symbol_rows(), cells)
-    filters = [(key, "key", text) for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)]
-    lines += _section_lines("filter", filters, cells)
+    lines += _section_lines("symbols", list_symbol_rows(), width)
+    filters = [HelpRow(key, "key", text) for key, text in (*list_filter_help(blind=blind), SAVED_FILTER_ROW)]
+    lines += _section_lines("filter", filters, width)
     return lines[:-1]
 
 
-def _section_lines(title: str, rows: Sequence[tuple[str, str, str]], cells: int) -> list[Line]:
-    key_cells = max(display_width(key) for key, _, _ in rows)
+def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line]:
+    key_cells = max(display_width(row.label) for row in rows)
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, text in rows:
-        for at, part in enumerate(wrap_visible(text, cells - key_cells - 6)):
+        for at, part in enumerate(wrap_visible(text, width - key_cells - 6)):
             lines.append((("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, "")))
     return [*lines, ()]
 

@@ -75,7 +75,7 @@ def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> Non
 
 
 def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
-    """Return the name of the subject if another item is displayed now, else an empty string."""
+    """Return the name of the reviewed item and part if another item is displayed now, else an empty string."""
     if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
@@ -132,12 +132,12 @@ def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None
 
 def ask_copy(view: ItemView, session: Session) -> None:
 
-    def copy(kind: str | None) -> None:
+    def copy_kind(kind: str | None) -> None:
         if kind is not None:
             text = text_to_copy(kind, view.text.text_to_copy, view.cursor, session.folder)
             view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.folder, view.app._driver)}"))
 
-    view.app.push_screen(CopyScreen(), copy)
+    view.app.push_screen(CopyScreen(), copy_kind)
 
 
 async def _query_item(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
@@ -207,7 +207,8 @@ def show_records(view: ItemView, session: Session) -> None:
 
 
 class OverrideReasonScreen(BottomDialog[int | None]):
-    """Question why the last verdict overrides another. The result is the number of the reason, from 1, or None."""
+    """Prompt for the reason why the last verdict overrides an automatic verdict. The result is the number of the
+    reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
 
@@ -235,14 +236,14 @@ def ask_override_reason(view: ItemView, session: Session) -> None:
     """Ask for the reason why the last verdict overrides an automatic one, and record it."""
     reasons = session.vocabulary.reasons
 
-    def ask(override: Override) -> None:
-        view.app.push_screen(OverrideReasonScreen(override, reasons), record)
+    def ask_reason(override: Override) -> None:
+        view.app.push_screen(OverrideReasonScreen(override, reasons), record_reason)
 
-    def record(number: int | None) -> None:
+    def record_reason(number: int | None) -> None:
         if number is not None:
             view.item_reviewer.record_override_reason(number)
 
-    view.item_reviewer.ask_about_last_override(ask)
+    view.item_reviewer.ask_about_last_override(ask_reason)
 
 
 @dataclass(frozen=True, slots=True)

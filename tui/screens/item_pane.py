@@ -88,7 +88,8 @@ class KeyPressContext:
         self._drawn = subject
 
     def start_item(self, *, is_from_list: bool) -> None:
-        """Record that another item is displayed but not drawn yet. `is_from_list`: the list already named the new item."""
+        """Record that another item is displayed but not drawn yet. `is_from_list`: the list already named the new
+        item."""
         self._previous, self._drawn_at, self._from_list = None if is_from_list else self._drawn, inf, is_from_list
 
     def set_draw_time(self, time: float) -> None:
@@ -96,7 +97,8 @@ class KeyPressContext:
         self._drawn_at = time
 
     def is_item_ambiguous(self, key_time: float | None) -> bool:
-        """Whether list and header showed different items when the key was pressed. `key_time`: time of the key press."""
+        """Whether list and header showed different items when the key was pressed. `key_time`: time of the key
+        press."""
         return self._from_list and key_time is not None and key_time < self._drawn_at
 
     def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
@@ -221,8 +223,8 @@ class ItemPane(Vertical):
         displayed = self.item_reviewer.displayed
         return ReviewSubject(displayed.navigator.item, displayed.detail, self.target)
 
-    def _key_name(self, action: str) -> str:
-        return active_key_names(self.app).get(action, "")
+    def _key_name(self, action_id: str) -> str:
+        return active_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (self.is_opening or (self.item_reviewer.is_gone and action != "step_item"))
@@ -341,12 +343,12 @@ class ItemPane(Vertical):
         self.query_one("#item-status", LineBar).show(status)
         self._draw_override_question(cells)
 
-    def _draw_override_question(self, cells: int) -> None:
+    def _draw_override_question(self, width: int) -> None:
         bar, reasons = self.query_one("#item-why", LineBar), self.item_reviewer.override_reasons
         override = None if reasons.is_answered else reasons.override
         bar.display = override is not None and not self.follows_list
         if override is not None:
-            bar.show(make_line(f" {override.question(cells - 2)}", "warn"))
+            bar.show(make_line(f" {override.question(width - 2)}", "warn"))
 
     def _on_cursor_moved(self) -> None:
         if self.text.message is not None:
@@ -395,7 +397,7 @@ class ItemPane(Vertical):
         The prompt shows the name of this item.
         """
 
-        def ask(subject: ReviewSubject) -> None:
+        def open_prompt(subject: ReviewSubject) -> None:
             if prompt == "fault":
                 item_dialogs.ask_fault(self, subject, subject.name)
             elif prompt == "tag":
@@ -403,7 +405,7 @@ class ItemPane(Vertical):
             else:
                 item_dialogs.ask_note(self, subject, subject.name)
 
-        self.item_reviewer.ask_about_last_item(ask)
+        self.item_reviewer.ask_about_last_item(open_prompt)
 
     def action_undo(self) -> None:
         self.item_reviewer.undo()

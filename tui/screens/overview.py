@@ -53,7 +53,7 @@ from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 
 OverviewChoice = tuple[str, Any]
-"""(name of a menu of the queue, choice in this menu) that a line or a key of the overview selects."""
+"""Result of the overview: a tuple (name of a queue menu, choice in this menu)."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
@@ -62,7 +62,7 @@ MAX_SCORE_LINES = 6
 
 
 class OverviewList(TextList):
-    """List of a panel. An entry may have several lines; the cursor moves from entry to entry."""
+    """List in a panel. An entry may have several lines; the cursor moves from entry to entry."""
 
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -170,7 +170,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def _has_lists(self) -> bool:
-        """Whether the lists exist. They do not while the app quits."""
+        """Whether the lists exist. Textual removes them while the app quits."""
         return len(self.query(OverviewList)) == len(PANELS)
 
     def _list(self, name: str) -> OverviewList:
@@ -205,10 +205,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         await self._read_suspects()
 
     async def _read_suspects(self) -> None:
-        def report(done: int, total: int) -> None:
+        def set_progress(done: int, total: int) -> None:
             self._suspects_done = done, total
 
-        read = partial(with_suspect_counts, self._overview, self._view, on_progress=report)
+        read = partial(with_suspect_counts, self._overview, self._view, on_progress=set_progress)
         self._suspects_timer.start()
         try:
             found = await self._session.query_in_background(read)
@@ -407,7 +407,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif widget.id == "reasons" and self._overview.reasons:
             self.dismiss(("clusters", (self._overview.reasons[entry].term,)))
         elif widget.id == "next":
-            self.action_show_list(list_next_actions(self._overview)[entry].key.partition(".")[2])
+            self.action_show_list(list_next_actions(self._overview)[entry].action_id.partition(".")[2])
         elif widget.id == "reviews":
             queues = self._overview.queues or ()
             if entry < len(queues) and queues[entry].share.annotator == self._overview.annotator:
@@ -443,7 +443,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             open_command_form(self.app, self._session, FORMS[name], {})
 
     def action_show_list(self, name: str) -> None:
-        """Close the overview. Show failures, disagreements, suspects, the annotator's queue file or the list of runs.
+        """Show a list: failures, disagreements, suspects, estimates, runs or the annotator's queue file.
 
         In blind mode, all items are shown instead of the failures.
         """
@@ -459,7 +459,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             else:
                 keys = active_key_names(self.app)
                 failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
-                hint = "" if self._overview.blind else f". {failures} reviews failures, {estimate} draws a sample"
+                hint = (
+                    ""
+                    if self._overview.blind
+                    else f". Press {failures} to review failures or {estimate} to draw a sample"
+                )
                 self._show_message(f"No queue has items left for you{hint}")
         elif self._overview.blind and name != "failures":
             self._show_message(f"{name}: not available in blind mode")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PagerText(NamedTuple):
-    """Text for the pager, as it is in the file and with JSON indented."""
+    """Text for the pager in two forms: as it is in the file, and with indented JSON."""
 
     raw: str
     """Text as it is in the file. The copy action copies this text."""

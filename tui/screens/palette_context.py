@@ -23,7 +23,13 @@ from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, r
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
-from fcreview.tui.screens.queue import find_queue, focused_item_pane, open_estimates, open_overview, return_to_queue
+from fcreview.tui.screens.queue import (
+    find_queue_screen,
+    focused_item_pane,
+    open_estimates,
+    open_overview,
+    return_to_queue,
+)
 
 if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
@@ -42,7 +48,7 @@ class PaletteContext:
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
         self.app, self.session, self.state = app, session, state
-        self._queue = find_queue(app)
+        self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
         pane = focused_item_pane(app)
         self._item_pane = pane if pane is not None and not pane.is_opening else None
@@ -164,7 +170,7 @@ class PaletteContext:
         self.show_message(f"writing {request.path} ...")
         try:
             if self.session.in_browser:
-                summary = await self._export_download(request, services)
+                summary = await self._export_for_download(request, services)
             else:
                 summary = await self.session.query(lambda store: write_export(store, request, services))
         except (FcreviewError, OSError) as error:
@@ -172,7 +178,7 @@ class PaletteContext:
         else:
             self.show_message(summary, "good")
 
-    async def _export_download(self, request: ExportRequest, services: ReportServices | None) -> str:
+    async def _export_for_download(self, request: ExportRequest, services: ReportServices | None) -> str:
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / download_name(request.path)
             inside = replace(request, path=str(path))
@@ -207,10 +213,10 @@ class PaletteContext:
 
     def save_filter(self, where: str, name: str) -> None:
         name = name.removeprefix(SAVED_FILTER_PREFIX)
-        self._change_filters("saved as", name, lambda: self.session.filter_history.save_filter(name, where))
+        self._change_filters("Saved", name, lambda: self.session.filter_history.save_filter(name, where))
 
     def delete_filter(self, name: str) -> None:
-        self._change_filters("deleted", name, lambda: self.session.filter_history.delete_filter(name))
+        self._change_filters("Deleted", name, lambda: self.session.filter_history.delete_filter(name))
 
     def _change_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
         try:
@@ -218,7 +224,7 @@ class PaletteContext:
         except FcreviewError as error:
             self.show_message(str(error), "bad")
         else:
-            self.show_message(f"{message} {SAVED_FILTER_PREFIX}{name}", "good")
+            self.show_message(f"{message} the filter {SAVED_FILTER_PREFIX}{name}", "good")
 
     def run_with_argument(
         self,
@@ -241,4 +247,6 @@ class PaletteContext:
             if answer is not None and answer.strip():
                 self.run_with_argument(prompt, run, is_taken, answer.strip(), argument)
 
-        self.app.push_screen(AskScreen("exists; Enter replaces it:" if argument else f"{prompt}:", argument), submit)
+        self.app.push_screen(
+            AskScreen("Already exists. Press Enter to replace it:" if argument else f"{prompt}:", argument), submit
+        )

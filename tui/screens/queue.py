@@ -151,9 +151,9 @@ class QueueScreen(GuardedScreen[None]):
         if self._is_restored and (search or where not in ("", FAILING_FILTER)):
             what = f'search "{search}"' if search else f"filter {where}"
             key = active_key_names(self.app).get("queue.clear", "")
-            hint = f"; {key} shows all items" if key else ""
+            hint = f". Press {key} to show all items" if key else ""
             self._is_share_mentioned = True
-            self.pane.add_message(f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored{hint}")
+            self.pane.append_message(f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored{hint}")
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
@@ -229,7 +229,7 @@ class QueueScreen(GuardedScreen[None]):
             self._levels.show_all_items(all_runs=True)
             if menu_name == "clusters" or (menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE):
                 self.state.set_order("failures")
-            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
+            cursor = self._menus.apply_choice(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             if menu_name == "file":
                 self.pane.load_and_open_unreviewed()
@@ -244,7 +244,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def action_filter(self) -> None:
         key = active_key_names(self.app).get("app.help", "")
-        hint = FilterLine.FILTER_HINT + (f"  ({key} lists all)" if key else "")
+        hint = FilterLine.FILTER_HINT + (f"  ({key} lists all filter keys)" if key else "")
         self._filter_line.open("filter", self.state.where, hint)
 
     def action_search(self) -> None:
@@ -300,13 +300,13 @@ class QueueScreen(GuardedScreen[None]):
 
     def _apply_menu_choice(self, menu_name: str, n_bulk_changes: int, choice: Any) -> None:
         if choice is not None:
-            self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position))
+            self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position))
         elif self._session.n_bulk_changes != n_bulk_changes:
             self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
-        self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position, opened_from=""))
+        self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from=""))
 
     def find_and_open(self, item: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
@@ -380,10 +380,10 @@ class QueueScreen(GuardedScreen[None]):
             return
         self._focused_at = inf
 
-        def finish() -> None:
+        def set_focus_time() -> None:
             self._focused_at = monotonic()
 
-        self.call_after_refresh(finish)
+        self.call_after_refresh(set_focus_time)
 
 
 CLOSE_POLL_INTERVAL = 0.01
@@ -398,7 +398,7 @@ def focused_item_pane(app: App[Any]) -> ItemPane | None:
     return next((node for node in nodes if isinstance(node, ItemPane)), None)
 
 
-def find_queue(app: App[Any]) -> QueueScreen | None:
+def find_queue_screen(app: App[Any]) -> QueueScreen | None:
     """Return the queue at the bottom of the screen stack. None if the app shows disagreements only."""
     bottom = app.screen_stack[0]
     return bottom if isinstance(bottom, QueueScreen) else None
@@ -413,7 +413,7 @@ def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueSc
 
 
 async def _return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
-    queue = find_queue(app)
+    queue = find_queue_screen(app)
     if queue is None:
         return
     while app.screen is not queue or focused_item_pane(app) is not None:
@@ -428,7 +428,7 @@ async def _return_to_queue(app: App[Any], session: Session, callback: Callable[[
 
 def open_overview(app: App[Any], session: Session) -> None:
     """Show the overview above the current screen. A choice closes both screens and changes the queue."""
-    queue = find_queue(app)
+    queue = find_queue_screen(app)
     if queue is None:
         return
     if app.screen is queue and focused_item_pane(app) is None:
@@ -441,15 +441,15 @@ def open_estimates(app: App[Any], session: Session) -> None:
     """Open the estimates on top of the current screen. A choice closes both screens and changes the queue."""
     from fcreview.tui.screens.estimates import EstimatesScreen
 
-    queue = find_queue(app)
+    queue = find_queue_screen(app)
     if queue is not None:
         screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
         app.push_screen(screen, _overview_choice_handler(app, session))
 
 
 def _overview_choice_handler(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
-    def apply(choice: OverviewChoice | None) -> None:
+    def apply_in_queue(choice: OverviewChoice | None) -> None:
         if choice is not None:
             return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))
 
-    return apply
+    return apply_in_queue

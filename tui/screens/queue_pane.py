@@ -78,7 +78,7 @@ class QueueMenus:
             "runs": QueueMenu(self._make_runs_screen, state.select_run, self._runs_disabled_reason),
         }
 
-    def apply(
+    def apply_choice(
         self, menu_name: str, choice: Any, cursor: CursorPosition, *, opened_from: str | None = None
     ) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
@@ -96,11 +96,15 @@ class QueueMenus:
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
         """The selected run, or all opened runs. None until the runs are read."""
-        return self.find_runs(self._state.run)
+        return self.select_opened_runs(self._state.run)
 
-    def find_runs(self, run: int | None) -> Sequence[RunRow] | None:
-        """Return the run with this number, or all opened runs if `run` is None. None until the runs are read."""
-        return self.runs if self.runs is None or run is None else [each for each in self.runs if each.run == run]
+    def select_opened_runs(self, run_number: int | None) -> Sequence[RunRow] | None:
+        """Return the run with this number, or all opened runs if `run_number` is None. None until the runs are read."""
+        return (
+            self.runs
+            if self.runs is None or run_number is None
+            else [each for each in self.runs if each.run == run_number]
+        )
 
     @property
     def disabled_actions(self) -> frozenset[str]:
@@ -173,7 +177,7 @@ class QueueMenus:
 HIDE_DELAY = 0.15
 """Seconds until the rows are hidden while another view is loaded. Most views are loaded earlier."""
 FACTS_MARGIN = 18
-"""Number of cells in the border of the panel that the facts cannot use."""
+"""Width, in cells, of the panel's top border that the facts at its right end cannot use."""
 
 
 class QueuePane(Vertical):
@@ -298,9 +302,9 @@ class QueuePane(Vertical):
 
     @property
     def _shown_runs(self) -> Sequence[RunRow] | None:
-        return self._menus.find_runs(self._shown.run)
+        return self._menus.select_opened_runs(self._shown.run)
 
-    def add_message(self, message: str) -> None:
+    def append_message(self, message: str) -> None:
         """Show a message after the current message."""
         self.show_message(f" {symbols().separator} ".join(filter(None, (self._message, message))))
 
@@ -406,7 +410,7 @@ class QueuePane(Vertical):
             return
         self._first_item = None
         if item is not None and cursor.item is None:
-            message = f"No item {item}"
+            message = f"No item has the id {item}"
         self._show_page(page, message)
         found = page.unreviewed if self.opens_unreviewed else cursor.item if item is not None else None
         self.opens_unreviewed = False

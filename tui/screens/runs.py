@@ -67,7 +67,7 @@ class RunListState:
         self.grouping = GROUPINGS[(GROUPINGS.index(self.grouping) + 1) % len(GROUPINGS)]
         self.unfolded.clear()
 
-    def has_own_line(self, group: RunGroup) -> bool:
+    def has_group_line(self, group: RunGroup) -> bool:
         """Whether the list has a line for the group. A model with only one run has no group line."""
         return bool(self.grouping) and not (self.grouping == "model" and len(group.runs) == 1)
 
@@ -103,7 +103,7 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
-        has_line = state.has_own_line(group)
+        has_line = state.has_group_line(group)
         if has_line:
             rows.append(RunListRow(group.runs, group))
         if not has_line or state.search or group.name in state.unfolded:
@@ -121,13 +121,13 @@ COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
 @dataclass(frozen=True, slots=True)
 class RunColumn:
     column: TextColumn
-    cell: Callable[[RunListRow], Cell]
+    format_cell: Callable[[RunListRow], Cell]
     priority: int = ALWAYS_SHOWN
     """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
 
 
 def run_choices(
-    runs: Sequence[RunRow], state: RunListState, cells: int, *, selected_run: int | None = None, blind: bool = False
+    runs: Sequence[RunRow], state: RunListState, width: int, *, selected_run: int | None = None, blind: bool = False
 ) -> ChoiceTable[int | str]:
     """Return the table of runs without empty columns. `selected_run`: number of the run under the cursor."""
     rows = run_list_rows(runs, state)
@@ -138,7 +138,7 @@ def run_choices(
         replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title != "model" else each
         for each in _run_columns(runs, state, show_benchmark=not title, blind=blind)
     ]
-    columns = _drop_columns_to_fit(columns, rows, cells - MARGIN_CELLS)
+    columns = _drop_columns_to_fit(columns, rows, width - MARGIN_CELLS)
     values = [row.result_value for row in rows]
     lacks_dataset = bool(runs) and all(run.info.lacks_dataset for run in runs)
     notes = [state.order_description, title, "no dataset" if lacks_dataset else ""]
@@ -146,7 +146,7 @@ def run_choices(
         title="runs",
         noun="run",
         columns=[each.column for each in columns],
-        rows=[[each.cell(row) for each in columns] for row in rows],
+        rows=[[each.format_cell(row) for each in columns] for row in rows],
         values=values,
         cursor=values.index(selected_run) if selected_run in values else 0,
         total=len({run.run for row in rows for run in row.runs} if state.search else runs),
@@ -155,11 +155,11 @@ def run_choices(
     )
 
 
-def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], cells: int) -> list[RunColumn]:
-    texts = [[each.cell(row)[0] for each in columns] for row in rows]
+def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], width: int) -> list[RunColumn]:
+    texts = [[each.format_cell(row)[0] for each in columns] for row in rows]
     sizes = compute_column_widths([each.column.title for each in columns], texts)
     kept = dict(zip(columns, sizes, strict=True))
-    while sum(kept.values()) + COLUMN_GAP * (len(kept) - 1) > cells:
+    while sum(kept.values()) + COLUMN_GAP * (len(kept) - 1) > width:
         lowest = min(kept, key=lambda each: each.priority)
         if lowest.priority >= SORTED_COLUMN:
             break
@@ -201,14 +201,14 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
 
 
 def _count_column(title: str, field_name: str, priority: int, style: str = "") -> RunColumn:
-    def cell(row: RunListRow) -> Cell:
+    def format_cell(row: RunListRow) -> Cell:
         return f"{sum(getattr(run, field_name) for run in row.runs):,}", style
 
-    return RunColumn(TextColumn(title, align_right=True), cell, priority)
+    return RunColumn(TextColumn(title, align_right=True), format_cell, priority)
 
 
 def _name_cell_formatter(state: RunListState) -> Callable[[RunListRow], Cell]:
-    def cell(row: RunListRow) -> Cell:
+    def format_cell(row: RunListRow) -> Cell:
         if row.group is not None:
             is_unfolded = state.search or row.group.name in state.unfolded
             sign = symbols().unfolded if is_unfolded else symbols().folded
@@ -221,7 +221,7 @@ def _name_cell_formatter(state: RunListState) -> Callable[[RunListRow], Cell]:
         title = f"{run_title(row.run)}  {sanitize(find_run_date_or_folder(row.run))}"
         return "    " + (title if state.grouping == "model" else model), ""
 
-    return cell
+    return format_cell
 
 
 def _single_run_column(column: TextColumn, priority: int, format_run: Callable[[RunRow], Cell]) -> RunColumn:
@@ -258,8 +258,8 @@ def _rate_range_cell(row: RunListRow, source: str) -> Cell:
     return (f"{lowest} %" if lowest == highest else f"{lowest}-{highest} %"), "dim"
 
 
-def _cut_middle_evenly(text: str, cells: int) -> str:
-    return truncate_middle(text, cells, 1 / 2)
+def _cut_middle_evenly(text: str, width: int) -> str:
+    return truncate_middle(text, width, 1 / 2)
 
 
 class RunSearchInput(SafeInput):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from textual.binding import BindingType
 from textual.widget import Widget
@@ -54,17 +54,24 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 
-Picture = tuple[str, str, Sequence[Line]]
-"""(title, facts, lines). Without lines, there is no picture."""
-NO_PICTURE: Picture = "", "", ()
+class Picture(NamedTuple):
+    """Panel with a drawing of statistics. Without lines, the panel is hidden."""
+
+    title: str
+    facts: str
+    """Text at the right end of the panel's title line."""
+    lines: Sequence[Line]
+
+
+NO_PICTURE = Picture("", "", ())
 TALL = 40
 """Minimum height of the screen, in rows, for drawing each cell of a confusion matrix with three rows."""
 
 
 class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):
-    """Table of figures that grows while the figures are computed, with a picture of the figures below it.
+    """Screen with a table of statistics that grows while they are computed, and with a picture of the selected row.
 
-    The result is the item numbers of the chosen figure.
+    The result is the item numbers of the chosen row.
     """
 
     CSS_PATH = "pick.tcss"  # Textual resolves the path from the module of the subclass
@@ -84,11 +91,11 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             yield LineBlock(id="picture")
 
     async def compute_statistics(self) -> None:
-        """Read from the store, compute the figures in a thread, and call `show_progress` after each group."""
+        """Read from the store, compute the statistics in a thread, and call `show_progress` after each group."""
         raise NotImplementedError
 
-    def selected_table(self) -> StatisticsTable:
-        """Return the selected table with the figures that have been computed, see `make_table`."""
+    def build_selected_table(self) -> StatisticsTable:
+        """Return the selected table with the statistics that have been computed, see `make_table`."""
         raise NotImplementedError
 
     def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:
@@ -104,7 +111,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     def select_next_table(self) -> None:
         """Select another table, if there are several."""
 
-    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:  # noqa: ARG002
+    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:  # noqa: ARG002
         """Return the picture for the row under the cursor. `max_lines`: largest number of lines."""
         return NO_PICTURE
 
@@ -119,12 +126,12 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
-        """Redraw the table with a progress message, which is empty when all figures are computed."""
+        """Redraw the table with a progress message, which is empty when all statistics are computed."""
         self._progress = progress
         self._redraw(self.list.cursor)
 
     def _redraw(self, cursor: int) -> None:
-        self._choices = self.selected_table()
+        self._choices = self.build_selected_table()
         self._draw()
         self.list.move_cursor(cursor)
 
@@ -154,7 +161,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     def on_resize(self) -> None:
         if self._choices is not None:
-            self._choices = self.selected_table()
+            self._choices = self.build_selected_table()
         super().on_resize()
 
     def action_next_table(self) -> None:
@@ -162,7 +169,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self._redraw(0)
 
     def action_choose_row(self) -> None:
-        """Open the items of the figure under the cursor, if it has items."""
+        """Open the items of the row under the cursor, if it has items."""
         if self._choices is not None and self._choices.values and self._choices.values[self.list.cursor]:
             super().action_choose_row()
 
@@ -182,12 +189,12 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 
     async def compute_statistics(self) -> None:
         ratings = await self._session.query(lambda store: store.analysis.fetch_ratings(self._view), interruptible=True)
-        groups = await asyncio.to_thread(_rating_groups, ratings)
+        groups = await asyncio.to_thread(_build_rating_groups, ratings)
         for at, group in enumerate(groups):
             self.show_progress(f"{at} of {len(groups)} groups computed")
-            self._cells[group.scope] += await asyncio.to_thread(_agreement_statistics, group)
+            self._cells[group.scope] += await asyncio.to_thread(_compute_agreement_statistics, group)
 
-    def selected_table(self) -> StatisticsTable:
+    def build_selected_table(self) -> StatisticsTable:
         figures, cells = self._cells[self._scope], self.table_width
         rows = agreement_rows(figures, cells)
         return self.make_table(
@@ -200,18 +207,18 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
             note=self._progress,
         )
 
-    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:
+    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:
         members = group_agreement_statistics(self._cells[self._scope])[row.group]
-        lines, shown = pairwise_heat_maps(members, cells, max_lines)
+        lines, n_shown = pairwise_heat_maps(members, width, max_lines)
         n = max(len(each.coefficient.annotators) for each in members)
-        names = format_count(n, "annotator") if shown == n else f"{shown} of {format_count(n, 'annotator')}"
-        return "Pairs of annotators", names, lines
+        names = format_count(n, "annotator") if n_shown == n else f"{n_shown} of {format_count(n, 'annotator')}"
+        return Picture("Pairs of annotators", names, lines)
 
     def select_next_table(self) -> None:
         self._scope = AGREEMENT_SCOPES[(AGREEMENT_SCOPES.index(self._scope) + 1) % len(AGREEMENT_SCOPES)]
 
 
-def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
+def _build_rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     from fcreview.stats.agreement import build_rating_groups
 
     found = [
@@ -222,7 +229,7 @@ def _rating_groups(ratings: Sequence[Rating]) -> list[RatingGroup]:
     return sorted(found, key=lambda group: AGREEMENT_SCOPES.index(group.scope))
 
 
-def _agreement_statistics(group: RatingGroup) -> Iterable[AgreementStatistic]:
+def _compute_agreement_statistics(group: RatingGroup) -> Iterable[AgreementStatistic]:
     from fcreview.stats.agreement import compute_coefficients
 
     return [
@@ -263,7 +270,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
                 wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
                 self._tables = ["overall", *wrong, *scopes[1:]]
 
-    def selected_table(self) -> StatisticsTable:
+    def build_selected_table(self) -> StatisticsTable:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
         rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
@@ -278,13 +285,14 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             note=self._progress or ("" if self._random or not rows else NOT_RANDOM),
         )
 
-    def draw_picture(self, row: StatisticsRow, cells: int, max_lines: int) -> Picture:
+    def draw_picture(self, row: StatisticsRow, width: int, max_lines: int) -> Picture:
         if self._table == "wrong":
             return NO_PICTURE
         groups = self._groups[self._table]
         tall = self.size.height >= TALL and max_lines >= 8
         facts = "% of human verdicts"
-        return "Automatic and human verdicts", facts, confusion_matrix_lines(groups, row, cells, has_tall_cells=tall)
+        lines = confusion_matrix_lines(groups, row, width, has_tall_cells=tall)
+        return Picture("Automatic and human verdicts", facts, lines)
 
     def select_next_table(self) -> None:
         self._table = self._tables[(self._tables.index(self._table) + 1) % len(self._tables)]
@@ -315,7 +323,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
         if compare is not None:
             self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
 
-    def selected_table(self) -> StatisticsTable:
+    def build_selected_table(self) -> StatisticsTable:
         rows = convention_rows(self._runs, self.table_width)
         return self.make_table(
             rows,

@@ -29,7 +29,7 @@ from tests.tui.messages.screen_facts import matches_cut_text
 BENCHMARKS = list(IMPORTERS)
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
 SCORES = {"0": 0, "1": 1, "2": 2}
-FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT_ACTIONS if action.action.startswith("take")}
+FAULTS = {action.keys: action.id.partition(".")[2] for action in FAULT_ACTIONS if action.action.startswith("answer")}
 PROMPTS = {"e": ("n", *"odd", "enter", "enter"), "n": (*"why", "enter"), "l": ("enter",)}
 KEYS = [
     *((key,) for key in (*VERDICTS, *SCORES)),
@@ -45,7 +45,7 @@ QUICK_BENCHMARK = "generic"
 SHARE = 23
 """Every how many combinations one is tested. Smaller than the number of lines, so each key is tested."""
 Press = tuple[ItemLine, tuple[str, ...], bool]
-REVIEW_ACTIONS = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "labels", "golden", "undo")
+REVIEW_ACTIONS = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "choose_labels", "edit_golden", "undo")
 
 
 def test_every_review_key_is_tested() -> None:

@@ -24,7 +24,7 @@ from fcreview.tui.queue.estimates import (
 )
 from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.overview import QueueProgress
-from fcreview.tui.screens.annotators import default_sample_annotators
+from fcreview.tui.screens.annotators import format_default_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 
@@ -67,7 +67,7 @@ def test_undecided_items_give_a_range() -> None:
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
     assert plain_text(undecided_range_line(headline)) == (
-        "Only a range, no estimate: 6 undecided items of the sample may fail or pass"
+        "Only a range is known, because 6 undecided items may pass or fail"
     )
     assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
 
@@ -102,8 +102,8 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
         "bob has 30 items left. To review as bob: press r",
-        "All drawn items are reviewed. Optional: enter opens the form for 64 more items, for ± 2 points",
-        "The interval is within ± 2 points",
+        "All drawn items are reviewed. For ± 2 points, draw 64 more: press enter",
+        "The estimate is accurate to ± 2 points",
         "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",
         "The run has more than 20,000 items. Estimate it: press m",
     ]
@@ -126,8 +126,8 @@ def test_form_creates_or_extends_a_sample() -> None:
 
 def test_form_shows_expected_interval_and_work() -> None:
     values = {"size": "50", "annotators": "alice, bob", "overlap": "10"}
-    assert plain_text(expected_interval_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
-    assert plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample())) == "expected  about ± 2 points"
+    assert plain_text(expected_interval_line(values, RUNS[0], None)) == "expected: at most ± 14 points, 30 items each"
+    assert plain_text(expected_interval_line({"size": "150"}, RUNS[0], make_sample())) == "expected: about ± 2 points"
     assert not expected_interval_line({"size": "many"}, RUNS[0], None) and not expected_interval_line(
         {"size": "9999"}, RUNS[0], None
     )
@@ -144,6 +144,6 @@ def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
 
 
 def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:
-    assert default_sample_annotators([], "alice") == "alice"
-    assert default_sample_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
-    assert default_sample_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"
+    assert format_default_annotators([], "alice") == "alice"
+    assert format_default_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
+    assert format_default_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"

@@ -30,7 +30,10 @@ def test_history_is_bounded_and_ignores_damaged_files(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for number in range(MAX_HISTORY + 5):
         typed.add_to_history("filter", f"turns>{number}")
-    assert len(typed.history_texts("filter")) == MAX_HISTORY and typed.history_texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
+    assert (
+        len(typed.history_texts("filter")) == MAX_HISTORY
+        and typed.history_texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
+    )
     file = tmp_path / "history" / "alice.json"
     for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
         file.write_bytes(content)
@@ -48,7 +51,10 @@ def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
         typed.add_to_history("filter", text)
-    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).history_texts("filter") == ["you:none", "(stale"]
+    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).history_texts("filter") == [
+        "you:none",
+        "(stale",
+    ]
     typed.save_filter("hidden", "rule:fail")
     typed.save_filter("fine", "you:any")
     assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]

@@ -103,7 +103,7 @@ def test_blind_overview_shows_own_progress_only() -> None:
     table = build_run_table(overview, runs, 100, 0)
     text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_progress_lines(overview, 60))))
     assert "%" not in text and "0 of 4" in text and "pilot · alice" in text
-    assert [each.key for each in list_next_actions(overview)] == ["overview.queue", "overview.failures"]
+    assert [each.action_id for each in list_next_actions(overview)] == ["overview.queue", "overview.failures"]
 
 
 def test_reason_has_explanation_code_and_example() -> None:

@@ -266,7 +266,7 @@ async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any)
         assert "queue complete · next: v overview" in lines[-2]
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
-        assert "Queue complete (3 reviewed): run fcreview export" in lines[4] and "3 of 3" in lines[0]
+        assert "Queue complete: 3 items reviewed. Run fcreview export" in lines[4] and "3 of 3" in lines[0]
 
 
 @pytest.mark.parametrize("keys", [["down", "enter", "c", "enter"], pytest.param(["f"], marks=pytest.mark.sweep), ["s"]])
@@ -305,6 +305,6 @@ async def test_restored_search_is_named(imported: Imported, tmp_path: Path, wait
         await pilot.press("ctrl+q")
     async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert 'search "simple_1" restored; F shows all items' in lines[-2], lines
+        assert 'search "simple_1" restored. Press F to show all items' in lines[-2], lines
         await pilot.press("F")
         assert "restored" not in "\n".join(await wait_for_screen(pilot))

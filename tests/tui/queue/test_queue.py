@@ -149,7 +149,7 @@ async def test_missing_item_is_reported(make_app, wait_for_screen):
     async with make_app(make_rows(), open_item="nothing_1").run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)
-        assert "No item nothing_1" in lines[-2]
+        assert "No item has the id nothing_1" in lines[-2]
 
 
 async def test_missing_store_ends_with_an_error(tmp_path, wait_for_screen, capsys):

@@ -95,7 +95,7 @@ async def test_search_matches_ids_and_reports_no_matches(make_app, wait_for_scre
         await wait_for_screen(pilot)
         await pilot.press("slash", *"_77", "enter")
         shown = "\n".join(await wait_for_screen(pilot))
-        assert "no item matches the search and the filter" in shown
+        assert "no item matches the search and filter" in shown
 
 
 async def test_search_accepts_quotation_marks(make_app, wait_for_screen):

@@ -147,7 +147,7 @@ async def test_estimate_has_an_interval_after_sample_unless_blind(
         await wait_for_screen(pilot)
         await pilot.press("q")
         rates = (await wait_for_screen(pilot))[1]
-        estimate = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
+        estimate = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more labels for ±2", rates)
         assert (estimate is None) is blind and ("[" in rates) is not blind
         if estimate is not None:
             assert float(estimate[1]) < float(estimate[2])

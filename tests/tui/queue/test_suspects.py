@@ -17,7 +17,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
     app = make_app(runs=dict.fromkeys(MODELS, rows), view=View(queue="suspects"))
     async with app.run_test(size=(120, 32)) as pilot:
         lines = await wait_for_screen(pilot)
-        assert "score you why golden looks wrong" in lines[3]
+        assert "score you reason for suspicion" in lines[3]
         assert "suspects, 1 strong · 1/10" in lines[-3]
         assert "simple_0" in lines[4] and "0.91" in lines[4] and "undocumented function:" in lines[4][:54]
         item = "\n".join(line[51:] for line in lines)
@@ -39,8 +39,8 @@ async def test_list_marks_first_weak_suspect(make_app: Any, wait_for_screen: Any
     app = make_app(runs=dict.fromkeys(MODELS, rows), view=View(queue="suspects"))
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await wait_for_screen(pilot)
-        assert ["weak from here" in line for line in lines[3:8]] == [False, False, True, False, False]
-        assert "0.12" in lines[5] and "weak from here · not in the question: city" in lines[5]
+        assert ["weak evidence from here" in line for line in lines[3:8]] == [False, False, True, False, False]
+        assert "0.12" in lines[5] and "weak evidence from here · not in the question: city" in lines[5]
 
 
 async def test_narrow_list_has_no_column_of_runs(make_app: Any, wait_for_screen: Any) -> None:

@@ -201,7 +201,7 @@ def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, works
 def test_palette_offers_each_annotator(run_apps: Any) -> None:
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         text = await keys("colon", *"switch")
-        assert "review as another annotator" in text and "review as bob  switch to this name; 4 items left of" in text
+        assert "review as another annotator" in text and "review as bob  switch to this annotator; 4 items left" in text
         await keys("escape", "colon", *"review as bob")
         await keys.last("enter")
 

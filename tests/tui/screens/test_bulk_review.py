@@ -59,7 +59,7 @@ async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, 
         assert isinstance(person.app.screen, BulkReviewScreen)
         assert "the first 20 of 25 items" in text and "simple_0" in text and "simple_20" not in text
         assert all(hint in lines[-1] for hint in ("p pass", "f fail", "g golden wrong", "u unsure", "w fault", "e tag"))
-        assert "Give a verdict first: p f g u" in (await person.press("enter"))[-2]
+        assert "Give a verdict first: press p, f, g, u" in (await person.press("enter"))[-2]
         text = "\n".join(await person.press("g"))
         assert "PASS" in text and "golden" in text
         await person.press("f", "w", "m", "e", "n", *"unit", "enter", "enter")

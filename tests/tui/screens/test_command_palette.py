@@ -207,7 +207,7 @@ async def test_export_contains_the_view_and_asks_before_replacing_a_file(
         await wait_for_screen(pilot)
         enter_text(app, f"export jsonl {file}")
         await pilot.press("enter")
-        assert "exists; Enter replaces it" in "\n".join(await wait_for_screen(pilot))
+        assert "Already exists. Press Enter to replace it" in "\n".join(await wait_for_screen(pilot))
         assert file.read_text() == "mine"
         await pilot.press("enter")
         await wait_for_screen(pilot)
@@ -225,7 +225,7 @@ async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_fo
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "save filter live", "enter")
-        assert "saved as @live" in (await wait_for_screen(pilot))[-2]
+        assert "Saved the filter @live" in (await wait_for_screen(pilot))[-2]
         await pilot.press("F")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
         lines = await type_in_palette(pilot, wait_for_screen, "@li")

@@ -124,9 +124,9 @@ async def test_tab_changes_panels_and_o_shows_flips_of_one_run(workspace: Worksp
 
         assert item_ids(person.lines) == ["simple_2", "simple_0", "simple_1"]
         assert item_ids(lines := await person.press("o")) == ["simple_2"]
-        assert "only A passes · 1 item" in lines[find_line(lines, "Items that differ")]
+        assert "only A passes · 1 item" in lines[find_line(lines, "Items with different verdicts")]
         assert item_ids(lines := await person.press("o")) == ["simple_0", "simple_1"]
-        assert "only B passes · 2 items" in lines[find_line(lines, "Items that differ")]
+        assert "only B passes · 2 items" in lines[find_line(lines, "Items with different verdicts")]
         lines = await person.press("j", "enter")
         assert "simple_1 · simple · only B passes" in lines[0] and "2/2" in lines[0]
         assert len(item_ids(await person.press("escape", "o"))) == 3

@@ -84,7 +84,7 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
     async with open_editor(sample_workspace) as (app, pilot):
         journal = sample_workspace.reviews / "alice.jsonl"
         await pilot.press("escape", "enter")
-        assert "NOT SAVED: this is the golden answer of the dataset" in message_text(app)
+        assert "NOT SAVED: the text equals the golden answer of the dataset" in message_text(app)
         assert isinstance(app.screen, GoldenScreen) and not journal.exists()
         await enter_text(app, pilot, json.dumps(json.loads(editor_text(app))))
         await pilot.press("enter")

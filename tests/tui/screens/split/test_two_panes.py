@@ -197,7 +197,7 @@ async def test_last_item_of_a_filter_stays_until_it_is_left(
             ("simple_0", True),
             ("simple_1", True),
         ]
-        assert "Queue complete (2 reviewed)" in "\n".join(await press(pilot, wait_for_screen, "escape"))
+        assert "Queue complete: 2 items reviewed" in "\n".join(await press(pilot, wait_for_screen, "escape"))
         assert header_item_id(pilot.app) == ""
 
 

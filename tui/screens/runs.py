@@ -180,7 +180,9 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
         priority = 9 if has_repeated_models else 2
-        columns.append(_single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
+        columns.append(
+            _single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim"))
+        )
     if show_benchmark and state.grouping not in ("generation", "model"):
         columns.append(_single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
     if not blind:

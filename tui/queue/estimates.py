@@ -225,7 +225,7 @@ def next_step_line(
             f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{press_hint('estimates.metrics')}"
         )
     if estimate is None:
-        text = "No estimate: the sample was drawn from part of the run. Draw a sample of the whole run"
+        text = "The sample covers only part of the run. Draw one from the whole run"
         return make_line(text + press_hint("estimates.draw"), "warn")
     if estimate.needed:
         key = key_names.get("estimates.draw", "")

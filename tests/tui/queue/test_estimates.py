@@ -104,7 +104,7 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         "bob has 30 items left. To review as bob: press r",
         "All drawn items are reviewed. For ± 2 points, draw 64 more: press enter",
         "The estimate is accurate to ± 2 points",
-        "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",
+        "The sample covers only part of the run. Draw one from the whole run: press enter",
         "The run has more than 20,000 items. Estimate it: press m",
     ]
 

@@ -140,7 +140,7 @@ async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported
         )
         item = split_view(watcher.app).item_pane
         assert item is not None
-        await wait_until(lambda: not item._key_press.is_ambiguous(time.monotonic()))  # the item is drawn
+        await wait_until(lambda: not item._key_press.is_item_ambiguous(time.monotonic()))  # the item is drawn
         send_keys(watcher.app, "p")
         await watcher.wait()
         assert (

@@ -1,7 +1,4 @@
-"""Run a command of `fcreview`, and turn errors, closed pipes and signals into exit codes.
-
-The memory limit and the working folder are checked first.
-"""
+"""Run a command of `fcreview`, and turn errors, closed pipes and signals into exit codes."""
 
 from __future__ import annotations
 
@@ -13,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
+from typing import NamedTuple
 
 from fcreview.cli.output import OutputClosedError, print_message
 from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, CommandError, FcreviewError
@@ -22,7 +20,8 @@ from fcreview.model.wording import NO_VALUE
 MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or crash when they
 start a thread, which Python cannot catch."""
-UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}  # they need little memory and no folder
+UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
+"""Commands and options that run without checks, because they need little memory and no working folder."""
 
 
 def check_environment(arguments: Sequence[str]) -> None:
@@ -31,8 +30,10 @@ def check_environment(arguments: Sequence[str]) -> None:
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
-        sizes = f"the limit is {limit >> 20:,} MB and fcreview needs {MIN_ADDRESS_SPACE >> 20:,} MB"
-        raise CommandError(f"not enough memory: {sizes}. Raise the limit (ulimit -v).")
+        raise CommandError(
+            f"not enough memory: the limit is {limit >> 20:,} MB and fcreview needs {MIN_ADDRESS_SPACE >> 20:,} MB."
+            " Raise the limit (ulimit -v)."
+        )
     try:
         os.getcwd()  # noqa: PTH109 - `Path.cwd` does the same in more steps
     except FileNotFoundError:
@@ -43,7 +44,8 @@ OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "fa
 """Texts of errors that Python and the operating system raise when memory is exhausted."""
 MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
-"""Number of new objects between two garbage collections. Imports create many objects but no garbage."""
+"""Number of new objects between two garbage collections. The default is lower, but imports create many objects that
+stay in use."""
 TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does, so that it cleans up. SIGHUP reports a dropped connection."""
 _received_signals: list[int] = []
@@ -69,14 +71,19 @@ def run(arguments: list[str]) -> int:
             return 128 + _received_signals[0]
         if os.environ.get("FCREVIEW_DEBUG") == "1":
             raise
-        code, lines = describe_error(error)
-        lines = [f"fcreview: {lines[0]}", *lines[1:]]
+        report = describe_error(error)
+        lines = [f"fcreview: {report.lines[0]}", *report.lines[1:]]
         print_message("\n".join(clip(sanitize(line), MAX_ERROR_WIDTH) for line in lines))
-        return code or EXIT_FAILURE
+        return report.exit_code or EXIT_FAILURE
+
+
+class ErrorReport(NamedTuple):
+    exit_code: int
+    lines: list[str]
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an exception, or one that caused it, reports a lack of memory. The exception may come from a library."""
+    """Whether an exception, or one that caused it, reports a lack of memory. Exceptions of libraries count, too."""
     while error is not None:
         if type(error).__name__ in ("MemoryError", "OutOfMemoryException") or any(
             reason in str(error) for reason in OUT_OF_MEMORY_REASONS
@@ -86,39 +93,37 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def describe_error(error: Exception) -> tuple[int, list[str]]:
+def describe_error(error: Exception) -> ErrorReport:
     """Return the exit code and the message lines of an exception. Unexpected exceptions become internal errors."""
     if isinstance(error, FcreviewError):
-        return error.exit_code, error.message_lines()
+        return ErrorReport(error.exit_code, error.message_lines())
     if isinstance(error, OSError):
-        return EXIT_FAILURE, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
+        line = ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
+        return ErrorReport(EXIT_FAILURE, [line])
     if is_out_of_memory(error):
-        return EXIT_FAILURE, [
-            "not enough memory. Close other programs, raise the limit (ulimit -v), or open fewer runs."
-        ]
+        advice = "Close other programs, raise the limit (ulimit -v), or open fewer runs."
+        return ErrorReport(EXIT_FAILURE, [f"not enough memory. {advice}"])
     if type(error).__module__.lstrip("_").startswith("duckdb"):
         from fcreview.store.database import describe_damage, is_damage
 
         if is_damage(error):
-            return EXIT_FAILURE, [describe_damage(error)]
-    return EXIT_FAILURE, [
-        f"internal error: {type(error).__name__}: {error}",
-        "Run the command again with FCREVIEW_DEBUG=1 and report the traceback.",
-    ]
+            return ErrorReport(EXIT_FAILURE, [describe_damage(error)])
+    advice = "Run the command again with FCREVIEW_DEBUG=1 and report the traceback."
+    return ErrorReport(EXIT_FAILURE, [f"internal error: {type(error).__name__}: {error}", advice])
 
 
 def install_signal_handlers() -> None:
     """Raise SystemExit on a termination signal. A signal that is ignored, as under `nohup`, stays ignored."""
     for each in TERMINATION_SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _exit_on_signal)
+            signal.signal(each, _raise_system_exit)
 
 
-def _exit_on_signal(number: int, _: FrameType | None) -> None:
+def _raise_system_exit(signal_number: int, _: FrameType | None) -> None:
     for each in TERMINATION_SIGNALS:
         signal.signal(each, signal.SIG_IGN)  # a second signal usually follows and must not interrupt the cleanup
-    _received_signals.append(number)
-    raise SystemExit(128 + number)
+    _received_signals.append(signal_number)
+    raise SystemExit(128 + signal_number)
 
 
 def replace_closed_streams() -> None:
@@ -135,7 +140,8 @@ def replace_closed_streams() -> None:
 
 
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that the encoding of the locale cannot represent: a dash by a hyphen, others by an escape."""
+    """Return an ASCII replacement for characters that the encoding of the locale cannot represent, and the position
+    after these characters. A dash becomes a hyphen, and other characters become escapes such as `\\u2713`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].replace(NO_VALUE, "-")
@@ -146,7 +152,7 @@ codecs.register_error("fcreview.escape", _escape_unencodable)
 
 
 def app() -> None:
-    """Run the command line and exit. This is the function of the console script."""
+    """Run the command line and exit. The console script `fcreview` calls this function."""
     gc.set_threshold(GC_THRESHOLD)
     replace_closed_streams()
     install_signal_handlers()

@@ -35,7 +35,7 @@ DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
 
 
-def _check_strings(rule: str, value: Any) -> list[str]:
+def _check_string_list(rule: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError(rule)
     return value
@@ -62,29 +62,29 @@ def _check_theme(name: Any) -> str:
     return theme
 
 
-def _check_texts(setting: str, value: Any) -> tuple[str, ...]:
+def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
     rule = f'{setting} must be a list of strings such as ["ambiguous"]'
-    texts = [" ".join(each.split()) for each in _check_strings(rule, value)]
+    texts = [" ".join(each.split()) for each in _check_string_list(rule, value)]
     if not all(texts):
         raise ValueError(rule)
     return tuple(dict.fromkeys(texts))
 
 
 def _check_reasons(value: Any) -> tuple[str, ...]:
-    reasons = _check_texts("reasons", value)
+    reasons = _check_nonempty_strings("reasons", value)
     if len(reasons) > MAX_REASONS:
         raise ValueError(f"reasons must have at most {MAX_REASONS} entries, because each has a digit key")
     return reasons
 
 
-def _check_table(setting: str, example: str, value: Any) -> dict[str, str]:
+def _check_string_table(setting: str, example: str, value: Any) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
         raise ValueError(f"[{setting}] must have lines such as {example}")
     return value
 
 
 def _check_keys(value: Any) -> dict[str, str]:
-    keys = _check_table("keys", '"item.pass" = "p,y", with the action id in quotes', value)
+    keys = _check_string_table("keys", '"item.pass" = "p,y", with the action id in quotes', value)
     if not keys:
         return {}
     from fcreview.tui.keymap import KeymapError, validate_keymap
@@ -96,7 +96,7 @@ def _check_keys(value: Any) -> dict[str, str]:
 
 
 def _check_decoders(value: Any) -> dict[str, str]:
-    decoders = _check_table("decoders", '"my-model-*" = "HERMES"', value)
+    decoders = _check_string_table("decoders", '"my-model-*" = "HERMES"', value)
     try:
         return {model: check_decoder(name) or "" for model, name in decoders.items()}
     except UsageError as error:
@@ -105,11 +105,11 @@ def _check_decoders(value: Any) -> dict[str, str]:
 
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "annotator": _check_annotator,
-    "data": partial(_check_strings, "data must be a list of folder names"),
+    "data": partial(_check_string_list, "data must be a list of folder names"),
     "follow": _check_follow,
     "theme": _check_theme,
     "colours": _check_theme,
-    "tags": partial(_check_texts, "tags"),
+    "tags": partial(_check_nonempty_strings, "tags"),
     "reasons": _check_reasons,
     "keys": _check_keys,
     "decoders": _check_decoders,

@@ -87,11 +87,11 @@ def check_decoder(name: str | None) -> str | None:
 
 
 def set_decoders(
-    plans: Iterable[RunPlan], decoder_option: str | None, configured: Mapping[str, str], workspace: Workspace
+    plans: Iterable[RunPlan], decoder_option: str | None, decoders_by_model: Mapping[str, str], workspace: Workspace
 ) -> None:
     """Set the decoder of each BFCL run, and remember the value of --decoder.
 
-    `configured` maps model folder names to the decoders in the configuration; `*` matches any text.
+    `decoders_by_model` maps model folder names to the decoders in the configuration; `*` matches any text.
     """
     from fcreview.store.importing.source_files import build_run_key
 
@@ -106,7 +106,7 @@ def set_decoders(
             kept.pop(key, None)
         elif decoder_option:
             kept[key] = decoder_option
-        usual = next((name for model, name in configured.items() if fnmatchcase(plan.run.model, model)), "")
+        usual = next((name for model, name in decoders_by_model.items() if fnmatchcase(plan.run.model, model)), "")
         chosen = str(kept.get(key) or usual)
         plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
     if kept != before:
@@ -125,7 +125,7 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
         path = Path(errata_option)
         if not path.is_file():
             raise CommandError(f"no such file: --errata {errata_option}")
-        _check_applicable(load_errata(path), errata_option)
+        _check_errata_support(load_errata(path), errata_option)
         workspace.files.write(workspace.errata, read_small_file(path))
     errata = load_workspace_errata(workspace)
     for plan in plans:
@@ -174,7 +174,7 @@ def read_workspace_file(workspace: Workspace, path: Path) -> bytes | None:
         raise CommandError(f"{path}: {error.strerror or error}") from error
 
 
-def _check_applicable(errata: Errata, file_name: str) -> None:
+def _check_errata_support(errata: Errata, file_name: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     titles = {name: one.title for name, one in IMPORTERS.items()}

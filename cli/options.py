@@ -121,6 +121,6 @@ def workspace_command(
     return decorate
 
 
-def split_names(text: str) -> list[str]:
+def split_at_commas(text: str) -> list[str]:
     """Split the value of an option at commas, without empty names."""
     return [each.strip() for each in text.split(",") if each.strip()]

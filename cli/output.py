@@ -110,7 +110,7 @@ def emit_bytes(chunk: bytes) -> None:
         raise OutputClosedError from error
 
 
-def emit_data(chunk: bytes) -> None:
+def emit_utf8(chunk: bytes) -> None:
     """Print UTF-8 text unchanged to a file or pipe, and sanitised to a terminal."""
     if sys.stdout.isatty():
         chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
@@ -129,7 +129,7 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
     if content == "binary" and sys.stdout.isatty():
         raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
     return StdoutWriter(
-        {"json": lambda lines: emit_bytes(escape_json(lines)), "text": emit_data, "binary": emit_bytes}[content]
+        {"json": lambda lines: emit_bytes(escape_json(lines)), "text": emit_utf8, "binary": emit_bytes}[content]
     )
 
 
@@ -152,7 +152,7 @@ def print_message(text: str) -> None:
         _try_print_to_stderr(sanitize(line))
 
 
-def print_limited(messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]) -> None:
+def print_limited_messages(messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]) -> None:
     """Print at most `limit` messages to stderr. If n messages are left, also print `describe_rest(n)`."""
     rest = [describe_rest(len(messages) - limit)] if len(messages) > limit else []
     for message in (*messages[:limit], *rest):
@@ -297,22 +297,22 @@ class Progress:
         self._next_update = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._format_amount(done)
         line = f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''}  {sanitize(label)}"
-        _rewrite_line(clip(line, 78))
+        _rewrite_progress_line(clip(line, 78))
         self._visible = True
 
     def start(self) -> None:
         """Show the activity at once, because the first amount may take seconds."""
         if self._enabled:
-            _rewrite_line(f"{self._activity} ...")
+            _rewrite_progress_line(f"{self._activity} ...")
             self._visible = True
 
     def close(self) -> None:
         if self._visible:
-            _rewrite_line("")
+            _rewrite_progress_line("")
             self._visible = False
 
 
-def _rewrite_line(text: str) -> None:
+def _rewrite_progress_line(text: str) -> None:
     sys.stderr.write(f"\r{text}\x1b[K")
     sys.stderr.flush()
 
@@ -328,7 +328,7 @@ def show_activity(activity: str) -> Iterator[None]:
 
     def draw() -> None:
         while not is_done.wait(ACTIVITY_SECONDS):
-            _rewrite_line(f"{activity} · {time.monotonic() - started:.0f} s")
+            _rewrite_progress_line(f"{activity} · {time.monotonic() - started:.0f} s")
 
     thread = threading.Thread(target=draw, daemon=True)
     thread.start()
@@ -338,4 +338,4 @@ def show_activity(activity: str) -> Iterator[None]:
         is_done.set()
         thread.join()
         if time.monotonic() - started >= ACTIVITY_SECONDS:
-            _rewrite_line("")
+            _rewrite_progress_line("")

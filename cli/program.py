@@ -108,19 +108,19 @@ def load_command(name: str) -> tuple[ModuleType, Callable[..., None] | dict[str,
 def _add_command(program: typer.Typer, name: str) -> None:
     module, command = load_command(name)
     if not isinstance(command, dict):
-        help_, example = split_help(command.__doc__)
+        help_, example = split_help_and_example(command.__doc__)
         program.command(name, help=help_, epilog=example)(command)
         return
     aliases: dict[str, str] = getattr(module, "ALIASES", {})
     subcommands = typer.Typer(no_args_is_help=True)
     for each, function in [*command.items(), *((old, command[new]) for old, new in aliases.items())]:
-        help_, example = split_help(function.__doc__)
+        help_, example = split_help_and_example(function.__doc__)
         subcommands.command(each, help=help_, epilog=example, hidden=each in aliases)(function)
-    help_, example = split_help(module.__doc__)
+    help_, example = split_help_and_example(module.__doc__)
     program.add_typer(subcommands, name=name, help=help_, epilog=example)
 
 
-def split_help(docstring: str | None) -> tuple[str, str]:
+def split_help_and_example(docstring: str | None) -> tuple[str, str]:
     """Split a command's docstring into its help and an epilog with the example."""
     text, _, example = cleandoc(docstring or "").partition("\n\nExample:")
     return text, f"{KEEP_LINE_BREAKS}\nExample:\n  {' '.join(example.split())}"

@@ -102,7 +102,7 @@ def compute_run_metrics(items: ItemsBySource, info: Run) -> list[summary.MetricR
     from fcreview.importers.registry import compute_metrics
 
     lines = summary.collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
-    return _add_bounds(lines, [items["corrected"]], lambda parts: compute_metrics(parts[0], info))
+    return _add_disagreement_bounds(lines, [items["corrected"]], lambda parts: compute_metrics(parts[0], info))
 
 
 def compute_combined_metrics(parts: list[ScoredRun]) -> list[summary.MetricRow]:
@@ -115,10 +115,10 @@ def compute_combined_metrics(parts: list[ScoredRun]) -> list[summary.MetricRow]:
         )
 
     lines = summary.collect_metric_rows(lambda source: compute([part.items[source] for part in parts]), parts[0].items)
-    return _add_bounds(lines, [part.items["corrected"] for part in parts], compute)
+    return _add_disagreement_bounds(lines, [part.items["corrected"] for part in parts], compute)
 
 
-def _add_bounds(
+def _add_disagreement_bounds(
     lines: list[summary.MetricRow],
     items: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
@@ -301,7 +301,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -
         (row.effective_pass, row.effective_known),
         (row.stated_pass, row.stated_of),
         row.disputed,
-        {category["category"]: (category["n"], _category_share(category)) for category in row.categories},
+        {category["category"]: (category["n"], _compute_category_pass_rate(category)) for category in row.categories},
     )
     if not has_sample:
         return counts
@@ -314,7 +314,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -
     return replace(counts, estimate=estimate, n_sampled=n_decided)
 
 
-def _category_share(category: dict[str, Any]) -> float | None:
+def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
     """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
     for source in ("official", "rule"):
         if category[f"{source}_known"] == category["n"] and category["n"]:

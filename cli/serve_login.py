@@ -82,11 +82,11 @@ class AllowedOrigins:
 
     origins: frozenset[str]
 
-    def has_host(self, request: web.Request) -> bool:
+    def is_host_allowed(self, request: web.Request) -> bool:
         hosts = request.headers.getall(hdrs.HOST, [])
         return len(hosts) == 1 and hosts[0].lower() in {origin.partition("://")[2] for origin in self.origins}
 
-    def has_origin(self, request: web.Request, *, is_required: bool) -> bool:
+    def is_origin_allowed(self, request: web.Request, *, is_required: bool) -> bool:
         """Whether the header Origin, which browsers add to requests of a page, names this server. Without
         `is_required`, the header may be missing."""
         origins = request.headers.getall(hdrs.ORIGIN, [])
@@ -100,7 +100,7 @@ def is_from_other_site(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
 
 
-def make_guard(allowed: AllowedOrigins) -> Middleware:
+def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
     """Create the middleware that refuses requests whose Host or Origin is not in `allowed`, and requests that another
     site caused. Only the page itself may be requested from another site, because a link may lead to it."""
 
@@ -108,9 +108,9 @@ def make_guard(allowed: AllowedOrigins) -> Middleware:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_page = request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.path == "/"
         changes = request.method == hdrs.METH_POST or request.path == "/ws"
-        if not allowed.has_host(request):
+        if not allowed.is_host_allowed(request):
             raise web.HTTPMisdirectedRequest(text="Unknown host. Start fcreview serve with --url URL.\n")
-        if not allowed.has_origin(request, is_required=changes) or (is_from_other_site(request) and not is_page):
+        if not allowed.is_origin_allowed(request, is_required=changes) or (is_from_other_site(request) and not is_page):
             raise web.HTTPForbidden(text="Requests from other sites are refused.\n")
         return await handler(request)
 
@@ -124,13 +124,13 @@ async def add_security_headers(_: web.Request, response: web.StreamResponse) -> 
 
 
 class Login(Protocol):
-    def identify(self, request: web.Request) -> str | None:
+    def identify_annotator(self, request: web.Request) -> str | None:
         """Return the annotator who sends the request. None if nobody is logged in."""
 
-    def refuse(self, request: web.Request) -> web.Response:
+    def answer_without_login(self, request: web.Request) -> web.Response:
         """Answer a request for the page by a user who is not logged in."""
 
-    def routes(self) -> list[web.RouteDef]:
+    def list_routes(self) -> list[web.RouteDef]:
         """Return the routes of the login."""
 
 
@@ -142,19 +142,19 @@ class HeaderLogin:
     header: str
     secret: str | None = None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.
 
-    def identify(self, request: web.Request) -> str | None:
+    def identify_annotator(self, request: web.Request) -> str | None:
         if self.secret is not None:
             sent = request.headers.getall(SECRET_HEADER, [])
             if len(sent) != 1 or not hmac.compare_digest(_to_bytes(sent[0]), _to_bytes(self.secret)):
                 return None
         names = request.headers.getall(self.header, [])
-        return _valid_name(names[0]) if len(names) == 1 else None
+        return _parse_annotator_name(names[0]) if len(names) == 1 else None
 
-    def refuse(self, request: web.Request) -> web.Response:  # noqa: ARG002
+    def answer_without_login(self, request: web.Request) -> web.Response:  # noqa: ARG002
         text = f"The header {self.header} has no valid annotator name, or {SECRET_HEADER} is wrong.\n"
         return web.Response(status=403, text=text)
 
-    def routes(self) -> list[web.RouteDef]:
+    def list_routes(self) -> list[web.RouteDef]:
         return []
 
 
@@ -162,7 +162,7 @@ def _to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _valid_name(name: str) -> str | None:
+def _parse_annotator_name(name: str) -> str | None:
     try:
         return check_annotator(name)
     except AnnotatorError:
@@ -195,7 +195,7 @@ class PasswordLogin:
     def cookie_name(self) -> str:
         return f"__Host-{self.cookie}" if self.is_secure else self.cookie
 
-    def identify(self, request: web.Request) -> str | None:
+    def identify_annotator(self, request: web.Request) -> str | None:
         token = request.cookies.get(self.cookie_name, "")
         login = self._logins.get(token)
         if login is None:
@@ -206,31 +206,31 @@ class PasswordLogin:
         self._logins[token] = replace(login, expires=monotonic() + LOGIN_SECONDS)
         return login.annotator
 
-    def refuse(self, request: web.Request) -> web.Response:
+    def answer_without_login(self, request: web.Request) -> web.Response:
         if is_from_other_site(request):  # a link on another site: the browser omits the cookie this once
             return web.Response(text='<meta http-equiv="refresh" content="0;url=/">', content_type="text/html")
-        return self._login_page()
+        return self._render_login_page()
 
-    def routes(self) -> list[web.RouteDef]:
+    def list_routes(self) -> list[web.RouteDef]:
         return [web.post("/login", self._log_in), web.post("/logout", self._log_out)]
 
-    def _login_page(self, message: str = "", status: int = 200) -> web.Response:
+    def _render_login_page(self, message: str = "", status: int = 200) -> web.Response:
         page = Template((PAGES / "login.html").read_text("utf-8")).substitute(message=escape(message))
         return web.Response(text=page, content_type="text/html", status=status)
 
     async def _log_in(self, request: web.Request) -> web.Response:
         form = await request.post()
         name, password = (each if isinstance(each := form.get(key), str) else "" for key in ("name", "password"))
-        annotator, address = _valid_name(name.strip()), request.remote or ""
-        if not self._allow_attempt(annotator or "", address):
-            return self._login_page(TOO_MANY_ATTEMPTS, 429)
+        annotator, address = _parse_annotator_name(name.strip()), request.remote or ""
+        if not self._try_login_attempt(annotator or "", address):
+            return self._render_login_page(TOO_MANY_ATTEMPTS, 429)
         async with self._hashing:
-            is_right = await asyncio.to_thread(self.users.verify, annotator or "", password)
+            is_right = await asyncio.to_thread(self.users.is_right_password, annotator or "", password)
         known = self.users.find(annotator or "")
         if annotator is None or not is_right or known is None:
             print_message(f"fcreview: failed login from {address or 'the socket'}")
-            return self._login_page(WRONG_LOGIN, 401)
-        self._by_pair.forget(f"{annotator} {address}")
+            return self._render_login_page(WRONG_LOGIN, 401)
+        self._by_pair.forget_attempts(f"{annotator} {address}")
         token = secrets.token_urlsafe(32)
         self._logins[token] = _LoggedIn(annotator, known, monotonic() + LOGIN_SECONDS)
         while len(self._logins) > MAX_LOGINS:
@@ -241,12 +241,12 @@ class PasswordLogin:
         )
         return response
 
-    def _allow_attempt(self, name: str, address: str) -> bool:
+    def _try_login_attempt(self, name: str, address: str) -> bool:
         """Count an attempt before the password is checked, so that parallel attempts count as well. The address of a
         proxy on this machine has no limit, because requests of many people come from it."""
-        allowed = [self._by_pair.count_attempt(f"{name} {address}"), self._by_name.count_attempt(name)]
+        allowed = [self._by_pair.try_attempt(f"{name} {address}"), self._by_name.try_attempt(name)]
         if address and not is_loopback(address):
-            allowed.append(self._by_address.count_attempt(address))
+            allowed.append(self._by_address.try_attempt(address))
         return all(allowed)
 
     async def _log_out(self, request: web.Request) -> web.Response:

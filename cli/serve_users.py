@@ -94,7 +94,7 @@ class UsersFile:
         except CommandError:
             return None
 
-    def verify(self, name: str, password: str) -> bool:
+    def is_right_password(self, name: str, password: str) -> bool:
         """Whether the password is right. Takes a tenth of a second, also for an unknown name."""
         known = self.find(name)
         matches = (known or _UNKNOWN_USER).matches(password[:MAX_PASSWORD])
@@ -112,7 +112,7 @@ class UsersFile:
                 raise CommandError(
                     f"{self.path} already has {similar[0]}, which differs in case only. Choose another name"
                 )
-            lines = [each for each in self.path.read_text("utf-8").splitlines() if _user_of(each) != name]
+            lines = [each for each in self.path.read_text("utf-8").splitlines() if _parse_user_name(each) != name]
         lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(str(PasswordHash.create(password)))}")
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -125,7 +125,7 @@ class UsersFile:
             raise
 
 
-def _user_of(line: str) -> str | None:
+def _parse_user_name(line: str) -> str | None:
     try:
         names = list(tomllib.loads(line))
     except tomllib.TOMLDecodeError:
@@ -178,7 +178,7 @@ class AttemptLimiter:
     max_keys: int = 10_000  # Maximum number of keys. The oldest keys are forgotten.
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
-    def count_attempt(self, key: str) -> bool:
+    def try_attempt(self, key: str) -> bool:
         """Count an attempt. Returns False if the limit was already reached."""
         now = self.clock()
         recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]
@@ -190,6 +190,6 @@ class AttemptLimiter:
             del self._attempts[next(iter(self._attempts))]
         return is_allowed
 
-    def forget(self, key: str) -> None:
+    def forget_attempts(self, key: str) -> None:
         """Forget the attempts after a successful one."""
         self._attempts.pop(key, None)

@@ -1,8 +1,8 @@
 """Watch the files of open runs and re-import them when they change (`fcreview open --follow`).
 
-The import runs in a process of its own at low priority, `python -m fcreview.cli.watch OPTIONS`, where OPTIONS is a
-`WorkspaceOptions` as JSON. The process prints one line of JSON, `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
-"warning": ""}` or `{"error": text}`, and ends early if its standard input closes. It does not import Textual.
+The import runs in a separate process at low priority, `python -m fcreview.cli.watch OPTIONS`, where OPTIONS is a
+`WorkspaceOptions` as JSON. The process prints one line of JSON: `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
+"warning": ""}` or `{"error": text}`. It ends early if its standard input closes, and does not import Textual.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 STOP_TIMEOUT = 5.0  # seconds that the import process has for its cleanup
 PREFIX = "fcreview: "  # prefix of warnings and errors on stderr
-NICENESS = 10  # increment of the import process's nice value, so that the app stays responsive
+NICENESS = 10  # added to the nice value of the import process, so that the app stays responsive
 FileStates = dict[str, tuple[int, int] | None]  # size in bytes and mtime in ns by path; None if missing
 
 
 class FileWatcher:
-    """Watches the paths of a command, and files elsewhere that the runs were imported from, such as datasets.
+    """Watches the files at the paths of a command, and files outside the paths that the import reads, such as datasets.
 
     Implements `tui.live_reload.RunWatcher`. Create the watcher before the first import, so that it notices files that
     change during the import.
@@ -56,7 +56,7 @@ class FileWatcher:
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
-    def renew(self) -> FileWatcher:
+    def create_successor(self) -> FileWatcher:
         """Return a new watcher of the same files and runs, for use after `close`."""
         watcher = FileWatcher(self._options, self.interval)
         watcher.runs = self.runs
@@ -75,9 +75,9 @@ class FileWatcher:
     def import_changes(self) -> ReloadResult:
         from fcreview.tui.live_reload import ReloadError, ReloadResult
 
-        options = replace(self._options, forget_data=False, errata=None)  # the first import has applied both
+        options = replace(self._options, forget_data=False, errata=None)  # the first import has applied both options
         self._failed = True
-        answer = self._run_import(orjson.dumps(options, default=os.path.abspath).decode())
+        answer = self._run_import_process(orjson.dumps(options, default=os.path.abspath).decode())
         if "error" in answer:
             raise ReloadError(answer["error"])
         self._failed, self._imported = False, None
@@ -97,11 +97,11 @@ class FileWatcher:
             process.kill()
             process.wait()
 
-    def _run_import(self, options_json: str) -> dict[str, Any]:
-        """Run the import process, and return the object that it prints. It also ends when this process ends, because
-        its standard input is then closed."""
+    def _run_import_process(self, options_json: str) -> dict[str, Any]:
+        """Run the import process, and return the JSON object that it prints. If this process ends early, the import
+        process ends too, because its standard input is then closed."""
         with subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],
+            [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],  # -P: see `wiring._run_python`
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -112,7 +112,7 @@ class FileWatcher:
                 process.terminate()
             assert process.stdout is not None  # noqa: S101 - for the type checker
             line = process.stdout.readline()
-        answer: dict[str, Any] = orjson.loads(line) if line else {"error": "the import was interrupted"}
+        answer: dict[str, Any] = orjson.loads(line) if line else {"error": "The import process ended without a result"}
         return answer
 
     def _read_imported_sources(self) -> FileStates:
@@ -144,17 +144,17 @@ def main() -> None:
         os.nice(NICENESS)
     threading.Thread(target=_terminate_when_stdin_closes, daemon=True).start()
     try:
-        answer = import_changes(orjson.loads(sys.argv[1]))
+        answer = import_and_report_changes(orjson.loads(sys.argv[1]))
     except Exception as error:
-        answer = {"error": describe_error(error)[1][0].removeprefix(PREFIX)}
+        answer = {"error": describe_error(error).lines[0].removeprefix(PREFIX)}
     for each in TERMINATION_SIGNALS:
-        signal.signal(each, signal.SIG_IGN)  # the import is complete: only the answer is left to print
+        signal.signal(each, signal.SIG_IGN)  # the import is complete, and only the answer has to be printed
     sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
     sys.stdout.buffer.flush()
 
 
-def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
-    """Import new and changed files, and return the object that the import process prints. `option_fields` are the
+def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
+    """Import new and changed files, and return the JSON object that the import process prints. `option_fields` are the
     fields of a `WorkspaceOptions`."""
     from fcreview.store.importing.run_importer import ItemSnapshot
 
@@ -169,7 +169,7 @@ def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
 
 def _terminate_when_stdin_closes() -> None:
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)  # its handler raises SystemExit, so that unfinished files are removed
+    os.kill(os.getpid(), signal.SIGTERM)  # the handler raises SystemExit, so that the import removes unfinished files
     time.sleep(STOP_TIMEOUT)
     os._exit(1)
 

@@ -126,10 +126,10 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
     """Create the functions that the command palette uses to run commands on the session's workspace."""
     from fcreview.tui.commands import CommandService
 
-    async def run(command: str, arguments: Sequence[str]) -> CommandResult:
-        return await _run_process(build_command_line(session, command, arguments))
+    async def run_command(command: str, arguments: Sequence[str]) -> CommandResult:
+        return await _run_python(build_command_line(session, command, arguments))
 
-    return CommandService(build_form_fields, run)
+    return CommandService(build_form_fields, run_command)
 
 
 def build_form_fields(command: str) -> list[FormField]:
@@ -179,7 +179,7 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
     return ["-m", "fcreview.cli", *command.split(), *own]
 
 
-async def _run_process(arguments: Sequence[str]) -> CommandResult:
+async def _run_python(arguments: Sequence[str]) -> CommandResult:
     """Run Python with these arguments. With `-P`, it imports no modules from the working folder, where somebody else
     may have put them."""
     from fcreview.tui.commands import CommandResult

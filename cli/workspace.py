@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.output import Progress, check_choice, emit, print_limited, print_message
+from fcreview.cli.output import Progress, check_choice, emit, print_limited_messages, print_message
 from fcreview.errors import CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE, gather_files
 from fcreview.model.sanitize import sanitize
@@ -48,7 +48,7 @@ class ImportCache:
     next command notices files that change during the import."""
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
-        self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
+        self._key = _digest_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather_files(paths).files
         code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
         self._inside = _digest_files([*self._files, *code.files])
@@ -85,14 +85,14 @@ class ImportCache:
             workspace.files.write_json(_cache_file(workspace), entries)
 
     def _compute_digest(self, workspace: Workspace, others: str) -> str:
-        return _digest(self._inside, others, _digest_files([workspace.store, workspace.errata]))
+        return _digest_texts(self._inside, others, _digest_files([workspace.store, workspace.errata]))
 
 
 def _digest_files(files: Iterable[Path]) -> str:
-    return _digest(*(_fingerprint(file) for file in files))
+    return _digest_texts(*(_fingerprint_file(file) for file in files))
 
 
-def _fingerprint(file: Path) -> str:
+def _fingerprint_file(file: Path) -> str:
     """Format the name, size, times and inode of a file. The ctime also changes with the permissions."""
     try:
         status = file.stat()
@@ -101,7 +101,7 @@ def _fingerprint(file: Path) -> str:
     return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
-def _digest(*parts: str) -> str:
+def _digest_texts(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
@@ -139,14 +139,16 @@ def _print_failed_imports(summary: ImportSummary) -> None:
             issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
             reasons.append(next(issues, f"not imported: {row['model']}"))
     more = "not imported. Run fcreview import for details"
-    print_limited(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
+    print_limited_messages(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     problems = sorted({(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)})
     texts = [f"errata line {line}, {sanitize(item)}: {what}" for line, item, what in problems]
     more = "not applied. Run fcreview import to list them"
-    print_limited(texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}")
+    print_limited_messages(
+        texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}"
+    )
 
 
 MAX_LISTED_RUNS = 8  # limit of runs that an error message lists as candidates
@@ -194,7 +196,7 @@ class WorkspaceSession:
             show = print_message if as_json else emit
             show(f"policy {self.policy}: the majority verdict counts if annotators disagree")
 
-    def explain_empty(self, view: View) -> str:
+    def explain_empty_view(self, view: View) -> str:
         """Explain why a view has no items, such as a filter on reviews of an annotator who has none."""
         from fcreview.store.filters.parser import parse_filter
         from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
@@ -249,7 +251,7 @@ class WorkspaceSession:
         """Build a view for review, as `build_view` does. If the queue is a file, the view has only the annotator's
         items."""
         default = "dataset" if blind else "failures"
-        return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
+        return self.limit_to_annotator(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
     def load_queue_file(self, name: str) -> QueueFile:
         """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
@@ -261,7 +263,7 @@ class WorkspaceSession:
             raise UsageError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
         return self.store.load_queue(name)
 
-    def limit_to_share(self, view: View) -> View:
+    def limit_to_annotator(self, view: View) -> View:
         """Limit a view of a queue file to the annotator's items. Raises CommandError if the annotator has no items."""
         if view.queue_file is None:
             return view
@@ -277,7 +279,7 @@ class WorkspaceSession:
         if len(matches) == 1:
             return matches[0].run
         problem = f"{name!r} matches several runs" if matches else f"no run {name!r}"
-        raise CommandError(f"{problem}: choose {format_runs(matches or self.runs)}")
+        raise CommandError(f"{problem}: choose {format_run_choices(matches or self.runs)}")
 
     def select_runs(self, name: str | None) -> list[RunRow]:
         """Return the run with this number or model, or all runs for None."""
@@ -295,7 +297,7 @@ class WorkspaceSession:
         return Journal(self.workspace, self.annotator)
 
 
-def format_runs(rows: Sequence[RunRow]) -> str:
+def format_run_choices(rows: Sequence[RunRow]) -> str:
     """Format candidates for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
     names = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
     return f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
@@ -303,7 +305,7 @@ def format_runs(rows: Sequence[RunRow]) -> str:
 
 def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
-    print_limited(warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format)
+    print_limited_messages(warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +407,7 @@ def pop_lake_problems() -> list[str]:
 def print_lake_problems() -> None:
     """Print warnings about the damaged files of lakes that this command has read. Runs in these files are omitted."""
     more = "{} more damaged files. Run fcreview doctor to list them"
-    print_limited([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
+    print_limited_messages([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 
 
 def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
 
-def _print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
+def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json: bool) -> None:
     from fcreview.stats.agreement import compute_self_agreement
 
-    coefficients = list(compute_self_agreement(repeats))
+    coefficients = list(compute_self_agreement(repeated_ratings))
     if as_json:
         for figure in coefficients:
             emit_json(figure)
@@ -114,7 +114,7 @@ def agreement(
     with open_workspace(options) as session:
         view = session.build_view(where, run=run, queue=queue)
         analysis = session.store.analysis
-        ratings, repeats = analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view)
+        ratings, repeated_ratings = analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view)
     pools = _group_by_blind_status(ratings, given)
     for how, group in pools.items():
         from fcreview.stats.agreement import compute_agreement  # imports numpy
@@ -125,8 +125,8 @@ def agreement(
                 emit_json(figure)
         else:
             _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
-    _print_self_agreement(repeats, as_json=as_json)
-    if not (pools or repeats or as_json):
+    _print_self_agreement(repeated_ratings, as_json=as_json)
+    if not (pools or repeated_ratings or as_json):
         emit("no reviews to compare" + (f": no review is {given}" if given and ratings else ""))
 
 
@@ -158,7 +158,7 @@ def _print_agreement_tables(
         if all_tables or scope == "overall" or len({group_key(each)[:2] for each in found}) > 1:
             _print_coefficients(found, scope)
         if all_tables or scope == "overall":
-            _print_pairs(found, scope)
+            _print_annotator_pairs(found, scope)
     emit()
 
 
@@ -166,33 +166,35 @@ def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: Agr
     rows = []
     for _, group in groupby(coefficients, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
-        place = format_group_cells(coefficients, first)
+        first_cells = format_group_cells(coefficients, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
-            rows.append([*place, format_coefficient_name(each), *format_value_and_interval(each), *counts])
-            place = [""] * len(place)
+            rows.append([*first_cells, format_coefficient_name(each), *format_value_and_interval(each), *counts])
+            first_cells = [""] * len(first_cells)
     headers = ["measure", "value", "[95 %]", "units", "labels", "annotators"]
-    _print_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
+    _print_scope_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
 
 
-def _print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     shares = {(group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
     rows = []
     for each in coefficients:
         if each.metric == "cohen":
-            place = [*format_group_cells(coefficients, each), cell_text(", ".join(each.annotators))]
+            first_cells = [*format_group_cells(coefficients, each), cell_text(", ".join(each.annotators))]
             share = format_value_and_interval(shares[group_key(each), each.annotators])
-            rows.append([*place, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
+            rows.append([*first_cells, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
     heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:
-        _print_table("pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
+        _print_scope_table(
+            "pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5)
+        )
 
 
-def _print_table(
-    heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], numbers: tuple[int, ...]
+def _print_scope_table(
+    heading: str, scope: AgreementScope, headers: list[str], rows: list[list[str]], right_aligned: tuple[int, ...]
 ) -> None:
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
-    right = [len(first) + at for at in numbers]
+    right = [len(first) + at for at in right_aligned]
     width = max(text_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
     emit("", heading)
     print_table([*first, *headers], rows, right_aligned=right, max_width=width)

@@ -59,24 +59,28 @@ def calibrate(
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
-        cases = session.store.analysis.fetch_verdict_pairs(view)
-        base = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
-        build_filter = partial(_build_filter, session, base)
-        (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, cases, scopes)
+        verdict_pairs = session.store.analysis.fetch_calibration_cases(view)
+        base_filter = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
+        build_filter = partial(_build_cell_filter, session, base_filter)
+        (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, verdict_pairs, scopes)
 
 
-def _build_filter(
-    session: WorkspaceSession, base: str, group: Calibration | ErrorGroup, cell: ConfusionCell | ErrorGroup, scope: str
+def _build_cell_filter(
+    session: WorkspaceSession,
+    base_filter: str,
+    group: Calibration | ErrorGroup,
+    cell: ConfusionCell | ErrorGroup,
+    scope: str,
 ) -> str | None:
     from fcreview.store.queries.estimation import CalibrationCell
 
     verdicts = cell.automatic, cell.human
     found = CalibrationCell(group.source, group.criterion, *verdicts, scope, group.name, cell.items)
-    return session.store.analysis.build_cell_filter(base, found)
+    return session.store.analysis.build_cell_filter(base_filter, found)
 
 
 def _print_calibration_json(
-    build_filter: FilterBuilder, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder, verdict_pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     """Print a JSON object for each group, then one for each group of errors.
 
@@ -85,10 +89,10 @@ def _print_calibration_json(
     """
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
-    for group in compute_calibrations(cases, scopes):
+    for group in compute_calibrations(verdict_pairs, scopes):
         cells = [_build_json_fields(cell) | {"where": build_filter(group, cell, group.scope)} for cell in group.cells]
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
-    for kind in find_error_groups(cases):
+    for kind in find_error_groups(verdict_pairs):
         emit_json({"kind": "wrong"} | _build_json_fields(kind) | {"where": build_filter(kind, kind, kind.by)})
 
 
@@ -97,26 +101,26 @@ def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
 
 
 def _print_calibration_tables(
-    build_filter: FilterBuilder, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder, verdict_pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
-    if not cases:
+    if not verdict_pairs:
         emit(NO_PAIRS_MESSAGE)
         return
-    emit_lines((*describe_selection(cases), *NOTES))
-    for scope, scope_groups in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
+    emit_lines((*describe_selection(verdict_pairs), *NOTES))
+    for scope, scope_groups in groupby(compute_calibrations(verdict_pairs, scopes), lambda group: group.scope):
         groups = list(scope_groups)
         if scope == "overall":
-            _print_matrices(build_filter, groups)
+            _print_confusion_matrices(build_filter, groups)
         if scope == "overall" or len({group.name for group in groups}) > 1:
-            _print_rates(groups, scope)
-    wrong = list(find_error_groups(cases))
+            _print_measures(groups, scope)
+    wrong = list(find_error_groups(verdict_pairs))
     if wrong:
         _print_error_groups(build_filter, wrong)
 
 
-def _print_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) -> None:
+def _print_confusion_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) -> None:
     rows = []
     for group in groups:
         first = format_source_and_criterion(group)
@@ -128,12 +132,12 @@ def _print_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) 
     print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
 
 
-def _print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
+def _print_measures(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     emit("", scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
-        place = [*([] if scope == "overall" else [cell_text(group.name)]), *format_source_and_criterion(group)]
-        rows.append([*place, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
+        first_cells = [*([] if scope == "overall" else [cell_text(group.name)]), *format_source_and_criterion(group)]
+        rows.append([*first_cells, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
     heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
     print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
 
@@ -144,7 +148,7 @@ def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[Erro
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
             of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(build_filter(kind, kind, kind.by) or "")
-            place = [*format_source_and_criterion(kind), kind.by, cell_text(kind.name)]
-            rows.append([*place, format_error(kind), of, where])
+            first_cells = [*format_source_and_criterion(kind), kind.by, cell_text(kind.name)]
+            rows.append([*first_cells, format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
     print_table(heads, rows, right_aligned=(5,), max_width=32)

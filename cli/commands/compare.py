@@ -68,7 +68,7 @@ def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
 def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int) -> None:
     emit(
         f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')},"
-        f" verdicts: {_describe_sources(sides)}"
+        f" verdicts: {_describe_verdict_sources(sides)}"
     )
     if matrix.n_shared:
         emit(f"runs are ranked by the {format_count(matrix.n_shared, 'item')} that have a verdict in every run")
@@ -92,7 +92,7 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 
 
-def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
+def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
     if len({side.source for side in sides}) == 1:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
@@ -112,7 +112,7 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
         [
             cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category),
             f"{item.passing} of {item.known}",
-            _join_marks([marks[verdict] for verdict in item.verdicts]),
+            _join_verdict_marks([marks[verdict] for verdict in item.verdicts]),
         ]
         for item in items[:limit]
     ]  # fmt: skip
@@ -121,7 +121,7 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
         emit(f"… {len(items) - limit:,} more; use --limit {len(items)}")
 
 
-def _join_marks(marks: Sequence[str]) -> str:
+def _join_verdict_marks(marks: Sequence[str]) -> str:
     return "".join(marks if len(marks) <= 3 * MAX_END_RUNS else (*marks[:MAX_END_RUNS], " … ", *marks[-MAX_END_RUNS:]))
 
 
@@ -189,10 +189,10 @@ def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: s
     _print_flips(comparison.flips, limit)
 
 
-def _build_group_row(group: stats.ComparisonGroup, comparable: bool) -> list[str]:
+def _build_group_row(group: stats.ComparisonGroup, is_comparable: bool) -> list[str]:
     counts = group.counts
     rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
-    if comparable:
+    if is_comparable:
         rates = [format_rate(counts.both_pass + only, counts.n) for only in (counts.only_a, counts.only_b)]
         test = [stats.format_difference(group), stats.format_p_value(group.difference.p)]
     numbers = [f"{number:,}" for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)]
@@ -244,7 +244,7 @@ def compare(
 
     Example: fcreview compare result/ 1 2 --source rule
     """
-    first_source, second_source = _check_source(source), _check_source(against)
+    first_source, second_source = _check_verdict_source(source), _check_verdict_source(against)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, queue="dataset")
@@ -284,7 +284,7 @@ def _make_comparison_side(row: RunRow, requested: stats.VerdictSource | None) ->
     )
 
 
-def _check_source(name: str | None) -> stats.VerdictSource | None:
+def _check_verdict_source(name: str | None) -> stats.VerdictSource | None:
     return None if name is None else check_choice(stats.VERDICT_SOURCES, name, "source")
 
 

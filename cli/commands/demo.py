@@ -31,7 +31,7 @@ def demo(
 
     Example: fcreview demo
     """
-    folder = _copy_samples(output or into)
+    folder = _copy_sample_runs(output or into)
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
         if has_terminal():
             show_queue(session, OpenOptions(overview=True))
@@ -48,7 +48,7 @@ def demo(
     emit(f"  fcreview open {name}")
 
 
-def _copy_samples(target: Path | None) -> Path:
+def _copy_sample_runs(target: Path | None) -> Path:
     """Copy the sample runs to the target, or reuse an earlier copy. Without a target, use a temporary folder."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():

@@ -89,7 +89,7 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     ]
     for fact in facts if as_json else ():
         emit_json(fact)
-    for fact in () if as_json else _group_facts(facts):
+    for fact in () if as_json else _merge_similar_facts(facts):
         mark = "!" if fact["problem"] else " "
         emit(f"{mark} {fact['kind']:<15} {cell_text(': '.join(filter(None, (fact['name'], fact['value']))))}")
     if damaged:
@@ -100,7 +100,7 @@ def _build_fact(kind: str, value: str, name: str = "", *, problem: bool = False)
     return {"kind": kind, "name": name, "value": value, "problem": problem}
 
 
-def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
+def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for at, fact in enumerate(facts):
         key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED_KINDS else (at,)

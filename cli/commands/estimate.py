@@ -162,14 +162,14 @@ def _print_estimate_tables(
     emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
     if sample["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
-    emit_lines((*_format_undecided(estimates, sample), *_format_missing_interval_reasons(estimates, sample)))
+    emit_lines((*_explain_undecided_items(estimates, sample), *_explain_missing_intervals(estimates, sample)))
     has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
                 *(format_metric_value(value, one.unit, one.digits) for value in (one.automatic, one.corrected)),
-                *format_estimate(one), *([_format_bounds(one)] if has_bounds else []),
+                *format_estimate_and_interval(one), *([_format_bounds(one)] if has_bounds else []),
                 f"{one.n_random:,}", f"{one.n_known:,}", "" if one.needed is None else f"{one.needed:,}",
             ]
             for one in estimates
@@ -184,7 +184,7 @@ def _print_estimate_tables(
     emit()
 
 
-def _format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
     if not any(one.bounds for one in estimates):
         return
     undecided = sample["drawn"] - sample["decided"] - sample["not reviewed"]
@@ -196,7 +196,7 @@ def _format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int
         yield f"{counts}. The interval treats undecided items like decided items with the same automatic verdict."
 
 
-def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
     from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in estimates}
@@ -215,7 +215,7 @@ def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample
         yield f"no interval for {shown}: {reason}"
 
 
-def format_estimate(one: MetricEstimate) -> tuple[str, str]:
+def format_estimate_and_interval(one: MetricEstimate) -> tuple[str, str]:
     """Return the estimated value or its range, and its interval, as texts: (`74.9 %`, `[69.8, 79.6]`). An unknown value
     is `–`."""
     if one.is_bounds_headline:

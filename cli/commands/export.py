@@ -76,7 +76,7 @@ def export(
     if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
         raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
     with open_workspace(options) as session:
-        view = session.build_view(where, queue=_check_selecting_queue(queue) or "dataset")
+        view = session.build_view(where, queue=_check_queue_selects_items(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
         watched = exports.ExportOutput(create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force)
         services = build_benchmark_services(options)
@@ -96,7 +96,7 @@ def export(
         print_message(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
 
 
-def _check_selecting_queue(queue: str | None) -> str | None:
+def _check_queue_selects_items(queue: str | None) -> str | None:
     from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
@@ -131,7 +131,7 @@ def _print_runs_without_dataset(folder: Path) -> None:
 def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str) -> str:
     count = session.store.count_items(view)
     if not count:
-        return session.explain_empty(view)
+        return session.explain_empty_view(view)
     if format_name in TRAINING_FORMATS:
         needed = (
             "a right and a wrong reply to the same messages"

@@ -59,7 +59,7 @@ def items(
         else:
             print_rows(session, view, limit)
         if limit != 0 and not session.store.count_items(view):
-            print_message(f"fcreview: {session.explain_empty(view)}")
+            print_message(f"fcreview: {session.explain_empty_view(view)}")
 
 
 def iterate_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
@@ -89,16 +89,16 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
     """Print items as a table with complete ids."""
     several = (len(view.runs) or session.n_runs) > 1
     headers = ["model", *HEADERS] if several else HEADERS
-    printed, sizes = 0, list[int]()
+    printed, widths = 0, list[int]()
     for rows in _fetch_row_windows(session, view, limit):
-        batch = [[cell_text(row.model), *_format_cells(row)] if several else _format_cells(row) for row in rows]
-        sizes = _print_batch(headers, batch, sizes)
+        batch = [[cell_text(row.model), *_format_row_cells(row)] if several else _format_row_cells(row) for row in rows]
+        widths = _print_table_batch(headers, batch, widths)
         printed += len(batch)
     total = session.store.count_items(view)
     print_message(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
 
 
-def _format_cells(row: QueueRow) -> list[str]:
+def _format_row_cells(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
     return [
         sanitize(row.id), cell_text(row.category),
@@ -107,17 +107,17 @@ def _format_cells(row: QueueRow) -> list[str]:
     ]  # fmt: skip
 
 
-def _print_batch(headers: list[str], batch: list[list[str]], sizes: list[int]) -> list[int]:
+def _print_table_batch(headers: list[str], batch: list[list[str]], widths: list[int]) -> list[int]:
     """Print rows and return the column widths. The first batch sets the widths and is printed with the headers."""
     if not batch:
-        return sizes
-    if not sizes:
-        sizes = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *batch, strict=True)]
+        return widths
+    if not widths:
+        widths = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *batch, strict=True)]
         batch = [headers, *batch]
     ids = headers.index("item")
     for row in batch:
-        own = list(sizes)
+        own = list(widths)
         for at in (ids, len(row) - 1):
-            own[at] = max(sizes[at], display_width(row[at]))
+            own[at] = max(widths[at], display_width(row[at]))
         emit(clip_to_terminal(format_row(row, own)))
-    return sizes
+    return widths

@@ -88,7 +88,7 @@ def label(
     blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
     with open_workspace(options) as session:
         if undo:
-            _undo(session, as_json)
+            _retract_last_review(session, as_json)
             return
         chosen = find_item(session, item or "", run)
         detail = session.store.read_detail(chosen)
@@ -166,7 +166,7 @@ def _check_target(detail: ItemDetail, target: str) -> None:
         raise CommandError(str(error)) from None
 
 
-def _undo(session: WorkspaceSession, as_json: bool) -> None:
+def _retract_last_review(session: WorkspaceSession, as_json: bool) -> None:
     events = session.create_reviewer().undo()
     if not events:
         raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")

@@ -43,7 +43,7 @@ class MergedErrata:
     why: str = ""  # reason why the file could not be merged; empty on success
 
 
-def _merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
+def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
     for kind, path, merge_file in (("errata", other.errata, _merge_errata_file), ("rules", other.rules, _merge_rules)):
         if path.is_file():
             try:
@@ -146,7 +146,7 @@ def merge(
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
         (lambda _here, _there: plan.write(), _print_merged_journal),
         (merge_queues, _print_merged_queue),
-        (_merge_errata, _print_merged_errata),
+        (_merge_errata_and_rules, _print_merged_errata),
     ]
     empty = True
     for merge_part, print_part in steps:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fcreview.cli.commands.team import find_link, sync_team, warn_of_ignored_files
+from fcreview.cli.commands.team import find_team_link, sync_team, warn_of_ignored_team_files
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
@@ -86,7 +86,7 @@ def open_(
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
-        local = session if session.workspace.lake is None else _copy_selection_to_store(session, open_options)
+        local = session if session.workspace.lake is None else _copy_lake_items_to_store(session, open_options)
         try:
             show_queue(local, open_options, watcher)
         finally:
@@ -97,7 +97,7 @@ def show_queue(
     session: WorkspaceSession, selection: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
 ) -> None:
     """Show the queue in the app. Without a terminal, print the selected item or the first items of the queue."""
-    warn_of_ignored_files(session.workspace)
+    warn_of_ignored_team_files(session.workspace)
     view, first = selection.build_view(session), None
     if selection.item is not None:
         from fcreview.cli.commands.show import find_item
@@ -149,19 +149,19 @@ def show_app(
     if start != "adjudicate":
         view = View(runs=view.runs)  # the request has the place in the queue
     while (switch := run_app(session, app)) is not None:
-        session = change_annotator(session, switch.annotator)
-        follow = follow.renew() if follow is not None else None
+        session = create_session_for(session, switch.annotator)
+        follow = follow.create_successor() if follow is not None else None
         app = make_app(session, view, blind=blind, start=start, follow=follow, switch=switch)
-        discard_typed_keys()
+        discard_pending_keys()
 
 
-def change_annotator(session: WorkspaceSession, annotator: str) -> WorkspaceSession:
+def create_session_for(session: WorkspaceSession, annotator: str) -> WorkspaceSession:
     """Return a new session on the same workspace for another annotator. Nothing of the earlier session is used."""
     options = replace(session.options, annotator=annotator) if session.options is not None else None
     return replace(session, annotator=annotator, options=options, _store=None, _runs=[])
 
 
-def discard_typed_keys() -> None:
+def discard_pending_keys() -> None:
     """Discard keys that were typed while no app was running, because they were meant for the earlier annotator."""
     with suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
@@ -215,7 +215,7 @@ def explain_fixed_annotator(session: WorkspaceSession) -> str:
     name = cell_text(session.annotator)
     if is_in_browser():
         return f"You are logged in as {name}. To review as another annotator, log in with that name"
-    link = find_link(session.workspace)
+    link = find_team_link(session.workspace)
     if link is not None:
         team_name = cell_text(link.annotator)
         return f"Your annotator name in the team is {team_name}. To use another name, start fcreview with --annotator"
@@ -250,7 +250,7 @@ def _prepare_for_browser(screens: Session) -> None:
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
-def _copy_selection_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
+def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
     """Copy the selected items of a lake to a local store, and return a session of this store. If there are too many
     items, return the given session."""
     from fcreview.store.lake.reader import copy_items_to_store

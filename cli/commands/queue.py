@@ -18,11 +18,11 @@ from fcreview.cli.options import (
     WhereOption,
     argument,
     option,
-    split_names,
+    split_at_commas,
     workspace_command,
 )
 from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
-from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
+from fcreview.cli.workspace import WorkspaceOptions, format_run_choices, open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -167,7 +167,7 @@ def create(
     from fcreview.store.queue_file import write_queue
     from fcreview.store.queue_sampling import QueueRequest
 
-    names = split_names(annotators)
+    names = split_at_commas(annotators)
     with open_workspace(options) as session:
         sharing = ShareOptions(names, overlap, repeats, seed)
         view = session.build_view(where, run=run)
@@ -226,7 +226,7 @@ def extend(
     from fcreview.store.queue_sampling import ExtensionRequest, draw_extension
 
     check_half_width(half_width)
-    names = split_names(annotators)
+    names = split_at_commas(annotators)
     with open_workspace(options) as session:
         row, sample_status, sample = _find_sampled_run(session, name, run)
         draws, metric = _draw_target_metric(session, row, sample_status, target)
@@ -263,7 +263,7 @@ def _find_sampled_run(
         problems += sample_status.problems
         matches += [(row, sample_status, sample) for sample in sample_status.samples if name in sample.queue_names]
     if len(matches) > 1:
-        runs = format_runs([row for row, _, _ in matches])
+        runs = format_run_choices([row for row, _, _ in matches])
         raise CommandError(f"queue {name} has items of several runs: choose --run {runs}")
     if not matches:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
@@ -278,7 +278,7 @@ def _draw_target_metric(
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
 
     run = build_estimation_input(session, row, sample_status)
-    metric = _find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    metric = _find_metric_by_name(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet. Review some items first")
@@ -297,7 +297,7 @@ def _draw_target_metric(
     return draws, metric
 
 
-def _find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
+def _find_metric_by_name(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
     name = target.strip().casefold()
     title = next((each for each in benchmark_titles if each and name.startswith(each.casefold())), "")
     name = name[len(title) :].strip()

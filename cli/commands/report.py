@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import ForceOption, JsonOption, RunOption, option, workspace_command
-from fcreview.cli.output import cell_text, emit_data, emit_json, emit_lines, format_table, print_message, print_warning
+from fcreview.cli.output import cell_text, emit_json, emit_lines, emit_utf8, format_table, print_message, print_warning
 from fcreview.cli.report_data import (
     build_report_page,
     build_run_fields,
@@ -61,7 +61,7 @@ def report(
         from fcreview.store.garbage_collection import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
-            _write_page(session, run, html, force=force)
+            _output_full_report(session, run, html, force=force)
         return
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
@@ -118,7 +118,7 @@ def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -
         [
             row.figure if row.figure != before else "", f"{'* ' if row.is_own else '  '}{row.convention}",
             format_metric_value(row.value, "share", 2), f"{row.n:,}", f"{row.n_tasks:,}",
-            cell_text(_describe_causes(row)),
+            cell_text(_describe_convention_differences(row)),
         ]
         for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False)
     ]  # fmt: skip
@@ -136,7 +136,7 @@ def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -
     yield ""
 
 
-def _describe_causes(row: ConventionRow) -> str:
+def _describe_convention_differences(row: ConventionRow) -> str:
     parts = [row.note] if row.note else []
     if row.items:
         more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
@@ -144,12 +144,12 @@ def _describe_causes(row: ConventionRow) -> str:
     return "; ".join(parts)
 
 
-def _write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
+def _output_full_report(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
     page = build_report_page(session, run)
     if html is None:
         from fcreview.exporters.report_pages import render_markdown
 
-        emit_data(render_markdown(page).encode())
+        emit_utf8(render_markdown(page).encode())
         return
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.report_pages import render_html

@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
-from fcreview.cli.commands.show import format_heading
-from fcreview.cli.commands.team import sync_team, warn_of_ignored_files
+from fcreview.cli.commands.show import format_item_heading
+from fcreview.cli.commands.team import sync_team, warn_of_ignored_team_files
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -92,7 +92,7 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
     from fcreview.store.store import Store
 
     session.close()
-    warn_of_ignored_files(session.workspace)
+    warn_of_ignored_team_files(session.workspace)
     with sync_team(session), Store.open(session.workspace, session.annotator, blind=blind) as store:
         if view.queue_file is not None:
             store.load_queue(view.queue_file)
@@ -154,11 +154,11 @@ class ReviewLoop:
         if letter in "012" and letter and not text:
             return self._record_and_continue(self._recorder.record_score(subject, int(letter)))
         if letter == "n" and text:
-            self._run_recording(self._recorder.record_note(subject, text))
+            self._save_and_print(self._recorder.record_note(subject, text))
         elif letter == "w" and text:
             self._record_fault(subject, text)
         elif letter == "z":
-            self._run_recording(self._recorder.undo())
+            self._save_and_print(self._recorder.undo())
         elif letter == "t":
             self._show_item(subject.item, full=True)
         elif letter in ("s", "b"):
@@ -168,23 +168,23 @@ class ReviewLoop:
         return True
 
     @property
-    def _current(self) -> QueueNavigator:
+    def _current_navigator(self) -> QueueNavigator:
         if self._navigator is None:
             raise RuntimeError("no item has been printed yet")
         return self._navigator
 
     @property
     def _subject(self) -> ReviewSubject:
-        return ReviewSubject(self._current.item, self._store.read_detail(self._current.item))
+        return ReviewSubject(self._current_navigator.item, self._store.read_detail(self._current_navigator.item))
 
     def _record_fault(self, subject: ReviewSubject, prefix: str) -> None:
         fault = next((each for each in FAULTS if each.startswith(prefix)), None)
         if fault is None:
             emit(f"Choose a fault: {', '.join(FAULTS)}")
         else:
-            self._run_recording(self._recorder.record_fault(subject, fault))
+            self._save_and_print(self._recorder.record_fault(subject, fault))
 
-    def _run_recording(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
+    def _save_and_print(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
         outcome = asyncio.run(recording)
         emit(outcome.message)
         if outcome.style == "bad":
@@ -194,11 +194,11 @@ class ReviewLoop:
 
     def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> bool:
         """Record an answer, and show the next item if this item is complete. Return False at the end of the queue."""
-        if not self._run_recording(recording).completes_item:
+        if not self._save_and_print(recording).completes_item:
             return True
-        following = self._current.find_next_unreviewed(self._store)
+        following = self._current_navigator.find_next_unreviewed(self._store)
         if following is None:
-            remaining = self._current.find_remaining_items(self._store)
+            remaining = self._current_navigator.find_remaining(self._store)
             earlier = f"End of the queue. Earlier items that you have not reviewed: {remaining}."
             emit(earlier if remaining.count else "Queue complete.")
             return False
@@ -206,7 +206,7 @@ class ReviewLoop:
         return True
 
     def _show_neighbour(self, offset: int) -> bool:
-        item = self._current.find_neighbour_item(self._store, offset)
+        item = self._current_navigator.find_neighbour(self._store, offset)
         if item is None:
             emit("This is the last item." if offset > 0 else "This is the first item.")
         else:
@@ -227,19 +227,19 @@ def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: 
     """Format the item as lines of sanitised text, without columns and horizontal rules. `hidden` hides verdicts, and
     `full` prints all messages and long texts in full."""
     if not hidden:
-        yield format_heading(detail)
+        yield format_item_heading(detail)
     options = DisplayOptions(
         hide_verdicts=hidden, full_dialogue=full, unfold_all=full, print_hint="press t for the full text"
     )
     for block in build_document(detail, annotator, options):
         if block.is_argument and block.copied_value is not None:
-            yield _format_argument(plain_text(block.lines(WIDTH)[0])[:1], block.copied_value())
+            yield _format_argument_difference(plain_text(block.lines(WIDTH)[0])[:1], block.copied_value())
         else:
             lines = (HORIZONTAL_RULE.sub("", plain_text(line)).strip() for line in block.lines(WIDTH))
             yield from (line for line in lines if line and line.split() != TABLE_HEADERS)
 
 
-def _format_argument(state: str, values: Mapping[str, str | None]) -> str:
+def _format_argument_difference(state: str, values: Mapping[str, str | None]) -> str:
     """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`. `state` is a key of `STATE_TEXTS`."""
     golden, predicted = (sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES)
     name = sanitize(values["argument"] or "function")

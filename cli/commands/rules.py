@@ -47,7 +47,7 @@ class RuleFlip:
         return {**key, "category": self.category, "id": self.id, **flip}
 
 
-def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
+def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
     """Find the verdicts that a rule changes in addition to the workspace's errata. Raises CommandError if no run can
     have such a verdict."""
     config, workspace = load_config(), locate_workspace(options, create=False)
@@ -79,7 +79,7 @@ def _read_items(plan: RunPlan) -> Iterator[Item]:
     return (one for one in read_items(plan) if isinstance(one, Item))
 
 
-def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
+def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     """Print the flips. Flips from pass to fail come first, because they are usually unintended."""
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
@@ -164,7 +164,7 @@ def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption =
 
     parsed = parse_rule(rule)
     with open_workspace(options):
-        print_flips(list(find_flips(options, parsed)), as_json=as_json)
+        print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=as_json)
 
 
 @workspace_command()
@@ -183,7 +183,7 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
         known = load_rules(session.workspace)
         if parsed in known:
             raise CommandError(f"already accepted: {sanitize(str(parsed))}")
-        print_flips(list(find_flips(options, parsed)), as_json=False)
+        print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
     next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"

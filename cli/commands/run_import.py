@@ -89,7 +89,7 @@ def import_(
         raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
     else:
         home, summary = import_discovered_runs(options, discover_runs(options, config), config)
-        location, scores = str(home.root), _fetch_scores(home) if home.store.exists() else {}
+        location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
     no_scores = dict.fromkeys(SCORE_NAMES, 0)
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
@@ -98,7 +98,7 @@ def import_(
         for each in (*rows, *issues):
             emit_json(each)
     elif rows or issues:
-        _print_summary(rows, issues, location, time.perf_counter() - started)
+        _print_import_summary(rows, issues, location, time.perf_counter() - started)
     if not rows and (part is None or dask is not None):
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
@@ -113,7 +113,7 @@ def _format_official_rate(row: dict[str, Any]) -> str:
     return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
 
 
-def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
+def _print_import_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
     if rows:
         table = [
             [
@@ -145,27 +145,27 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         return
     kinds: dict[str, list[dict[str, Any]]] = {}
     for issue in issues:
-        kinds.setdefault(_issue_kind(issue), []).append(issue)
+        kinds.setdefault(_find_issue_kind(issue), []).append(issue)
     emit("", format_count(len(issues), severity))
     for members in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
         first = members[0]
         where = cell_text(first["file"]) + (f":{first['line']}" if first["line"] else "")
-        emit(f"  {len(members):>5} x  {cell_text(_describe_kind(members))}")
+        emit(f"  {len(members):>5} x  {cell_text(_summarize_issues(members))}")
         emit(f"           {where}" + (" and others" if len(members) > 1 else ""))
     if len(kinds) > MAX_KINDS:
         emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues; use --json to list all")
 
 
-def _issue_kind(issue: dict[str, Any]) -> str:
+def _find_issue_kind(issue: dict[str, Any]) -> str:
     """Return the kind of an issue: the first sentence of its message without ids and numbers."""
     return _mask_ids_and_numbers(issue).partition(". ")[0]
 
 
-def _describe_kind(members: list[dict[str, Any]]) -> str:
+def _summarize_issues(members: list[dict[str, Any]]) -> str:
     if len({issue["what"] for issue in members}) == 1:
         return str(members[0]["what"])
     general = {_mask_ids_and_numbers(issue) for issue in members}
-    return general.pop() if len(general) == 1 else _issue_kind(members[0])
+    return general.pop() if len(general) == 1 else _find_issue_kind(members[0])
 
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
@@ -179,12 +179,12 @@ def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
 SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
 )  # fmt: skip
-Scores = dict[int, dict[str, int]]  # counts with the names in `SCORE_NAMES` by run number
+ScoresByRun = dict[int, dict[str, int]]  # counts with the names in `SCORE_NAMES` by run number
 _import_lock = threading.Lock()  # one part at a time, because an import uses the whole process
 PARTS_PER_WORKER = 4  # Number of parts for each worker of a cluster. Several small parts even out differences in size.
 
 
-def _fetch_scores(workspace: Workspace) -> Scores:
+def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
     from fcreview.store.store import Store
 
     with Store.open(workspace) as store:
@@ -208,18 +208,18 @@ def _parse_part_count(text: str | None) -> int | None:
 
 def _import_to_lake(
     options: WorkspaceOptions, config: Config, location: str, part: LakePart, n_workers: int | None = None
-) -> tuple[ImportSummary, Scores]:
+) -> tuple[ImportSummary, ScoresByRun]:
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.source_files import DatasetOptions
     from fcreview.store.lake.lake_files import open_lake_files
     from fcreview.store.lake.writer import LakeImport, import_part
 
-    _check_folder(location)
+    _check_lake_folder(location)
     discovered = discover_runs(options, config)
-    scores: Scores = {}
+    scores: ScoresByRun = {}
 
     def collect_scores(workspace: Workspace, numbers: dict[int, int]) -> None:
-        found = _fetch_scores(workspace)
+        found = _fetch_score_counts(workspace)
         scores.update({numbers[run]: counts for run, counts in found.items() if run in numbers})
 
     progress = Progress()
@@ -242,7 +242,7 @@ def _import_to_lake(
     return summary, scores
 
 
-def _check_folder(location: str) -> None:
+def _check_lake_folder(location: str) -> None:
     """Raise CommandError if a folder has files but is no lake. Temporary files are ignored, because another part of the
     import may just be creating the lake."""
     folder = Path(location)
@@ -255,7 +255,7 @@ def _check_folder(location: str) -> None:
 
 def _import_on_cluster(
     options: WorkspaceOptions, location: str, address: str, count: int | None
-) -> tuple[ImportSummary, Scores]:
+) -> tuple[ImportSummary, ScoresByRun]:
     """Import all runs at the paths into a lake with the workers of a Dask cluster, which need access to the paths.
 
     `address` is the scheduler's address or its scheduler file (`.json`). `count` is the number of parts; None for
@@ -282,7 +282,7 @@ def _import_on_cluster(
         n_parts = count or PARTS_PER_WORKER * max(1, len(client.nthreads()))
         parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
         futures = [client.submit(import_part_on_worker, options, location, part, pure=False) for part in parts]
-        summary, scores, searched, failures = ImportSummary(), Scores(), list[dict[str, Any]](), []
+        summary, scores, searched, failures = ImportSummary(), ScoresByRun(), list[dict[str, Any]](), []
         for part, future in zip(parts, futures, strict=True):
             try:
                 result, found = future.result()
@@ -302,7 +302,9 @@ def _import_on_cluster(
     return summary, scores
 
 
-def import_part_on_worker(options: WorkspaceOptions, location: str, part: LakePart) -> tuple[ImportSummary, Scores]:
+def import_part_on_worker(
+    options: WorkspaceOptions, location: str, part: LakePart
+) -> tuple[ImportSummary, ScoresByRun]:
     """Import one part in a worker of a cluster, in one process."""
     with _import_lock:
         return _import_to_lake(options, load_config(), location, part, n_workers=1)

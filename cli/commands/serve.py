@@ -91,7 +91,7 @@ def serve(
     Example: fcreview serve runs/ --users users.toml
     """
     if add_user is not None:
-        _add_user(users, add_user)
+        _set_user_password(users, add_user)
         return
     if not options.paths:
         raise UsageError("missing PATH: a run, a folder of runs, or a folder with a workspace")
@@ -100,13 +100,13 @@ def serve(
     except ImportError:
         raise CommandError("fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'") from None
     server = ServeOptions(users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions)
-    _check_options(server)
+    _check_serve_options(server)
     with open_workspace(options) as session:  # imports new results before the first session
         session.build_view("" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind)
-    _run_server(server, build_open_options(options, queue, where, run, blind))
+    _run_server(server, build_open_arguments(options, queue, where, run, blind))
 
 
-def build_open_options(
+def build_open_arguments(
     options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
 ) -> list[str]:
     """Return the options and paths of `fcreview open` for each session."""
@@ -117,7 +117,7 @@ def build_open_options(
     return [*arguments, *(["--blind"] if blind else []), "--", *map(str, options.paths)]
 
 
-def _check_options(options: ServeOptions) -> None:
+def _check_serve_options(options: ServeOptions) -> None:
     from fcreview.cli.serve_login import is_loopback, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
@@ -137,7 +137,7 @@ def _check_options(options: ServeOptions) -> None:
         raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
 
 
-def _run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
+def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     from fcreview.cli import serve_login as checks
     from fcreview.cli.serve_server import Address, BrowserServer, SessionCommand, serve
 
@@ -156,16 +156,16 @@ def _run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
         origins = list_origins(port)
         login = _build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
         allowed = checks.AllowedOrigins(frozenset(origins))
-        return BrowserServer(SessionCommand(open_options), login, allowed, options.max_sessions)
+        return BrowserServer(SessionCommand(open_arguments), login, allowed, options.max_sessions)
 
-    def announce(port: int) -> None:
+    def announce_port(port: int) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
     _build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
     port = DEFAULT_PORT if options.port is None else options.port
     address = Address(host, port, options.socket, _load_certificate(options))
-    asyncio.run(serve(make_server, address, announce))
+    asyncio.run(serve(make_server, address, announce_port))
 
 
 def _build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
@@ -177,14 +177,14 @@ def _build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Logi
         if not users.load():
             raise UsageError(f"{options.users} has no users. Add one: fcreview serve --add-user NAME --users FILE")
         return PasswordLogin(users, cookie, is_secure)
-    secret = _read_secret(options)
+    secret = _read_proxy_secret(options)
     if secret is None and options.socket is None:
         needed = "--socket PATH, or a secret that the proxy sends"
         raise UsageError(f"--trust-header needs {needed}: pass --secret-file FILE or set {SECRET_VARIABLE}")
     return HeaderLogin(options.trust_header or "", secret)
 
 
-def _read_secret(options: ServeOptions) -> str | None:
+def _read_proxy_secret(options: ServeOptions) -> str | None:
     from fcreview.cli.serve_users import check_private_file
 
     if options.secret_file is None:
@@ -203,17 +203,17 @@ def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_password)
+        context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_encrypted_key)
     except (OSError, ValueError) as error:
         raise CommandError(f"{options.tls_cert}: the certificate does not match the key ({error})") from error
     return context
 
 
-def _refuse_password() -> str:
+def _refuse_encrypted_key() -> str:
     raise ValueError("the key is encrypted")
 
 
-def _add_user(users: Path | None, name: str) -> None:
+def _set_user_password(users: Path | None, name: str) -> None:
     from fcreview.cli.serve_users import UsersFile
     from fcreview.store.workspace import check_annotator
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.commands.items import iterate_rows
 from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, option, workspace_command
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_run_choices, open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import format_verdict
@@ -51,18 +51,18 @@ def show(
         if html is not None:
             if as_json:
                 raise UsageError("choose one of --html and --json")
-            _write_page(session, chosen, html, force=force)
+            _write_item_page(session, chosen, html, force=force)
         elif as_json:
             emit_json(_build_item_json(session.store.read_detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
 
-def _write_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
-    from fcreview.exporters.export import OverwriteRules, write_output_file
+def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
+    from fcreview.exporters.export import OverwriteRules, write_file
 
     detail = session.store.read_detail(item)
-    page = render_item_page(detail, session.annotator, format_heading(detail))
+    page = render_item_page(detail, session.annotator, format_item_heading(detail))
     rules = OverwriteRules.for_store(session.store, force=force)
     write_output_file(file, page.encode("utf-8", "replace"), rules)
     print_message(f"written: {file}")
@@ -80,9 +80,10 @@ def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     runs = list({row.run: row for row, _ in matches}.values())
     if len(runs) == 1:
         raise CommandError(
-            f"{item_id!r} occurs {len(matches)} times in run {format_runs(runs)}, because the run's files repeat ids"
+            f"{len(matches)} items of run {format_run_choices(runs)} have the id {item_id!r}."
+            " Choose one of them in the app with fcreview open"
         )
-    raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_runs(runs)}")
+    raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_run_choices(runs)}")
 
 
 def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
@@ -94,12 +95,12 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
             for name, both in extra["state_differences"].items()
         }
     extra = {**extra.pop("more", {}), **extra}
-    item = _shallow_fields(detail.item) | {"extra": extra}
+    item = _get_fields(detail.item) | {"extra": extra}
     item["common"] = item.pop("shared_content")
-    return _shallow_fields(detail) | {"item": item}
+    return _get_fields(detail) | {"item": item}
 
 
-def _shallow_fields(value: Any) -> dict[str, Any]:
+def _get_fields(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
@@ -109,7 +110,7 @@ def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> N
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
     """Format the item as lines of sanitised text. Unless `full`, long texts are cut, and their size is added."""
-    yield format_heading(detail)
+    yield format_item_heading(detail)
     options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     for block in build_document(detail, annotator, options):
         if full and block.folded and block.full_text:
@@ -119,7 +120,7 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
             yield from map(plain_text, block.lines(width))
 
 
-def format_heading(detail: ItemDetail) -> str:
+def format_item_heading(detail: ItemDetail) -> str:
     """Format id, verdicts and error: `simple_3   official fail   recomp. fail   judge -   human -   value_error`."""
     row = detail.row
     sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))

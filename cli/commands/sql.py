@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from fcreview.cli.options import JsonOption, argument, option, workspace_command
-from fcreview.cli.output import cell_text, emit_data, emit_json, print_message, print_table
+from fcreview.cli.output import cell_text, emit_json, emit_utf8, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.wording import format_count
@@ -36,7 +36,7 @@ def sql(
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
         elif as_csv:
-            emit_data(_format_csv([columns, *rows]))
+            emit_utf8(_format_csv([columns, *rows]))
         else:
             print_table([cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows))
             print_message(format_count(len(rows), "row"))

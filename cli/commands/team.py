@@ -47,14 +47,14 @@ MAX_BYTES = 1_000_000
 IGNORED_FILE = "team.toml"
 
 
-def _teams_file() -> Path:
+def _find_teams_file() -> Path:
     """Return the path of `teams.json` in the user's configuration. The file is not in the workspace, because a
     workspace may come from somebody else and must not decide where fcreview connects."""
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 
-def find_link(workspace: Workspace) -> TeamLink | None:
-    entry = _read_entries().get(_workspace_key(workspace))
+def find_team_link(workspace: Workspace) -> TeamLink | None:
+    entry = _read_team_entries().get(_workspace_key(workspace))
     if entry is None:
         return None
     from fcreview.store.team_exchange import TeamLink
@@ -63,23 +63,25 @@ def find_link(workspace: Workspace) -> TeamLink | None:
     try:
         return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
     except (LookupError, TypeError, AttributeError):
-        raise CommandError(f"{_teams_file()}: the entry of {workspace.root} is damaged. Join the team again") from None
+        raise CommandError(
+            f"{_find_teams_file()}: the entry of {workspace.root} is damaged. Join the team again"
+        ) from None
 
 
-def save_link(workspace: Workspace, link: TeamLink) -> None:
+def save_team_link(workspace: Workspace, link: TeamLink) -> None:
     entry = {"url": str(link.address), "project": link.project, "annotator": link.annotator}
-    _write_entries(_read_entries() | {_workspace_key(workspace): entry})
+    _write_team_entries(_read_team_entries() | {_workspace_key(workspace): entry})
 
 
-def _remove_link(workspace: Workspace) -> bool:
-    entries = _read_entries()
+def _remove_team_link(workspace: Workspace) -> bool:
+    entries = _read_team_entries()
     if entries.pop(_workspace_key(workspace), None) is None:
         return False
-    _write_entries(entries)
+    _write_team_entries(entries)
     return True
 
 
-def warn_of_ignored_files(workspace: Workspace) -> None:
+def warn_of_ignored_team_files(workspace: Workspace) -> None:
     """Print the names of files in a workspace that look like the configuration of a team and are ignored."""
     for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
         if os.path.lexists(file):
@@ -92,8 +94,8 @@ def _workspace_key(workspace: Workspace) -> str:
     return os.path.realpath(workspace.root)
 
 
-def _read_entries() -> dict[str, Any]:
-    file = _teams_file()
+def _read_team_entries() -> dict[str, Any]:
+    file = _find_teams_file()
     try:
         entries = json.loads(read_file(file, MAX_BYTES))["workspaces"]
     except (FileNotFoundError, NotADirectoryError):
@@ -107,8 +109,8 @@ def _read_entries() -> dict[str, Any]:
     return entries
 
 
-def _write_entries(entries: dict[str, Any]) -> None:
-    file = _teams_file()
+def _write_team_entries(entries: dict[str, Any]) -> None:
+    file = _find_teams_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
@@ -122,8 +124,8 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
     team."""
     from fcreview.store.team_exchange import Exchange
 
-    warn_of_ignored_files(workspace)
-    link = find_link(workspace)
+    warn_of_ignored_team_files(workspace)
+    link = find_team_link(workspace)
     if link is None:
         raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
     exchange = Exchange(workspace, link)
@@ -149,7 +151,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     where a session must not write the journals of other annotators."""
     if is_in_browser():
         return None
-    link = find_link(session.workspace)
+    link = find_team_link(session.workspace)
     if link is None:
         return None
     if link.annotator != session.annotator:
@@ -205,7 +207,7 @@ def create(
     Example: fcreview team create postgresql://postgres@db.example.org/reviews --project pilot
     """
     if local:
-        _print_local_commands(project or "pilot")
+        _print_trial_server_commands(project or "pilot")
         return
     from fcreview.store.team_server import REVEAL_RULES, create_team, parse_server_url
 
@@ -221,7 +223,7 @@ def create(
         print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")
 
 
-def _print_local_commands(project: str) -> None:
+def _print_trial_server_commands(project: str) -> None:
     folder = "~/fcreview-team"
     user = sanitize(os.environ.get("USER") or "postgres")
     emit(f"initdb -D {folder} --username={user} --auth-local=peer --auth-host=scram-sha-256 --encoding=UTF8")
@@ -278,7 +280,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
     from fcreview.store.workspace import check_annotator
 
     here = _locate_workspace(path, workspace)
-    warn_of_ignored_files(here)
+    warn_of_ignored_team_files(here)
     address = parse_server_url(url)
     try:
         server = TeamServer.connect(address)
@@ -295,7 +297,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
                 "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
-    save_link(here, link)
+    save_team_link(here, link)
     emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}) · reveal rule: {member.reveal}")
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(
@@ -320,7 +322,7 @@ def leave(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> Non
     Example: fcreview team leave runs/gpt4o
     """
     here = _locate_workspace(path, workspace)
-    if not _remove_link(here):
+    if not _remove_team_link(here):
         raise CommandError(f"{here.root} belongs to no team")
     emit("left the team. All reviews stay in the workspace")
 
@@ -332,7 +334,7 @@ def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
     """
     with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         exchange.connect()
-        _print_counts(exchange, sent=exchange.push())
+        _print_sync_counts(exchange, sent=exchange.push())
 
 
 def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
@@ -344,7 +346,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
         exchange.connect()
         received = exchange.pull()
         _fetch_queues(exchange, _locate_workspace(path, workspace))
-        _print_counts(exchange, received=received)
+        _print_sync_counts(exchange, received=received)
 
 
 def sync(
@@ -367,7 +369,7 @@ def sync(
                     _fetch_queues(exchange, here)
                 sent, received, wait = exchange.push(), exchange.pull(), WATCH_SECONDS
                 if sent or received or not watch:
-                    _print_counts(exchange, sent, received)
+                    _print_sync_counts(exchange, sent, received)
             except UnreachableError as error:
                 if not watch:
                     raise
@@ -443,7 +445,7 @@ def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
                 emit(f"queue {cell_text(merged.kept_as)} received")
 
 
-def _print_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
+def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
     counts = {"sent": sent, "received": received}
     emit(" · ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None))
     for problem in filter(None, [exchange.refusal, *exchange.inbox.warnings]):

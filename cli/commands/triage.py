@@ -89,7 +89,7 @@ def triage(
         if grouping == BY_VALUE and clusters:
             failing = session.store.count_items(replace(view, where=add_terms(view.where, FAILING_FILTER)))
         if not clusters and not session.store.count_items(view):
-            print_message(f"fcreview: {session.explain_empty(view)}")
+            print_message(f"fcreview: {session.explain_empty_view(view)}")
         if as_json:
             for cluster in clusters[:limit]:
                 emit_json(_build_cluster_json(cluster, failing, grouping))
@@ -138,7 +138,7 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
     if not groups:
         return
     yield ""
-    widths = _column_widths(failing)
+    widths = _compute_triage_widths(failing)
     yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], widths, right_aligned=(0, 1))
     for group in groups[:limit]:
         yield from format_group_lines(group, failing, by)
@@ -179,7 +179,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     """Format a group: its line, the meaning of the error type, an example, and the most frequent places."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
-    widths = _column_widths(n_failing)
+    widths = _compute_triage_widths(n_failing)
     indent = " " * (sum(widths[:3]) + 6)
     lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_examples(group), widths)]
     words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
@@ -218,7 +218,7 @@ def _find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> 
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 
-def _column_widths(n_failing: int) -> tuple[int, ...]:
+def _compute_triage_widths(n_failing: int) -> tuple[int, ...]:
     return max(MIN_COUNT_WIDTH, len(f"{n_failing:,}")), SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH
 
 

@@ -78,13 +78,13 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
 def test_only_the_member_is_synchronized(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fcreview.cli.commands.team import save_link, start_team_sync
+    from fcreview.cli.commands.team import save_team_link, start_team_sync
     from fcreview.cli.workspace import WorkspaceSession
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     here = make_workspace("a")
     assert start_team_sync(WorkspaceSession(here, "alice")) is None
-    save_link(here, TeamLink(ServerAddress("127.0.0.1", 1, "d", "p.alice"), "p", "alice"))
+    save_team_link(here, TeamLink(ServerAddress("127.0.0.1", 1, "d", "p.alice"), "p", "alice"))
     assert start_team_sync(WorkspaceSession(here, "bob")) is None
     assert "Reviews by bob are not sent" in capsys.readouterr().err
     started = start_team_sync(WorkspaceSession(here, "alice"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.program import COMMANDS, START_HERE, load_command, split_help
+from fcreview.cli.program import COMMANDS, START_HERE, load_command, split_help_and_example
 from tests.cli.conftest import Cli
 
 NEEDS = {
@@ -30,7 +30,7 @@ def list_examples() -> Iterator[tuple[str, str]]:
         module, found = load_command(name)
         functions = {name: module, **found} if isinstance(found, dict) else {name: found}
         for each, function in functions.items():
-            example = split_help(function.__doc__)[1].partition("Example:")[2].strip()
+            example = split_help_and_example(function.__doc__)[1].partition("Example:")[2].strip()
             assert example.startswith("fcreview "), f"{each} has no example"
             yield each, example
     yield from (("program", example) for example in START_HERE)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.commands import serve
-from fcreview.cli.commands.serve import build_open_options
+from fcreview.cli.commands.serve import build_open_arguments
 from fcreview.cli.workspace import WorkspaceOptions
 from tests.cli.conftest import Cli
 
@@ -75,6 +75,6 @@ def test_addresses_are_normalized_as_in_browsers() -> None:
 
 def test_session_opens_with_options_of_server() -> None:
     options = WorkspaceOptions([Path("runs"), Path("-x")], data=[Path("data")], workspace=Path("w"))
-    assert build_open_options(options, "pilot", "official:fail", None, True) == [
+    assert build_open_arguments(options, "pilot", "official:fail", None, True) == [
         *("--workspace=w", "--queue=pilot", "--where=official:fail", "--data=data", "--blind", "--", "runs", "-x")
     ]

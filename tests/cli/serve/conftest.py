@@ -51,7 +51,7 @@ async def start_server(login: Login, max_sessions: int = 20) -> Browser:
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     command = ProgramCommand([], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"})
     server = BrowserServer(command, login, AllowedOrigins(frozenset({origin})), max_sessions)
-    browser = Browser(TestServer(server.make_app(), socket_factory=lambda *_: listener))
+    browser = Browser(TestServer(server.make_web_app(), socket_factory=lambda *_: listener))
     browser.server_state, browser.origin = server, origin
     await browser.start_server()
     return browser

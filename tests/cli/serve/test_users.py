@@ -16,8 +16,10 @@ def test_password_is_stored_as_hash_for_owner(users_file: UsersFile) -> None:
     text = users_file.path.read_text()
     assert PASSWORD not in text and text.startswith('"alice" = "scrypt$')
     assert users_file.path.stat().st_mode & 0o777 == 0o600
-    assert users_file.verify("alice", PASSWORD) and users_file.verify("bob", PASSWORD)
-    assert not users_file.verify("alice", PASSWORD + "x") and not users_file.verify("carol", PASSWORD)
+    assert users_file.is_right_password("alice", PASSWORD) and users_file.is_right_password("bob", PASSWORD)
+    assert not users_file.is_right_password("alice", PASSWORD + "x") and not users_file.is_right_password(
+        "carol", PASSWORD
+    )
 
 
 def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
@@ -26,7 +28,9 @@ def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
     users_file.set_password("alice", "another password")
     after = users_file.path.read_text().splitlines()
     assert [*after[:-1]] == [before[0], before[2]] and after[-1].startswith('"alice"')
-    assert users_file.verify("alice", "another password") and not users_file.verify("alice", PASSWORD)
+    assert users_file.is_right_password("alice", "another password") and not users_file.is_right_password(
+        "alice", PASSWORD
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +46,7 @@ def test_file_readable_by_others_is_refused(users_file: UsersFile) -> None:
     users_file.path.chmod(0o640)
     with pytest.raises(CommandError, match="chmod 600"):
         users_file.load()
-    assert not users_file.verify("alice", PASSWORD)
+    assert not users_file.is_right_password("alice", PASSWORD)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
@@ -78,10 +82,10 @@ def test_hash_of_full_cost_round_trips() -> None:
 def test_attempts_are_limited_temporarily() -> None:
     now = [0.0]
     limiter = AttemptLimiter(2, seconds=10, clock=lambda: now[0], max_keys=2)
-    assert [limiter.count_attempt("a") for _ in range(3)] == [True, True, False]
-    assert limiter.count_attempt("b")
+    assert [limiter.try_attempt("a") for _ in range(3)] == [True, True, False]
+    assert limiter.try_attempt("b")
     now[0] = 11
-    assert limiter.count_attempt("a")
+    assert limiter.try_attempt("a")
     for key in "cde":
-        limiter.count_attempt(key)
+        limiter.try_attempt(key)
     assert len(limiter._attempts) == 2

@@ -217,7 +217,7 @@ def test_fixed_annotator_is_not_changed(
 ) -> None:
     monkeypatch.setattr(open_command, "is_in_browser", lambda: place == "browser")
     link = SimpleNamespace(annotator="alice") if place == "team" else None
-    monkeypatch.setattr(open_command, "find_link", lambda _: link)
+    monkeypatch.setattr(open_command, "find_team_link", lambda _: link)
 
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         await keys("A")

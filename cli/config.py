@@ -35,9 +35,9 @@ DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
 
 
-def _check_string_list(rule: str, value: Any) -> list[str]:
+def _check_string_list(error_text: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(rule)
+        raise ValueError(error_text)
     return value
 
 
@@ -63,10 +63,10 @@ def _check_theme(name: Any) -> str:
 
 
 def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
-    rule = f'{setting} must be a list of strings such as ["ambiguous"]'
-    texts = [" ".join(each.split()) for each in _check_string_list(rule, value)]
+    error_text = f'{setting} must be a list of strings that are not empty, such as ["ambiguous"]'
+    texts = [" ".join(each.split()) for each in _check_string_list(error_text, value)]
     if not all(texts):
-        raise ValueError(rule)
+        raise ValueError(error_text)
     return tuple(dict.fromkeys(texts))
 
 
@@ -114,8 +114,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "keys": _check_keys,
     "decoders": _check_decoders,
 }
-"""Setting -> function that checks and normalizes its value, or raises ValueError. pydantic is not used here, because
-loading it would take a sixth of the time until the first rows."""
+"""Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic is not used here,
+because its import would take a sixth of the time until the app shows the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,11 @@ class Config:
     theme: str | None = None
     colours: str | None = None  # earlier name of `theme`
     tags: tuple[str, ...] = ()  # error tags that dialogs list first
-    reasons: tuple[str, ...] = ()  # reasons that the dialog for an override lists; empty for the default reasons
+    reasons: tuple[str, ...] = ()  # reasons in the dialog for an override; empty for the default reasons
     keys: Mapping[str, str] = field(default_factory=dict)  # keys by action id, several separated by commas
-    decoders: Mapping[str, str] = field(default_factory=dict)  # by model folder name; `*` in it matches any text
+    decoders: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by name of the model folder, in which `*` matches any text
 
     @property
     def file(self) -> Path:
@@ -138,19 +140,18 @@ class Config:
     @property
     def dataset_folders(self) -> list[Path]:
         """Dataset folders, with `~` and relative paths resolved."""
-        return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111 - `~x` may name no user
+        # `os.path.expanduser` accepts `~x` without a user x, for which `Path.expanduser` raises an error.
+        return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111
 
 
 def config_file() -> Path:
-    named = os.environ.get("FCREVIEW_CONFIG")
-    if named:
-        return Path(named)
+    if path := os.environ.get("FCREVIEW_CONFIG"):
+        return Path(path)
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "config.toml"
 
 
 def find_user_folder(variable: str, default: str) -> Path:
-    """Return the folder `fcreview` in the folder that an environment variable is set to, by default in the folder
-    `default`."""
+    """Return the subfolder `fcreview` of the folder in an environment variable, or of `default` if it is not set."""
     return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
 
 
@@ -170,7 +171,7 @@ def load_theme(config: Config) -> str | None:
 
 
 def save_theme(name: str) -> None:
-    """Save the theme that the user chose. Does nothing if it cannot be written."""
+    """Save the theme that the user chose. Ignore errors of the file system."""
     file = theme_file()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -178,8 +179,8 @@ def save_theme(name: str) -> None:
 
 
 def is_first_start() -> bool:
-    """Whether this user starts the app for the first time. The start is recorded in a file. False if the file cannot be
-    written, so that the welcome line does not appear at every start."""
+    """Whether this user starts the app for the first time. The first call creates a file that records the start. If it
+    cannot create the file, it returns False, so that the welcome line does not appear at every start."""
     mark = theme_file().with_name("welcome")
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +190,7 @@ def is_first_start() -> bool:
 
 
 def load_config() -> Config:
-    """Load the configuration file, or the defaults without one. Raises CommandError that names the invalid setting."""
+    """Load the configuration file, or the defaults if there is no file. Raises CommandError for an invalid setting."""
     file = config_file()
     try:
         settings = tomllib.loads(_read_text(file))
@@ -200,7 +201,7 @@ def load_config() -> Config:
     except ValueError as error:  # not TOML, or not UTF-8
         raise CommandError(f"{file}: {sanitize(str(error))[:300]}") from error
     except RecursionError:
-        raise CommandError(f"{file}: nested too deeply") from None
+        raise CommandError(f"{file}: the TOML is nested too deeply. Remove nested values") from None
     try:
         return Config(**{name: _check_setting(name, value) for name, value in settings.items()})
     except ValueError as error:
@@ -209,17 +210,17 @@ def load_config() -> Config:
 
 def _check_setting(name: str, value: Any) -> Any:
     if name not in CHECKS:
-        raise ValueError(f"unknown setting {name!r}: choose {', '.join(CHECKS)}")
+        raise ValueError(f"there is no setting {name!r}. Choose {', '.join(CHECKS)}")
     return CHECKS[name](value)
 
 
 def _read_text(file: Path) -> str:
-    """Read a regular file of limited size, because a pipe would block and a device may never end. `/dev/null` counts as
-    an empty file."""
+    """Read a file of limited size. Refuse a pipe, which would block. The size limit stops at devices that never end,
+    and `/dev/null` is an empty file."""
     if file.is_fifo():
-        raise CommandError(f"{file}: not a regular file")
+        raise CommandError(f"{file} is a pipe. The configuration must be a regular file")
     with file.open("rb") as stream:
         content = stream.read(MAX_CONFIG_BYTES + 1)
     if len(content) > MAX_CONFIG_BYTES:
-        raise CommandError(f"{file}: larger than {MAX_CONFIG_BYTES:,} bytes")
+        raise CommandError(f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, which is the limit of a configuration")
     return content.decode()

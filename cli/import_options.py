@@ -1,8 +1,8 @@
 """Choose the dataset, the decoder and the errata that each run is imported with.
 
-The value of `--decoder` is remembered in `.fcreview/decoders.json` as `{run key: "HERMES"}`. The file is separate from
-the store, so that it survives when the store is rebuilt. The file of `--errata` is copied to `.fcreview/errata.jsonl`,
-so that the workspace does not depend on the original.
+fcreview saves the value of `--decoder` in `.fcreview/decoders.json` as `{run key: "HERMES"}`. This file is separate
+from the store, so that the value is not lost when fcreview rebuilds the store. fcreview copies the file of `--errata`
+to `.fcreview/errata.jsonl`, so that the workspace does not depend on the original.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 Folders = tuple[Path, ...]
-RunSearch = Callable[[Folders], "DiscoveredRuns"]  # finds the runs; searches these folders first
+RunSearch = Callable[[Folders], "DiscoveredRuns"]  # function that finds runs, and their datasets in these folders first
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
 
 
 def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
-    """Find the runs, each with the dataset that fits it. Searches once for each different set of folders.
+    """Find the runs, and choose the matching dataset for each run.
 
-    `named_folders`: the folders of --data. `remembered`: the folders of earlier commands.
+    `named_folders` are the folders of --data. `remembered` are the dataset folders of earlier commands.
     """
     from fcreview.store.importing.source_files import select_dataset_folders
 
@@ -46,21 +46,21 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
             plans.setdefault(_run_id(plan), plan)
         return plans
 
-    def assign(plan: RunPlan) -> RunPlan:
+    def assign_dataset(plan: RunPlan) -> RunPlan:
         if select_dataset_folders(named_folders, plan):
             return plan
         before = remembered.folders_of(plan.run)
         assigned = search_plans(_existing_folders(before) or named_folders).get(_run_id(plan), plan)
         if named_folders and before:
-            problem = f"--data has no dataset for this run: using {before[0]} from an earlier command"
+            problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
             assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
         if assigned.data or before or not assigned.run.needs_dataset:
             return assigned
-        usual = search_plans(usual_folders).get(_run_id(plan), plan)  # a new run without a dataset of its own
-        return usual if usual.data else assigned
+        usual = search_plans(usual_folders).get(_run_id(plan), plan)
+        return usual if usual.data else assigned  # a new run gets the dataset of most other runs
 
     found = search_once(named_folders or usual_folders)
-    return replace(found, plans=[assign(plan) for plan in found.plans])
+    return replace(found, plans=[assign_dataset(plan) for plan in found.plans])
 
 
 def _run_id(plan: RunPlan) -> RunId:
@@ -82,16 +82,17 @@ def check_decoder(name: str | None) -> str | None:
     from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 
     if name.upper() not in DECODERS_BY_NAME:
-        raise UsageError(f"no decoder {name!r}: choose {DEFAULT_DECODER}, {', '.join(sorted(DECODERS_BY_NAME))}")
+        names = ", ".join(sorted(DECODERS_BY_NAME))
+        raise UsageError(f"there is no decoder {name!r}. Choose {DEFAULT_DECODER}, {names}")
     return name.upper()
 
 
 def set_decoders(
     plans: Iterable[RunPlan], decoder_option: str | None, decoders_by_model: Mapping[str, str], workspace: Workspace
 ) -> None:
-    """Set the decoder of each BFCL run, and remember the value of --decoder.
+    """Set the decoder of each BFCL run, and save the value of --decoder.
 
-    `decoders_by_model` maps model folder names to the decoders in the configuration; `*` matches any text.
+    `decoders_by_model` are the configured decoders by name of the model folder, in which `*` matches any text.
     """
     from fcreview.store.importing.source_files import build_run_key
 
@@ -118,13 +119,13 @@ NO_ERRATA = "none"  # value of --errata that removes the errata from the workspa
 
 
 def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
-    """Set the errata of each run, and copy the file of --errata, if it is valid and applicable, to the workspace."""
+    """Set the errata of each run. Copy a valid file of --errata to the workspace."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:
         path = Path(errata_option)
         if not path.is_file():
-            raise CommandError(f"no such file: --errata {errata_option}")
+            raise CommandError(f"the file of --errata {errata_option} does not exist. Pass an errata file")
         _check_errata_support(load_errata(path), errata_option)
         workspace.files.write(workspace.errata, read_small_file(path))
     errata = load_workspace_errata(workspace)
@@ -133,14 +134,14 @@ def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: W
 
 
 def select_errata(errata: Errata | None, importer: str) -> Errata | None:
-    """Select the errata that apply to the runs of an importer. None if the importer supports no errata."""
+    """Select the errata that apply to the runs of an importer. Return None if the importer supports no errata."""
     if errata is None or not supports_errata(importer):
         return None
     return errata.for_benchmark(importer, rules=supports_equivalences(importer))
 
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:
-    """Load the errata of the workspace, or None without an errata file."""
+    """Load the errata of the workspace. Return None if it has no errata file."""
     from fcreview.errata import parse_errata
 
     content = read_workspace_file(workspace, workspace.errata)
@@ -155,7 +156,7 @@ def load_errata(path: Path) -> Errata:
 
 
 def read_small_file(path: Path) -> bytes:
-    """Read a small file. Raises CommandError with the path if it cannot be read."""
+    """Read a small file. Raises CommandError with the path on failure."""
     from fcreview import safe_files
 
     try:
@@ -165,7 +166,7 @@ def read_small_file(path: Path) -> bytes:
 
 
 def read_workspace_file(workspace: Workspace, path: Path) -> bytes | None:
-    """Read a file of the workspace, or None if it does not exist. Raises CommandError with the path on failure."""
+    """Read a file of the workspace. Return None if it does not exist. Raises CommandError with the path on failure."""
     try:
         return workspace.files.read(path)
     except FileNotFoundError:
@@ -183,7 +184,7 @@ def _check_errata_support(errata: Errata, file_name: str) -> None:
     if other:
         supported = ", ".join(title for name, title in titles.items() if supports_errata(name))
         names = ", ".join(sorted({titles.get(name, name) for name in other}))
-        problem = f"cannot apply errata of {names}. Corrections are supported for {supported}"
+        problem = f"fcreview cannot apply errata of {names}, only errata of {supported}"
         if len(other) == len(benchmarks) and not errata.rules:
             raise CommandError(f"{file_name}: {problem}")
         print_message(f"fcreview: {file_name}: {problem}")

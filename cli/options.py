@@ -1,6 +1,7 @@
 """Define the arguments and options that several commands share.
 
-`@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its own:
+`@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its
+specific ones:
 
     @workspace_command("annotator", "policy")
     def items(options: WorkspaceOptions, where: WhereOption = "", as_json: JsonOption = False) -> None:
@@ -23,7 +24,7 @@ from fcreview.model.verdict import POLICIES, UNANIMOUS
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:
-    """Create an option from a declaration such as `-o --output FILE`. A flag has no metavar."""
+    """Create an option from a declaration such as `-o --output FILE`. A declaration without FILE creates a flag."""
     names = [word for word in declaration.split() if word.startswith("-")]
     metavar = " ".join(word for word in declaration.split() if not word.startswith("-")) or None
     return typer.Option(*names, metavar=metavar, help=help_, **settings)
@@ -37,15 +38,14 @@ JsonOption = Annotated[bool, option("--json", "Print JSON Lines instead of text.
 WhereOption = Annotated[
     str,
     option(
-        "--where EXPR", "Filter items, e.g. 'official:fail -reviewed error:value_error', or @NAME for a saved filter."
+        "--where EXPR",
+        "Select items by a filter such as 'official:fail -reviewed error:value_error', or by a saved filter (@NAME).",
     ),
 ]
-RunOption = Annotated[
-    str | None, option("--run RUN", "Select one run by number or model, as `fcreview runs` lists it.")
-]
+RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model from `fcreview runs`.")]
 QUEUE_HELP = (
-    "Order of items (failures, dataset, disagreement, unreviewed, random or stratified), a selection (judged,"
-    " uncertain or suspects), or a queue from `fcreview queue create`."
+    "Order items by failures, dataset, disagreement, unreviewed, random or stratified; or select items by judged,"
+    " uncertain, suspects or the name of a queue from `fcreview queue create`."
 )
 QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
 QueueOrDefaultOption = Annotated[str | None, option("--queue NAME", QUEUE_HELP)]
@@ -53,10 +53,13 @@ OrderSeedOption = Annotated[int, option("--seed N", "Random seed for `--queue ra
 SeedOption = Annotated[int, option("--seed N", "Random seed.")]
 BlindOption = Annotated[bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")]
 ForceOption = Annotated[bool, option("--force", "Replace the output file if it exists.")]
-ItemArgument = Annotated[str, argument("ITEM", "Item id, as `fcreview items` lists it.")]
+ItemArgument = Annotated[str, argument("ITEM", "Item id from `fcreview items`.")]
 AnnotatorOption = Annotated[
     str | None,
-    option("--annotator NAME", "Annotator name. Default: FCREVIEW_ANNOTATOR, the configuration, git or login name."),
+    option(
+        "--annotator NAME",
+        "Annotator name. Default: FCREVIEW_ANNOTATOR, the configured name, your git name or your login name.",
+    ),
 ]
 
 ParameterSpec = tuple[Any, Any]  # annotated type and default value of a parameter
@@ -69,7 +72,7 @@ ERRATA_HELP = "Apply an errata file (docs/errata.md). Remembered for the workspa
 DECODER_HELP = (
     "Decoder for BFCL responses (docs/bfcl-decoders.md). Remembered for the run; `model` restores the default."
 )
-POLICY_HELP = f"How to decide items on which annotators disagree: {', '.join(POLICIES)}."
+POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. Remembered for the run; repeatable."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
 SHARED_OPTIONS: dict[str, ParameterSpec] = {
@@ -87,10 +90,10 @@ COMMON_OPTIONS = ("data", "errata", "workspace")
 def workspace_command(
     *extra_options: str, common: tuple[str, ...] = COMMON_OPTIONS, path: ParameterSpec = PATH_ARGUMENT
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a command's first parameter, a `WorkspaceOptions`, by the argument and options that fill it.
+    """Replace a command's first parameter, a `WorkspaceOptions`, by command line arguments and options that set it.
 
-    `extra_options` are names in `SHARED_OPTIONS` that the command has in addition to `common`. `path` is the argument:
-    `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
+    `extra_options` are names in `SHARED_OPTIONS` that the command has in addition to `common`. `path` specifies the
+    PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
     names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common}]
 
@@ -102,25 +105,25 @@ def workspace_command(
         specs |= {name: SHARED_OPTIONS[name] for name in names} | json_option
 
         @wraps(command)
-        def run(**given: Any) -> None:
-            paths, shared = given.pop("path"), {name: given.pop(name) for name in names}
+        def run_command(**arguments: Any) -> None:
+            paths, shared = arguments.pop("path"), {name: arguments.pop(name) for name in names}
             if "decoder" in shared:
                 shared["decoder"] = check_decoder(shared["decoder"])
-            given[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
-            command(**given)
+            arguments[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
+            command(**arguments)
 
-        run.__signature__ = Signature(  # type: ignore[attr-defined]
+        run_command.__signature__ = Signature(  # type: ignore[attr-defined]
             [
                 Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)
                 for name, (type_, default) in specs.items()
             ]
         )
-        run.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
-        return run
+        run_command.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
+        return run_command
 
     return decorate
 
 
 def split_at_commas(text: str) -> list[str]:
-    """Split the value of an option at commas, without empty names."""
+    """Split the value of an option at commas. Empty names are omitted."""
     return [each.strip() for each in text.split(",") if each.strip()]

@@ -1,6 +1,6 @@
 """Print text or JSON Lines to stdout, and messages and progress to stderr.
 
-All text is sanitised before it reaches a terminal, because it may come from untrusted result files.
+The functions sanitise all text that they print to a terminal, because it may come from untrusted result files.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
 Name = TypeVar("Name", bound=str)
-DEFAULT_WIDTH = 100  # width of text in cells if standard output is a file or pipe
+DEFAULT_WIDTH = 100  # width of text in terminal columns if standard output is a file or pipe
 MIN_WIDTH = 40
-MIN_COLUMN = 24  # minimum width of a text column in a table that is too wide, in cells
-PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager, in cells
+MIN_COLUMN = 24  # width in terminal columns to which the text columns of a table can shrink
+PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager in columns
 
 
 def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
@@ -44,12 +44,13 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
 
 class OutputClosedError(Exception):
-    """Raised when the reader of standard output has closed it (`| head`). The command ends without an error."""
+    """Raised when a program such as `head` has closed the pipe from standard output. The command then ends without an
+    error message."""
 
 
 class _JsonEscapes(dict[int, str]):
-    """Table for `str.translate` that maps invisible and control characters to JSON escapes. Entries are added on first
-    use."""
+    """Table for `str.translate` that maps invisible and control characters to JSON escapes. `__missing__` computes each
+    entry on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -111,7 +112,7 @@ def emit_bytes(chunk: bytes) -> None:
 
 
 def emit_utf8(chunk: bytes) -> None:
-    """Print UTF-8 text unchanged to a file or pipe, and sanitised to a terminal."""
+    """Print UTF-8 text. Only a terminal gets sanitised text."""
     if sys.stdout.isatty():
         chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)
@@ -119,7 +120,7 @@ def emit_utf8(chunk: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StdoutWriter:
-    """File-like object that writes to stdout. Each call of `write` gets complete lines."""
+    """File-like object that writes to stdout. Callers must pass complete lines to `write`."""
 
     write: Callable[[bytes], None]
 
@@ -134,7 +135,7 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
 
 
 def emit(*texts: str) -> None:
-    """Print texts of one or more lines to stdout, sanitised. Without a text, print an empty line."""
+    """Sanitise texts of one or more lines and print them to stdout. Without a text, print an empty line."""
     emit_lines(texts or [""])
 
 
@@ -147,7 +148,7 @@ def emit_lines(texts: Iterable[str]) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a message of one or more lines to stderr, sanitised."""
+    """Sanitise a message of one or more lines and print it to stderr."""
     for line in text.split("\n"):
         _try_print_to_stderr(sanitize(line))
 
@@ -166,7 +167,7 @@ def print_warning(text: str) -> None:
 
 
 def _try_print_to_stderr(line: str) -> None:
-    """Print a line to stderr. Errors are ignored, so that a closed or full stderr does not stop the command."""
+    """Print a line to stderr. Ignore errors, so that a closed or full stderr does not stop the command."""
     with suppress(OSError):
         print(line, file=sys.stderr)
 
@@ -184,7 +185,7 @@ def has_terminal() -> bool:
 
 
 def output_width() -> int | None:
-    """Return the width of the terminal or of the app's pager, in cells. None for files and pipes."""
+    """Return the width of the terminal or of the app's pager in columns, or None for files and pipes."""
     if sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, MIN_WIDTH)
     width = os.environ.get(PAGER_WIDTH_VARIABLE, "")
@@ -192,7 +193,7 @@ def output_width() -> int | None:
 
 
 def text_width() -> int:
-    """Return the width to which text is wrapped, in cells."""
+    """Return the width in terminal columns to which text is wrapped."""
     return output_width() or DEFAULT_WIDTH
 
 
@@ -210,9 +211,9 @@ def cell_text(value: Any) -> str:
     return sanitize(value if isinstance(value, str) else str(value))
 
 
-def format_run_heading(run: int | None, names: Sequence[str], n_items: int) -> str:
-    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run` is None for combined runs."""
-    first = "combined" if run is None else f"run {run}"
+def format_run_heading(run_number: int | None, names: Sequence[str], n_items: int) -> str:
+    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs."""
+    first = "combined" if run_number is None else f"run {run_number}"
     return f"{first}   {'  '.join(filter(None, map(cell_text, names)))}   {n_items:,} items"
 
 
@@ -224,10 +225,10 @@ def format_table(
     max_width: int = 60,
     page_width: int | None = None,
 ) -> list[str]:
-    """Format rows as lines with aligned columns that fit the terminal or the page. The last column is not padded.
+    """Format rows as lines with aligned columns that fit the terminal or the page.
 
-    Widths are in cells. `max_width` limits every column but the last. With `page_width`, long texts of the last column
-    are wrapped instead of clipped. `right_aligned` are indexes of columns.
+    Widths are in terminal columns. `max_width` limits every column except the last. With `page_width`, long texts of
+    the last column are wrapped instead of clipped. `right_aligned` are indexes of columns.
     """
     body = [list(headers), *map(list, rows)]
     cells = page_width or output_width()
@@ -236,21 +237,22 @@ def format_table(
     if cells is not None:
         widths = compute_column_widths(headers, body, widest=max_width, cells=cells, least=least)
     if cells is not None and (page_width or not sys.stdout.isatty()):
-        return _format_page(body, widths, right_aligned, cells)
+        return _format_wrapped_table(body, widths, right_aligned, cells)
     return [clip_to_terminal(format_row(row, widths, right_aligned)) for row in body]
 
 
-def _format_page(
-    rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], cells: int
+def _format_wrapped_table(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], page_width: int
 ) -> list[str]:
-    """Format a table for a page. Columns that do not fit are in a second table, which repeats the first column."""
+    """Format a table whose last column is wrapped. Columns that do not fit on the page follow in a second table, which
+    repeats the first column."""
     ends = list(accumulate(width + COLUMN_GAP for width in widths))
-    n = min(max(2, sum(end - COLUMN_GAP <= cells for end in ends)), len(widths))
+    n = min(max(2, sum(end - COLUMN_GAP <= page_width for end in ends)), len(widths))
     start = ends[n - 2] if n > 1 else 0
     lines = []
     for row in rows:
         *texts, last = row[:n]
-        wrapped = [last] if n - 1 in right_aligned else textwrap.wrap(last, max(cells - start, MIN_COLUMN)) or [""]
+        wrapped = [last] if n - 1 in right_aligned else textwrap.wrap(last, max(page_width - start, MIN_COLUMN)) or [""]
         width = max(map(display_width, [*wrapped, " " * widths[n - 1]]))
         lines.append(format_row([*texts, wrapped[0]], [*widths[: n - 1], width], right_aligned))
         lines += [" " * start + line for line in wrapped[1:]]
@@ -258,28 +260,28 @@ def _format_page(
         return lines
     rest = [[row[0], *row[n:]] for row in rows]
     numbers = [at - n + 1 if at else 0 for at in right_aligned if at == 0 or at >= n]
-    return [*lines, "", *_format_page(rest, [widths[0], *widths[n:]], numbers, cells)]
+    return [*lines, "", *_format_wrapped_table(rest, [widths[0], *widths[n:]], numbers, page_width)]
 
 
 def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:
-    """Format a table row as a line. Cells are clipped and padded to the column widths, which are in cells."""
+    """Format a table row as a line. Texts are clipped and padded to the column widths, in terminal columns."""
     return "".join(align_row(row, widths, right_aligned)).rstrip()
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], **layout: Any) -> None:
-    """Print rows as a table. `layout`: see `format_table`."""
+    """Print rows as a table. `layout` are keyword arguments of `format_table`."""
     emit_lines(format_table(headers, rows, **layout))
 
 
-UPDATE_SECONDS = 0.1  # seconds before the first update of a progress line, and between updates
-ACTIVITY_SECONDS = 1.0  # seconds before the first update of `show_activity`, and between updates
+UPDATE_SECONDS = 0.1  # seconds before the first update of a progress line and between updates
+ACTIVITY_SECONDS = 1.0  # seconds before the first update by `show_activity` and between updates
 
 
 class Progress:
-    """Progress line on stderr. Only shown on a terminal, and erased by `close`.
+    """Progress line on stderr, if stderr is a terminal. `erase` removes the line.
 
-    Call the object with (label, amount done, total amount); a total of 0 means that it is unknown. By default, amounts
-    are bytes.
+    Call the object with a label, the amount that is done and the total amount, or 0 for an unknown total. By default,
+    amounts are in bytes.
     """
 
     def __init__(
@@ -300,13 +302,13 @@ class Progress:
         _rewrite_progress_line(clip(line, 78))
         self._visible = True
 
-    def start(self) -> None:
-        """Show the activity at once, because the first amount may take seconds."""
+    def show_at_once(self) -> None:
+        """Show the name of the activity at once, because the first progress report may take seconds."""
         if self._enabled:
             _rewrite_progress_line(f"{self._activity} ...")
             self._visible = True
 
-    def close(self) -> None:
+    def erase(self) -> None:
         if self._visible:
             _rewrite_progress_line("")
             self._visible = False
@@ -319,18 +321,18 @@ def _rewrite_progress_line(text: str) -> None:
 
 @contextmanager
 def show_activity(activity: str) -> Iterator[None]:
-    """While the block runs, show an activity on stderr if it is a terminal: `searching 8,282 items · 2 s`."""
+    """While the block runs, show an activity and its duration on a terminal's stderr: `searching items · 2 s`."""
     if not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
         yield
         return
     is_done = threading.Event()
     started = time.monotonic()
 
-    def draw() -> None:
+    def update_until_done() -> None:
         while not is_done.wait(ACTIVITY_SECONDS):
             _rewrite_progress_line(f"{activity} · {time.monotonic() - started:.0f} s")
 
-    thread = threading.Thread(target=draw, daemon=True)
+    thread = threading.Thread(target=update_until_done, daemon=True)
     thread.start()
     try:
         yield

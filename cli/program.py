@@ -1,4 +1,4 @@
-"""Build the Typer application from the table of commands, and lay out `fcreview --help`."""
+"""Build the Typer application from the table of commands, and format `fcreview --help`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COMMAND_GROUPS = {
     "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
     "Setup": ("demo", "doctor", "completion"),
 }
-"""Commands by heading of `fcreview --help`. A new command needs an entry here. The command `x` is the function `x` in
-`cli/commands/x.py` or, if it has subcommands, the dictionary `COMMANDS` in this file."""
-MODULES = {"import": "run_import", "schema": "run_import"}  # commands in a module of another name
+"""Names of commands by heading of `fcreview --help`. Every command must be listed. The command `x` is the function `x`
+in `cli/commands/x.py`. If it has subcommands, this file has a dictionary `COMMANDS` of their functions instead."""
+MODULES = {"import": "run_import", "schema": "run_import"}  # modules of the commands that have another name
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
@@ -38,7 +38,7 @@ EPILOG = f"""{KEEP_LINE_BREAKS}
 
 
 class GroupedHelp(TyperGroup):
-    """Command group whose help has examples first and lists the commands by heading."""
+    """Command group whose help begins with examples and lists the commands under headings."""
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
@@ -81,7 +81,7 @@ def add_default_command(arguments: list[str]) -> list[str]:
 
 
 def build_program(only_command: str | None = None) -> typer.Typer:
-    """Build the Typer application. If `only_command` is a command, import no other command's module."""
+    """Build the Typer application. If `only_command` is a command, add only this command, which is faster."""
     program = typer.Typer(
         cls=GroupedHelp,
         help="Inspect and review the results of function-calling benchmarks, and export labels.",
@@ -98,7 +98,7 @@ def build_program(only_command: str | None = None) -> typer.Typer:
 
 
 def load_command(name: str) -> tuple[ModuleType, Callable[..., None] | dict[str, Callable[..., None]]]:
-    """Import the module of a command. Return it with the command's function, or with its subcommands by name."""
+    """Import the module of a command. Return the module, and the command's function or its subcommands by name."""
     function = name.replace("-", "_")
     module = importlib.import_module(f"fcreview.cli.commands.{MODULES.get(name, function)}")
     found = (getattr(module, each, None) for each in ("COMMANDS", function, f"{function}_"))
@@ -121,6 +121,6 @@ def _add_command(program: typer.Typer, name: str) -> None:
 
 
 def split_help_and_example(docstring: str | None) -> tuple[str, str]:
-    """Split a command's docstring into its help and an epilog with the example."""
+    """Split a command's docstring into the help text and an epilog with the example."""
     text, _, example = cleandoc(docstring or "").partition("\n\nExample:")
     return text, f"{KEEP_LINE_BREAKS}\nExample:\n  {' '.join(example.split())}"

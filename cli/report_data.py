@@ -1,4 +1,4 @@
-"""Compute the contents of `fcreview report`: the metrics of each run, and the page for HTML and Markdown."""
+"""Compute the contents of `fcreview report`: the metrics of each run, and the page that becomes HTML or Markdown."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 @dataclass(slots=True)
 class ScoredRun:
+    """A run with its scored items by metric source (official, rule, corrected)."""
+
     row: RunRow
     items: ItemsBySource
 
@@ -48,7 +50,8 @@ class ReportPart:
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Yield the metrics of each run, then, if the benchmark has any, the combined metrics of the runs of each model."""
+    """Yield the metrics of each run. Combined metrics follow for each model with several runs, if the benchmark defines
+    such metrics."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -68,7 +71,7 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
 def load_scored_runs(
     analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
 ) -> Iterator[ScoredRun]:
-    """Load the scored items of each run. Equal items are aggregated if the importer allows it and no errata apply."""
+    """Load the scored items of each run. If the importer allows it and no errata apply, equal items are aggregated."""
     from fcreview.importers.registry import importer_for
 
     progress = Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet)
@@ -90,44 +93,44 @@ def load_scored_runs(
                 if row.run in aggregated
                 else analysis.fetch_scored_items(row.run, with_errata=row.info.benchmark in corrected)
             )
-            progress.close()
+            progress.erase()
             yield ScoredRun(row, rows)
             done += row.n_items
     finally:
-        progress.close()
+        progress.erase()
 
 
-def compute_run_metrics(items: ItemsBySource, info: Run) -> list[summary.MetricRow]:
+def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRow]:
     """Compute the metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import compute_metrics
 
-    lines = summary.collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
-    return _add_disagreement_bounds(lines, [items["corrected"]], lambda parts: compute_metrics(parts[0], info))
+    metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
+    return _add_disagreement_bounds(metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run))
 
 
-def compute_combined_metrics(parts: list[ScoredRun]) -> list[summary.MetricRow]:
-    """Compute the combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
+def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
+    """Compute the combined metrics of several runs of one model. Empty if the benchmark defines none for these runs."""
     from fcreview.importers.registry import compute_combined_metrics
 
-    def compute(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+    def compute(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return compute_combined_metrics(
-            [RunItems(part.row.info, some) for part, some in zip(parts, items, strict=True)]
+            [RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)]
         )
 
-    lines = summary.collect_metric_rows(lambda source: compute([part.items[source] for part in parts]), parts[0].items)
-    return _add_disagreement_bounds(lines, [part.items["corrected"] for part in parts], compute)
+    metrics = summary.collect_metric_rows(lambda source: compute([run.items[source] for run in runs]), runs[0].items)
+    return _add_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute)
 
 
 def _add_disagreement_bounds(
-    lines: list[summary.MetricRow],
-    items: Sequence[Sequence[ScoredItem]],
+    metrics: list[summary.MetricRow],
+    items_by_run: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> list[summary.MetricRow]:
-    bounds = compute_metric_bounds(items, compute_metrics)
-    for line in lines:
-        if found := bounds.get(line.key):
-            line.open_disagreements, line.corrected_low, line.corrected_high = found.n, found.low, found.high
-    return lines
+    bounds = compute_metric_bounds(items_by_run, compute_metrics)
+    for metric in metrics:
+        if found := bounds.get(metric.key):
+            metric.open_disagreements, metric.corrected_low, metric.corrected_high = found.n, found.low, found.high
+    return metrics
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
@@ -137,24 +140,25 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
+    """Build the JSON fields that identify several runs of one model. `run` is None, and `+` joins the languages."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
 
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
 SOURCES_NOTE = (
-    "Each metric has up to three values. official: from the benchmark's score files; recomputed: computed here "
-    "with the benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is "
-    "omitted if only some of its items can be recomputed, because those items are not a random sample. The estimated "
-    "accuracy of all items comes from random samples."
+    "Each metric has up to three values. The official value comes from the benchmark's score files. fcreview computes "
+    "the recomputed value with the benchmark's rules. The corrected value replaces automatic verdicts by reviewed "
+    "verdicts. A recomputed value is omitted if only some of its items can be recomputed, because these items are not "
+    "a random sample. The estimated accuracy comes from random samples."
 )
 
-MAX_OPEN_PARTS = 8  # with more runs, the details fold all of them in one section
+MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each run is folded.
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
-    """Build the report page for one run (by number or model) or all. Raises StoreError during a blind review."""
+    """Build the report page for all runs, or for the run with this number or model. Raises StoreError during a blind
+    review."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -185,7 +189,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
                 "Metrics of each run",
                 [sections.Paragraph(SOURCES_NOTE)],
                 metrics,
-                is_folded=len(metrics) > MAX_OPEN_PARTS,
+                is_folded=len(metrics) > MAX_UNFOLDED_RUNS,
             ),
             sections.build_failures_section(failures),
             sections.build_suspects_section(suspects),
@@ -213,7 +217,7 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
 def estimate_intervals(
     session: WorkspaceSession, part: ReportPart, queues: Sequence[sections.QueueSample]
 ) -> summary.Intervals:
-    """Return metric key -> estimated value with its confidence interval. Empty without a random sample."""
+    """Return estimated values with confidence intervals, by metric key. Empty without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -315,7 +319,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -
 
 
 def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
-    """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
+    """Return the pass rate of a category, from 0 to 1. Return None if an item of the category has no verdict."""
     for source in ("official", "rule"):
         if category[f"{source}_known"] == category["n"] and category["n"]:
             return float(category[f"{source}_pass"] / category["n"])
@@ -323,7 +327,7 @@ def _compute_category_pass_rate(category: dict[str, Any]) -> float | None:
 
 
 def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:
-    """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
+    """Describe the sampling and progress of each queue. Print warnings about unreadable queue files to stderr."""
     from fcreview.store.queue_file import QueueError, read_queues
 
     samples = []
@@ -344,7 +348,7 @@ def format_metric_lines(
     intervals: summary.Intervals,
     page_width: int | None = None,
 ) -> Iterator[str]:
-    """Format metrics as tables of text. `page_width`: see `format_table`."""
+    """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
     names = [fields[name] for name in ("benchmark", "generation", "language", "model")]
     yield format_run_heading(fields["run"], names, fields["n_items"])
     if any(line.open_disagreements for line in metrics):
@@ -363,7 +367,7 @@ def format_metric_lines(
                 ),
                 *([summary.format_open_disagreements(line)] if disputed else []),
                 *([summary.format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
-                _format_remarks(line, found.get(line.key)),
+                _format_metric_remarks(line, found.get(line.key)),
             ]
             for line in part
         ]
@@ -380,13 +384,14 @@ def format_metric_lines(
     yield ""
 
 
-def _format_remarks(line: summary.MetricRow, interval: summary.Interval | None) -> str:
-    sample = summary.describe_sample(interval, line) if interval is not None else ""
-    return "; ".join(filter(None, (summary.format_denominator(line), cell_text(line.note), sample)))
+def _format_metric_remarks(metric: summary.MetricRow, interval: summary.Interval | None) -> str:
+    sample = summary.describe_sample(interval, metric) if interval is not None else ""
+    return "; ".join(filter(None, (summary.format_denominator(metric), cell_text(metric.note), sample)))
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text. Stop early when `is_stopped` returns true. `page_width` is in cells."""
+    """Build the report of all runs as text. Stop when `is_stopped` returns True. For `page_width`, see
+    `format_table`."""
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

@@ -1,4 +1,4 @@
-"""Logins of annotators, by a password or by the header of a proxy, and checks of requests before they are answered."""
+"""Log in annotators, by a password or by the header of a proxy, and refuse requests from other sites and hosts."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def format_origin(scheme: str, host: str, port: int) -> str:
 
 
 def parse_origin(url: str) -> str:
-    """Return the origin of a URL such as `https://review.example.org`. Raises UsageError for a URL with a path, or
-    without TLS unless it leads to this machine."""
+    """Return the origin of a URL such as `https://review.example.org`. Raises UsageError for a URL with a path, and for
+    `http` unless the host is this machine."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -68,7 +68,7 @@ def parse_origin(url: str) -> str:
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise UsageError(f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise UsageError(f"--url {url} is not encrypted, and browsers must use https: pass --tls-cert or use a proxy")
+        raise UsageError(f"--url {url} is not encrypted: pass an https URL, with --tls-cert or a proxy that encrypts")
     return format_origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme])
 
 
@@ -76,8 +76,8 @@ def parse_origin(url: str) -> str:
 class AllowedOrigins:
     """Origins at which browsers reach the server, such as `http://localhost:8000`.
 
-    Without the check of Host, a page could reach the server under a name of its own (DNS rebinding). Without the check
-    of Origin, any page in the browser could open the websocket with the cookie of a login.
+    Without the check of the header Host, a page on another site could reach the server through that site's host name
+    (DNS rebinding). Without the check of Origin, it could open the websocket with the cookie of a logged-in annotator.
     """
 
     origins: frozenset[str]
@@ -86,35 +86,37 @@ class AllowedOrigins:
         hosts = request.headers.getall(hdrs.HOST, [])
         return len(hosts) == 1 and hosts[0].lower() in {origin.partition("://")[2] for origin in self.origins}
 
-    def is_origin_allowed(self, request: web.Request, *, is_required: bool) -> bool:
-        """Whether the header Origin, which browsers add to requests of a page, names this server. Without
-        `is_required`, the header may be missing."""
+    def is_origin_allowed(self, request: web.Request, *, is_header_required: bool) -> bool:
+        """Whether the header Origin, which browsers add to requests of a page, contains an allowed origin."""
         origins = request.headers.getall(hdrs.ORIGIN, [])
         if not origins:
-            return not is_required
+            return not is_header_required
         return len(origins) == 1 and origins[0].lower() in self.origins
 
 
 def is_from_other_site(request: web.Request) -> bool:
-    """Whether the browser reports that another site caused the request."""
+    """Whether the browser reports in a header that a page of another site sent the request."""
     return request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
 
 
 def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
-    """Create the middleware that refuses requests whose Host or Origin is not in `allowed`, and requests that another
-    site caused. Only the page itself may be requested from another site, because a link may lead to it."""
+    """Create the middleware that refuses requests with a Host or Origin that is not in `allowed`, and requests that
+    pages of other sites send. Only `/` can be requested from another site, because that site may contain a link."""
 
     @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def refuse_or_handle(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_page = request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.path == "/"
         changes = request.method == hdrs.METH_POST or request.path == "/ws"
         if not allowed.is_host_allowed(request):
-            raise web.HTTPMisdirectedRequest(text="Unknown host. Start fcreview serve with --url URL.\n")
-        if not allowed.is_origin_allowed(request, is_required=changes) or (is_from_other_site(request) and not is_page):
-            raise web.HTTPForbidden(text="Requests from other sites are refused.\n")
+            text = "This address is not an address of the server. Start fcreview serve with --url URL.\n"
+            raise web.HTTPMisdirectedRequest(text=text)
+        if not allowed.is_origin_allowed(request, is_header_required=changes) or (
+            is_from_other_site(request) and not is_page
+        ):
+            raise web.HTTPForbidden(text="fcreview refuses requests from other sites.\n")
         return await handler(request)
 
-    return guard
+    return refuse_or_handle
 
 
 async def add_security_headers(_: web.Request, response: web.StreamResponse) -> None:
@@ -125,19 +127,19 @@ async def add_security_headers(_: web.Request, response: web.StreamResponse) -> 
 
 class Login(Protocol):
     def identify_annotator(self, request: web.Request) -> str | None:
-        """Return the annotator who sends the request. None if nobody is logged in."""
+        """Return the annotator who sends the request, or None without a login."""
 
     def answer_without_login(self, request: web.Request) -> web.Response:
-        """Answer a request for the page by a user who is not logged in."""
+        """Return the response to a request for the page without a login."""
 
     def list_routes(self) -> list[web.RouteDef]:
-        """Return the routes of the login."""
+        """Return the routes that this kind of login adds to the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderLogin:
-    """Login by a proxy that sends the annotator in a header. Either only the proxy can connect, or the proxy also sends
-    a secret."""
+    """Login by a proxy that sends the annotator's name in a header. The proxy also sends a secret, unless no other
+    program can connect to the server."""
 
     header: str
     secret: str | None = None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.
@@ -151,7 +153,7 @@ class HeaderLogin:
         return _parse_annotator_name(names[0]) if len(names) == 1 else None
 
     def answer_without_login(self, request: web.Request) -> web.Response:  # noqa: ARG002
-        text = f"The header {self.header} has no valid annotator name, or {SECRET_HEADER} is wrong.\n"
+        text = f"The header {self.header} has no valid annotator name, or the header {SECRET_HEADER} is wrong.\n"
         return web.Response(status=403, text=text)
 
     def list_routes(self) -> list[web.RouteDef]:
@@ -170,10 +172,10 @@ def _parse_annotator_name(name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _LoggedIn:
+class _ActiveLogin:
     annotator: str
-    password: PasswordHash  # Hash at login. The login ends when the hash changes or the user is removed.
-    expires: float
+    password: PasswordHash  # Hash at login. The login ends when the users file has another hash or no such user.
+    expires: float  # value of `time.monotonic()` at which the login ends
 
 
 @dataclass(slots=True)
@@ -183,13 +185,14 @@ class PasswordLogin:
     users: UsersFile
     cookie: str
     is_secure: bool  # whether browsers use HTTPS, so that the cookie is sent over HTTPS only
-    _logins: dict[str, _LoggedIn] = field(default_factory=dict)
+    _logins: dict[str, _ActiveLogin] = field(default_factory=dict)
     _by_pair: AttemptLimiter = field(default_factory=lambda: AttemptLimiter(5))
-    """Attempts by name and address, so that nobody can lock out an annotator at another address."""
+    """Attempts by name and address. The limit for a name alone is higher, so that an attacker with another address does
+    not quickly lock out the annotator."""
     _by_name: AttemptLimiter = field(default_factory=lambda: AttemptLimiter(50))
     _by_address: AttemptLimiter = field(default_factory=lambda: AttemptLimiter(20))
     _hashing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
-    """Limits the memory and processors that logins use at a time."""
+    """Semaphore that limits how many passwords are hashed in parallel, because hashing needs much memory."""
 
     @property
     def cookie_name(self) -> str:
@@ -207,7 +210,9 @@ class PasswordLogin:
         return login.annotator
 
     def answer_without_login(self, request: web.Request) -> web.Response:
-        if is_from_other_site(request):  # a link on another site: the browser omits the cookie this once
+        if is_from_other_site(
+            request
+        ):  # The browser omits the cookie after a link on another site: load the page again.
             return web.Response(text='<meta http-equiv="refresh" content="0;url=/">', content_type="text/html")
         return self._render_login_page()
 
@@ -228,11 +233,11 @@ class PasswordLogin:
             is_right = await asyncio.to_thread(self.users.is_right_password, annotator or "", password)
         known = self.users.find(annotator or "")
         if annotator is None or not is_right or known is None:
-            print_message(f"fcreview: failed login from {address or 'the socket'}")
+            print_message(f"fcreview: a login from {address or 'the socket'} failed")
             return self._render_login_page(WRONG_LOGIN, 401)
         self._by_pair.forget_attempts(f"{annotator} {address}")
         token = secrets.token_urlsafe(32)
-        self._logins[token] = _LoggedIn(annotator, known, monotonic() + LOGIN_SECONDS)
+        self._logins[token] = _ActiveLogin(annotator, known, monotonic() + LOGIN_SECONDS)
         while len(self._logins) > MAX_LOGINS:
             del self._logins[next(iter(self._logins))]
         response = web.Response(status=303, headers={"Location": "/"})
@@ -242,8 +247,9 @@ class PasswordLogin:
         return response
 
     def _try_login_attempt(self, name: str, address: str) -> bool:
-        """Count an attempt before the password is checked, so that parallel attempts count as well. The address of a
-        proxy on this machine has no limit, because requests of many people come from it."""
+        """Count an attempt, and return whether the limits allow it. Call this before the check of the password, so that
+        parallel attempts count, too. An address of this machine has no limit, because a proxy may use it for many
+        annotators."""
         allowed = [self._by_pair.try_attempt(f"{name} {address}"), self._by_name.try_attempt(name)]
         if address and not is_loopback(address):
             allowed.append(self._by_address.try_attempt(address))

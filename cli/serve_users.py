@@ -1,6 +1,7 @@
-"""Users file of `fcreview serve`: TOML with a line `"alice" = "scrypt$15$8$1$SALT$KEY"` for each annotator.
+"""Read and write the users file of `fcreview serve`, a TOML file with a line `"alice" = "scrypt$15$8$1$SALT$KEY"` for
+each annotator.
 
-The numbers are scrypt's log2(N), r and p. SALT and KEY are base64.
+The numbers are the scrypt parameters log2(N), r and p. SALT and KEY are base64.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_fi
 
 MIN_PASSWORD, MAX_PASSWORD = 8, 1_000  # shortest and longest password, in characters
 MAX_FILE_BYTES = 1_000_000
-_COST = (15, 8, 1)  # Log2(N), r and p of scrypt for new passwords. A check needs 32 MB and a tenth of a second.
+_COST = (15, 8, 1)  # Parameters log2(N), r and p for new passwords. A check takes 32 MB and 0.1 s.
 _MAX_COST = (20, 32, 16)
 _KEY_BYTES = 32
 
@@ -68,12 +69,12 @@ def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes
 
 
 _UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
-"""Hash to compare with for an unknown name, so that the time does not reveal whether a name exists."""
+"""Hash that is checked for an unknown name, so that the response time does not reveal whether a name exists."""
 
 
 @dataclass(slots=True)
 class UsersFile:
-    """The users file, read again when it changes."""
+    """The users file. `load` reads it again when it has changed."""
 
     path: Path
     _users: dict[str, PasswordHash] = field(default_factory=dict)
@@ -88,29 +89,29 @@ class UsersFile:
         return self._users
 
     def find(self, name: str) -> PasswordHash | None:
-        """Return the password hash of an annotator. None if the name is unknown or the file cannot be read now."""
+        """Return the password hash of an annotator. None if the name is unknown or the file cannot be read."""
         try:
             return self.load().get(name)
         except CommandError:
             return None
 
     def is_right_password(self, name: str, password: str) -> bool:
-        """Whether the password is right. Takes a tenth of a second, also for an unknown name."""
+        """Whether the password is right. The check takes 0.1 s, even for an unknown name."""
         known = self.find(name)
         matches = (known or _UNKNOWN_USER).matches(password[:MAX_PASSWORD])
         return matches and known is not None
 
     def set_password(self, name: str, password: str) -> None:
-        """Add an annotator, or change the password. Other lines stay as they are. Raises CommandError for a weak
-        password, a name that differs only in case, or an unsafe file."""
+        """Add an annotator, or change the annotator's password. Raises CommandError for a password of the wrong length,
+        a name that differs from another name only in case, or a file that other users can access."""
         if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
-            raise CommandError(f"the password must have {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
+            raise CommandError(f"the password must have from {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
         lines: list[str] = []
         if self.path.exists():
             similar = [each for each in self.load() if each != name and is_same_filename(each, name)]
             if similar:
                 raise CommandError(
-                    f"{self.path} already has {similar[0]}, which differs in case only. Choose another name"
+                    f"{self.path} contains {similar[0]}, which differs from {name} only in case. Choose another name"
                 )
             lines = [each for each in self.path.read_text("utf-8").splitlines() if _parse_user_name(each) != name]
         lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(str(PasswordHash.create(password)))}")
@@ -140,11 +141,11 @@ def check_private_file(path: Path) -> os.stat_result:
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
-        raise CommandError(f"{path}: not a regular file of at most {MAX_FILE_BYTES:,} bytes")
+        raise CommandError(f"{path} is not a regular file of at most {MAX_FILE_BYTES:,} bytes. Choose another file")
     if status.st_uid != os.geteuid():
-        raise CommandError(f"{path}: belongs to another user")
+        raise CommandError(f"{path} belongs to another user. Pass a file that you own")
     if status.st_mode & 0o077:
-        raise CommandError(f"{path}: other users can access this file. Run: chmod 600 {path}")
+        raise CommandError(f"Other users can access {path}. Run: chmod 600 {path}")
     return status
 
 
@@ -154,7 +155,7 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {error}") from error
     except RecursionError:
-        raise CommandError(f"{path}: nested too deeply") from None
+        raise CommandError(f"{path}: the TOML is nested too deeply. Remove nested values") from None
     users: dict[str, PasswordHash] = {}
     for name, value in values.items():
         try:
@@ -163,23 +164,23 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
             raise CommandError(f"{path}: {error}") from error
         except ValueError:
             raise CommandError(
-                f'{path}: {name!a} has no valid hash. A line is "NAME" = "scrypt$...", as --add-user writes it'
+                f"{path}: {name!a} has no valid password hash. Set the password again with --add-user"
             ) from None
     return users
 
 
 @dataclass(slots=True)
 class AttemptLimiter:
-    """Counts attempts by key, such as a name, within a time span."""
+    """Limits the number of attempts for a key, such as a name, within a period."""
 
-    limit: int
-    seconds: float = 300.0
+    limit: int  # maximum number of attempts for a key within the period
+    seconds: float = 300.0  # length of the period
     clock: Callable[[], float] = monotonic
-    max_keys: int = 10_000  # Maximum number of keys. The oldest keys are forgotten.
+    max_keys: int = 10_000  # maximum number of keys, above which the oldest key is removed
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
     def try_attempt(self, key: str) -> bool:
-        """Count an attempt. Returns False if the limit was already reached."""
+        """Count an attempt and return True, or return False if the limit is reached."""
         now = self.clock()
         recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]
         is_allowed = len(recent) < self.limit

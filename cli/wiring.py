@@ -1,4 +1,4 @@
-"""Pass functions of importers and commands to exporters and screens, which must not import them."""
+"""Pass functions of importers and commands to exporters and screens, which must not import these packages."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
+from fcreview.cli.import_options import RunId
 from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs
 from fcreview.errors import CommandError
@@ -29,16 +30,16 @@ if TYPE_CHECKING:
     from fcreview.tui.commands import CommandResult, CommandService, FormField, ReportServices
     from fcreview.tui.session import GoldenSupport
 
-RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and resolved path of a run
-PATH = "path"  # name of the argument that selects the runs
+PATH = "path"  # name of the parameter with the paths of the runs
 WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", "decoder", "as_json", "help")
-"""Parameters that forms do not show."""
+"""Parameters that the form of a command omits."""
 FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
-MAX_OUTPUT = 4_000_000  # largest number of bytes of a command's output that is shown
+MAX_OUTPUT = 4_000_000  # limit of a command's output that the app shows, in bytes
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Create the functions that exporters use to find and rewrite files of runs. Files are searched on first use."""
+    """Create the functions with which exporters find and rewrite the files of runs. The search for files starts at the
+    first call."""
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
@@ -50,7 +51,8 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         plan = find_plans().get(_run_id(run))
         if plan is None:
             raise CommandError(
-                f"no result files of {run.full_title}, {run.model} at {run.path}. Restore them or run fcreview import"
+                f"{run.path} has no result files of {run.full_title}, {run.model}. Restore the files or run"
+                " fcreview import"
             )
         return plan
 
@@ -71,7 +73,7 @@ def _run_id(run: Run) -> RunId:
 
 
 def build_golden_services() -> GoldenSupport:
-    """Create the functions that screens use to edit golden answers. Importers are loaded on first use."""
+    """Create the functions with which screens check golden answers. The first call imports the importers."""
     from fcreview.tui.session import GoldenSupport
 
     return GoldenSupport(
@@ -89,14 +91,14 @@ def _load_registry() -> ModuleType:
 
 
 def build_report_services(session: WorkspaceSession) -> ReportServices:
-    """Create the functions that the command palette uses for reports and exports. They use the screens' store."""
+    """Create the functions with which the command palette builds reports and exports."""
     from fcreview.tui.commands import ReportServices
 
-    def build_report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
+    def build_report(store: Store, runs: Sequence[int], is_stopped: Callable[[], bool]) -> str:
         from fcreview.cli.report_data import build_report_text
 
-        screens = replace(session, scope=tuple(runs), _store=store, _runs=[])
-        return build_report_text(screens, stopped, _pager_width())
+        app_session = replace(session, scope=tuple(runs), _store=store, _runs=[])
+        return build_report_text(app_session, is_stopped, _pager_width())
 
     def build_services(print_text: Callable[[str], None]) -> BenchmarkServices:
         options = session.options or WorkspaceOptions([session.workspace.parent_folder])
@@ -107,7 +109,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         from fcreview.tui.queue.header import unique_run_labels
 
         rows = store.fetch_runs()
-        names = unique_run_labels(rows)  # the same names as on the overview
+        names = label_runs(rows)  # the overview uses these names, too
         return [
             replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
             for row in rows
@@ -118,12 +120,12 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
 
 
 def _pager_width() -> int:
-    """Return the width of texts in the app's pager, in cells. The last column of the terminal is the scroll bar."""
+    """Return the width of text in the app's pager, in terminal columns. The scroll bar takes one column."""
     return shutil.get_terminal_size().columns - 1
 
 
 def build_command_service(session: WorkspaceSession) -> CommandService:
-    """Create the functions that the command palette uses to run commands on the session's workspace."""
+    """Create the functions with which the command palette runs commands on the session's workspace."""
     from fcreview.tui.commands import CommandService
 
     async def run_command(command: str, arguments: Sequence[str]) -> CommandResult:
@@ -133,7 +135,7 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
 
 
 def build_form_fields(command: str) -> list[FormField]:
-    """Return the fields of a command's form: arguments first, then options."""
+    """Build the fields of a command's form: arguments first, then options."""
     from fcreview.tui.commands import NO, FormField
 
     fields = []
@@ -163,7 +165,8 @@ def _find_parameters(command: str) -> list[Any]:
 
 
 def build_command_line(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
-    """Return the interpreter's arguments for running a command on the session's workspace."""
+    """Build the arguments of the Python interpreter that run a command on the session's workspace. In `arguments`, `--`
+    separates the command's options from its arguments."""
     options = session.options or WorkspaceOptions([session.workspace.parent_folder])
     known = {parameter.name for parameter in _find_parameters(command)}
     selected = [f"--annotator={session.annotator}"] if "annotator" in known else []
@@ -180,8 +183,8 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:
-    """Run Python with these arguments. With `-P`, it imports no modules from the working folder, where somebody else
-    may have put them."""
+    """Run Python with these arguments. With `-P`, it imports no modules from the working folder, which may contain
+    files of other users."""
     from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(

@@ -1,9 +1,9 @@
 """Open the workspace for the paths on the command line.
 
-`open_workspace` finds the runs and their workspace, imports new and changed runs and returns a `WorkspaceSession`.
+`open_workspace` finds the runs and their workspace, imports new and changed runs and yields a `WorkspaceSession`.
 
-`ImportCache` skips the search and the import if no file changed since the last command. It stores an entry in
-`.fcreview/seen.json` for each set of options (paths, dataset folders, format, decoders): `{"state": digest, "others":
+If no file changed since the last command, `ImportCache` makes the search and the import unnecessary. For each set of
+options (paths, dataset folders, format, decoders), `.fcreview/seen.json` has an entry `{"state": digest, "others":
 files outside the paths, "runs": run numbers in the store}`. The digest covers names, sizes and times of the result
 files, the datasets, the store, and the code of importers and store. Runs without a dataset get no entry, so that every
 command searches for their dataset. If the file is lost or damaged, fcreview searches again.
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 
+RunNumbers = tuple[int, ...]
 MAX_CACHE_ENTRIES = 32
-CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines how files are imported
+CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines the result of an import
 
 
 class ImportCache:
-    """Cache of the runs at the paths, valid until a file changes. Create it before the search for runs, so that the
-    next command notices files that change during the import."""
+    """Cache of the run numbers at the paths, valid until a file changes. Create the cache before the search for runs,
+    so that the next command notices files that change during the import."""
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
@@ -55,8 +56,8 @@ class ImportCache:
         self._others: list[str] | None = None
         self._outside = ""
 
-    def find_unchanged_runs(self, workspace: Workspace) -> tuple[int, ...] | None:
-        """Return the numbers of the runs at the paths, or None if a file changed since `save`."""
+    def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
+        """Return the numbers of the runs at the paths, or None if a file changed since `save_runs`."""
         match workspace.files.read_json_object(_cache_file(workspace)).get(self._key):
             case {"state": state, "others": [*others], "runs": [*runs]}:
                 if any(type(path) is not str for path in others) or any(type(run) is not int for run in runs):
@@ -66,26 +67,26 @@ class ImportCache:
         return None
 
     def record_datasets(self, plans: Sequence[RunPlan]) -> None:
-        """Record the state of the datasets. Must be called before the import reads them."""
+        """Record the state of the datasets. Call this before the import reads the datasets."""
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
             self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
             self._outside = _digest_files(map(Path, self._others))
 
-    def save(self, workspace: Workspace, runs: Sequence[int]) -> None:
-        """Record that the store has the current contents of these runs."""
+    def save_runs(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
+        """Save the numbers of the runs in `.fcreview/seen.json`. Call this when the store has their current results."""
         if self._others is None:
             return
         state = self._compute_digest(workspace, self._outside)
-        entry = {"state": state, "others": self._others, "runs": list(runs)}
+        entry = {"state": state, "others": self._others, "runs": list(run_numbers)}
         saved = workspace.files.read_json_object(_cache_file(workspace))
         others = [pair for pair in saved.items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
         with suppress(OSError):
             workspace.files.write_json(_cache_file(workspace), entries)
 
-    def _compute_digest(self, workspace: Workspace, others: str) -> str:
-        return _digest_texts(self._inside, others, _digest_files([workspace.store, workspace.errata]))
+    def _compute_digest(self, workspace: Workspace, others_digest: str) -> str:
+        return _digest_texts(self._inside, others_digest, _digest_files([workspace.store, workspace.errata]))
 
 
 def _digest_files(files: Iterable[Path]) -> str:
@@ -93,7 +94,7 @@ def _digest_files(files: Iterable[Path]) -> str:
 
 
 def _fingerprint_file(file: Path) -> str:
-    """Format the name, size, times and inode of a file. The ctime also changes with the permissions."""
+    """Return the name, size, times and inode of a file as text. A new ctime shows that the permissions changed."""
     try:
         status = file.stat()
     except OSError:
@@ -110,11 +111,11 @@ def _cache_file(workspace: Workspace) -> Path:
 
 
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
-MAX_MESSAGES = 3  # limit of runs, journal problems or errata that a warning lists
+MAX_MESSAGES = 3  # maximum number of runs, journal problems or errata that a warning lists
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
 _MISSING_DATASET_EFFECTS = {
-    "kept": "Using the last import",
-    "outdated": "Using the last import. Results that changed since then were not imported",
+    "kept": "fcreview uses the last import",
+    "outdated": "fcreview uses the last import and did not import results that changed since then",
 }
 
 
@@ -123,13 +124,13 @@ def print_missing_datasets(summary: ImportSummary) -> None:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
         if row["missing_dataset"] is not None:
-            meaning = _MISSING_DATASET_EFFECTS.get(row["status"], "Imported without it")
-            alike.setdefault((row["missing_dataset"], meaning), []).append(row)
-    for (folder, meaning), rows in alike.items():
+            effect = _MISSING_DATASET_EFFECTS.get(row["status"], "fcreview imported the results without the dataset")
+            alike.setdefault((row["missing_dataset"], effect), []).append(row)
+    for (folder, effect), rows in alike.items():
         names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
         if len(rows) > 1:
             names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
-        print_message(f"fcreview: {names}: dataset not found (was in {folder}). {meaning}. {_DATASET_ADVICE}")
+        print_message(f"fcreview: {names}: the dataset is no longer in {folder}. {effect}. {_DATASET_ADVICE}")
 
 
 def _print_failed_imports(summary: ImportSummary) -> None:
@@ -137,30 +138,30 @@ def _print_failed_imports(summary: ImportSummary) -> None:
     for row in summary.runs:
         if row["status"] == "failed":
             issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
-            reasons.append(next(issues, f"not imported: {row['model']}"))
-    more = "not imported. Run fcreview import for details"
+            reasons.append(next(issues, f"the import of {row['model']} failed"))
+    more = "could not be imported. Run fcreview import for details"
     print_limited_messages(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     problems = sorted({(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)})
-    texts = [f"errata line {line}, {sanitize(item)}: {what}" for line, item, what in problems]
-    more = "not applied. Run fcreview import to list them"
+    texts = [f"line {line} of the errata, item {sanitize(item)}: {what}" for line, item, what in problems]
+    more = "cannot be applied. Run fcreview import to list them"
     print_limited_messages(
         texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}"
     )
 
 
-MAX_LISTED_RUNS = 8  # limit of runs that an error message lists as candidates
+MAX_LISTED_RUNS = 8  # maximum number of runs that an error message lists
 
 
 @dataclass(slots=True)
 class WorkspaceSession:
-    """Up-to-date workspace with its store, the annotator, and the runs that the command line selects."""
+    """Workspace of a command, with its up-to-date store, the annotator, and the runs that the command line selects."""
 
     workspace: Workspace
     annotator: str
-    scope: tuple[int, ...] = ()  # numbers of the selected runs; empty for all runs of the workspace
+    scope: RunNumbers = ()  # numbers of the selected runs; empty for all runs of the workspace
     policy: Policy = UNANIMOUS  # policy that decides items on which annotators disagree
     options: WorkspaceOptions | None = None
     _store: Store | None = None
@@ -175,7 +176,7 @@ class WorkspaceSession:
             print_journal_warnings(self._store.reviews.warnings)
             if not self._store.is_verified:
                 advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote this file"
-                print_message(f"fcreview: {self.workspace.lake or self.workspace.store}: not verified. {advice}")
+                print_message(f"fcreview: {self.workspace.lake or self.workspace.store} is not verified. {advice}")
         return self._store
 
     @property
@@ -187,29 +188,29 @@ class WorkspaceSession:
 
     @property
     def n_runs(self) -> int:
-        """Number of selected runs. Loading `runs` takes longer, because it counts their items."""
+        """Number of selected runs. Unlike `runs`, this does not count their items, which takes long."""
         return len(self.scope) or len(self.store.runs)
 
     def print_policy(self, *, as_json: bool = False) -> None:
-        """Print the policy if it is not the default: to stderr with `as_json`, else to stdout."""
+        """Print the policy for disagreements unless it is the default: to stderr with `as_json`, else to stdout."""
         if self.policy != UNANIMOUS:
             show = print_message if as_json else emit
-            show(f"policy {self.policy}: the majority verdict counts if annotators disagree")
+            show(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
 
     def explain_empty_view(self, view: View) -> str:
-        """Explain why a view has no items, such as a filter on reviews of an annotator who has none."""
+        """Explain why a view has no items. For example, its filter selects reviewed items, but there are no reviews."""
         from fcreview.store.filters.parser import parse_filter
         from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
         if not view.where.strip():
-            return "no items"
+            return "there are no items"
         message = f"no item matches {sanitize(view.where)}"
         journals = [*list_journals(self.workspace), *list_team_journals(self.workspace)]
         names = sorted({journal.stem for journal in journals})
         if not parse_filter(view.where).depends_on_reviews or self.annotator in names:
             return message
-        others = f"choose --annotator {sanitize(', '.join(names[:8]))}" if names else "there are no reviews yet"
-        return f"{message}: {sanitize(self.annotator)} has no reviews here; {others}"
+        others = f" Choose --annotator {sanitize(', '.join(names[:8]))}" if names else ""
+        return f"{message}. {sanitize(self.annotator)} has no reviews in this workspace.{others}"
 
     def close(self) -> None:
         if self._store is not None:
@@ -222,9 +223,9 @@ class WorkspaceSession:
     ) -> View:
         """Build the view of the items that a filter selects, in queue order.
 
-        `@name` in the filter is a saved filter. `run` is the number or model of the only run to include. `blind`
-        refuses queues that reveal verdicts. Raises FilterError for an invalid filter; UsageError for an unknown queue
-        or one that `blind` excludes.
+        `@name` in the filter stands for a saved filter. `run` is the number or model of the only run to include.
+        `blind` excludes queues that reveal verdicts. Raises FilterError for an invalid filter, and UsageError for a
+        queue that is unknown or excluded.
         """
         from fcreview.store.filters.saved import expand_saved_filters, load_saved_filters
         from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
@@ -235,7 +236,7 @@ class WorkspaceSession:
         if blind and queue in VERDICT_QUEUES:
             open_ = [name for name in BUILTIN_QUEUES if name not in VERDICT_QUEUES]
             raise UsageError(
-                f"--queue {queue} reveals verdicts: with --blind choose {', '.join(open_)} or a queue file"
+                f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(open_)} or a queue file"
             )
         where = expand_saved_filters(
             where, load_saved_filters(AnnotatorState(self.workspace.root, self.annotator)), blind=blind
@@ -248,8 +249,8 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review, as `build_view` does. If the queue is a file, the view has only the annotator's
-        items."""
+        """Build a view for review. If the queue is a file, the view has only the items that it assigns to the
+        annotator. For the parameters, see `build_view`."""
         default = "dataset" if blind else "failures"
         return self.limit_to_annotator(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
@@ -269,21 +270,23 @@ class WorkspaceSession:
             return view
         queue = self.load_queue_file(view.queue_file)
         if queue.share_of(self.annotator) is None:
-            problem = f"queue {view.queue_file} assigns no items to {self.annotator}"
-            raise CommandError(f"{problem}: choose --annotator {', '.join(share.annotator for share in queue.shares)}")
+            names = ", ".join(share.annotator for share in queue.shares)
+            raise CommandError(
+                f"queue {view.queue_file} assigns no items to {self.annotator}. Choose --annotator {names}"
+            )
         return replace(view, share=True)
 
-    def find_run_number(self, name: str) -> int:
+    def find_run_number(self, number_or_model: str) -> int:
         """Return the number of the run with this number or model. Raises CommandError unless one run matches."""
-        matches = [row for row in self.runs if name in (str(row.run), row.info.model)]
+        matches = [row for row in self.runs if number_or_model in (str(row.run), row.info.model)]
         if len(matches) == 1:
             return matches[0].run
-        problem = f"{name!r} matches several runs" if matches else f"no run {name!r}"
-        raise CommandError(f"{problem}: choose {format_run_choices(matches or self.runs)}")
+        problem = f"{number_or_model!r} matches several runs" if matches else f"there is no run {number_or_model!r}"
+        raise CommandError(f"{problem}. Choose {format_run_choices(matches or self.runs)}")
 
-    def select_runs(self, name: str | None) -> list[RunRow]:
+    def select_runs(self, number_or_model: str | None) -> list[RunRow]:
         """Return the run with this number or model, or all runs for None."""
-        number = None if name is None else self.find_run_number(name)
+        number = None if number_or_model is None else self.find_run_number(number_or_model)
         return [row for row in self.runs if number in (None, row.run)]
 
     def create_reviewer(self) -> Reviewer:
@@ -298,7 +301,7 @@ class WorkspaceSession:
 
 
 def format_run_choices(rows: Sequence[RunRow]) -> str:
-    """Format candidates for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
+    """Format values for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
     names = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
     return f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
 
@@ -319,7 +322,7 @@ class WorkspaceOptions:
     annotator: str | None = None
     policy: str = UNANIMOUS
     forget_data: bool = False  # whether to forget the dataset folders of earlier commands
-    decoder: str | None = None  # name of the decoder for BFCL responses, as `check_decoder` returns it
+    decoder: str | None = None  # name of the decoder for BFCL responses, in the spelling that `check_decoder` returns
     errata: str | None = None  # path of the errata file, `import_options.NO_ERRATA` to remove errata, or None
 
 
@@ -327,12 +330,13 @@ def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
     """Return the folders of --data as absolute paths. Raises CommandError if a folder does not exist."""
     for folder in options.data or ():
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
-            raise CommandError(f"no such folder: --data {folder}")
+            raise CommandError(f"the folder of --data {folder} does not exist. Pass the folder of a dataset")
     return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
-    """List the folders of --data, FCREVIEW_DATA (separated as in PATH) and the configuration, without duplicates."""
+    """List the folders of --data, FCREVIEW_DATA and the configuration, without duplicates. FCREVIEW_DATA has the format
+    of PATH."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
     permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
@@ -347,7 +351,7 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
         given = {"data": options.data, "errata": options.errata, "format": options.format, "decoder": options.decoder}
         for name, value in given.items():
             if value:
-                raise UsageError(f"--{name} has no effect on a lake: pass it to fcreview import --lake")
+                raise UsageError(f"--{name} has no effect on a lake. Pass --{name} to fcreview import --lake")
         return locate_lake_workspace(lake, options.workspace)
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:
@@ -359,15 +363,15 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
     return find_workspace(start, options.workspace, create=create)
 
 
-MAX_LAKE_PROBLEMS = 5  # limit of damaged files that a warning lists
+MAX_LAKE_PROBLEMS = 5  # maximum number of damaged files that a warning lists
 _S3 = "s3:/"
 
 
 def find_lake(paths: Sequence[Path]) -> str | None:
-    """Return the absolute path or address of the lake if the paths are a lake, else None."""
+    """Return the absolute path or the `s3://` address of the lake if the only path is a lake, else None."""
     found = [lake for path in paths if (lake := _find_lake_at(path)) is not None]
     if found and len(paths) > 1:
-        raise UsageError("a lake cannot be opened together with other paths: pass the lake alone")
+        raise UsageError("fcreview cannot open a lake together with other paths. Pass only the lake")
     return found[0] if found else None
 
 
@@ -379,24 +383,25 @@ def _find_lake_at(path: Path) -> str | None:
 
 
 def resolve_lake_location(location: str) -> str:
-    """Return the absolute path or address of a lake. `s3:/` is accepted too, because `Path` turns `s3://` into it."""
+    """Return the absolute path or the `s3://` address of a lake. `Path` changes `s3://` to `s3:/`, so that `location`
+    may begin with `s3:/`."""
     if location.startswith(_S3):
         return "s3://" + location[len(_S3) :].strip("/")
     return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
 
 
 def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake: in `folder` (`--workspace`), or `.fcreview/` in the lake."""
+    """Return the workspace with the reviews of a lake: `folder`, or by default `.fcreview/` in the lake."""
     from fcreview.store.workspace import find_workspace
 
     if folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
-        raise UsageError(f"--workspace is required for {lake}: choose a local folder for the reviews")
+        raise UsageError(f"{lake} needs --workspace DIR. Choose a local folder for the reviews")
     folder = folder or Path(lake)
     return replace(find_workspace(folder, folder), lake=lake)
 
 
 def pop_lake_problems() -> list[str]:
-    """Return the messages about damaged files that this process has found in lakes since the last call."""
+    """Return messages about the damaged files that this process has found in lakes since the last call."""
     from fcreview.store.lake.reader import found_problems
 
     problems = list(dict.fromkeys(found_problems))
@@ -405,7 +410,7 @@ def pop_lake_problems() -> list[str]:
 
 
 def print_lake_problems() -> None:
-    """Print warnings about the damaged files of lakes that this command has read. Runs in these files are omitted."""
+    """Print warnings about damaged files that this command has found in lakes. Runs in these files are omitted."""
     more = "{} more damaged files. Run fcreview doctor to list them"
     print_limited_messages([*map(sanitize, pop_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 
@@ -414,7 +419,7 @@ def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
     """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
     lake = find_lake(options.paths)
     if lake is not None:
-        raise CommandError(f"{lake} is a lake (Parquet files, no result files). Pass the folder that you imported")
+        raise CommandError(f"{lake} is a lake and has no result files. Pass the folder that you imported")
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
@@ -431,12 +436,12 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         check_choice(sorted(IMPORTERS), options.format, "format")
     paths, permanent = resolve_search_paths(options), list_data_folders(replace(options, data=None), config)
 
-    def search(folders: Folders) -> DiscoveredRuns:
+    def search_runs(folders: Folders) -> DiscoveredRuns:
         return discover(paths, data=[*folders, *permanent], format=options.format)
 
     remembered = None if options.forget_data else load_remembered_datasets(options)
     named = resolve_data_option(options)
-    return search(named) if remembered is None else assign_datasets(search, named, remembered)
+    return search_runs(named) if remembered is None else assign_datasets(search_runs, named, remembered)
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
@@ -469,21 +474,21 @@ def import_discovered_runs(
     workspace = locate_workspace(options)
     set_import_options(discovered.plans, options, config, workspace)
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
-    progress.start()
+    progress.show_at_once()
     try:
         summary = import_runs(
             workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
             dataset_options=choice,
         )  # fmt: skip
     finally:
-        progress.close()
+        progress.erase()
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
-        print_message(f"fcreview: {summary.rebuild_reason}. Rebuilt it with {count}; reviews are kept")
+        print_message(f"fcreview: {summary.rebuild_reason}. The new store has {count}; your reviews are unchanged")
     elif summary.n_upgraded:
         count, noun = format_count(summary.n_upgraded, "run"), "it" if summary.n_upgraded == 1 else "them"
-        reason = f"another version of fcreview imported {count}"
-        print_message(f"fcreview: {reason}. Imported {noun} again; reviews are kept")
+        reason = f"another version of fcreview had imported {count}"
+        print_message(f"fcreview: {reason}. This version has imported {noun} again; your reviews are unchanged")
     return workspace, summary
 
 
@@ -499,7 +504,7 @@ def set_import_options(
 
 @contextmanager
 def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
-    """Import new and changed runs and open their workspace. Raises CommandError if no run could be imported."""
+    """Import new and changed runs and yield a session of their workspace. Raises CommandError if every import fails."""
     policy = check_choice(POLICIES, options.policy, "policy")
     config = load_config()
     workspace, scope = update_workspace(options, config)
@@ -510,13 +515,13 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
         session.close()
 
 
-def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, tuple[int, ...]]:
-    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all). If no
-    file changed since the last command, this only reads the cache. A lake is opened without an import."""
+def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, RunNumbers]:
+    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all). Skip
+    the import for a lake, and if no file changed since the last command."""
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake(options.paths) is not None:
-        pop_lake_problems()  # of earlier commands in this process
+        pop_lake_problems()  # discards the problems that earlier commands in this process found
         return locate_workspace(options), ()
     cache = ImportCache(
         resolve_search_paths(options),
@@ -525,16 +530,16 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     )
     with suppress(WorkspaceError):
         workspace = locate_workspace(options, create=False)
-        if options.errata is None:  # the file of --errata is always checked
+        if options.errata is None:  # with --errata, only an import checks and applies the file
             runs = cache.find_unchanged_runs(workspace)
             if runs is not None:
                 return workspace, runs
     search = Progress("looking for runs")
-    search.start()
+    search.show_at_once()
     try:
         discovered = discover_runs(options, config)
     finally:
-        search.close()
+        search.erase()
     cache.record_datasets(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
@@ -545,13 +550,13 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
         raise CommandError(explain_no_runs(options, summary))
     scope = () if is_workspace_path(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
     if all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs):
-        cache.save(workspace, scope)  # the store has the current contents of every run
+        cache.save_runs(workspace, scope)  # the store has the current results of every run
     return workspace, scope
 
 
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
-    """Return the annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
-    Raises AnnotatorError if the name cannot be a file name."""
+    """Return the annotator name from --annotator, FCREVIEW_ANNOTATOR, the configuration, git or the login name. Raises
+    AnnotatorError if the name cannot be a file name."""
     from fcreview.store.workspace import check_annotator, default_annotator
 
     if options.annotator is not None:

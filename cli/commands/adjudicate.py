@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.cli.commands.open import show_app
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from fcreview.model.decision import Disagreement
     from fcreview.store.rows import ItemDetail
 
-LABEL_WIDTH = 13  # width of the label column, in cells
-MAX_CALLS, MAX_ROWS = 6, 12  # limits of the calls on each side and of the lines of each text
+LABEL_WIDTH = 13  # width of the label column in terminal columns
+MAX_CALLS = 6  # maximum number of golden calls and of predicted calls that are printed
+MAX_ROWS = 12  # maximum number of lines of each text
 
 
 @workspace_command("annotator")
@@ -39,9 +40,9 @@ def adjudicate(
 ) -> None:
     """Resolve annotator disagreements.
 
-    Shows the answers in random order without names, as A, B, C. Without a terminal, prints each disagreement with the
-    `fcreview label --adjudicate` command that resolves it. A resolved disagreement stays resolved until the prediction
-    or the golden answer changes.
+    Opens the app, which shows the annotators' answers in random order and without names, as A, B, C. Without a
+    terminal, prints each disagreement with the `fcreview label --adjudicate` command that resolves it. A disagreement
+    opens again only if the prediction or the golden answer changes.
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """
@@ -60,14 +61,16 @@ def adjudicate(
             emit()
     if not as_json or not disagreements:
         print_message(
-            f"{format_count(len(disagreements), 'disagreement')} to resolve" if disagreements else "no disagreements"
+            f"{format_count(len(disagreements), 'disagreement')} to resolve"
+            if disagreements
+            else "no disagreements to resolve"
         )
 
 
 def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
     """Build the JSON object of a disagreement. `answers` is a list of {answer, value, fault, tags, note}, where
-    `answer` is a letter that replaces the annotator's name. `majority` is the verdict of more than half of the
-    annotators, or null."""
+    `answer` is a letter that stands for the annotator. `majority` is the verdict of more than half of the annotators,
+    or null."""
     answers = [
         {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
         for at, o in enumerate(disagreement.answers)
@@ -110,27 +113,35 @@ def _format_disagreement_lines(
     yield f"  {sanitize(_build_label_command(detail, disagreement, options))}"
 
 
-def _format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
-    """Format the golden calls of a target, its predicted calls (or the model's text if it has none), and its first
-    difference."""
+class TargetTexts(NamedTuple):
+    golden: str  # golden calls
+    predicted: str  # predicted calls, or the model's text if it made no call
+    difference: str  # first difference between the calls
+
+
+def _format_target_calls(item: Item, target: str) -> TargetTexts:
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:
-        return "", replies[-1] if replies else "", ""
+        return TargetTexts("", replies[-1] if replies else "", "")
     pairs = item.pairs if part is None else [pair for pair in item.pairs if pair.turn == part.turn]
     if part is not None and part.call is not None:
         pairs = pairs[part.call : part.call + 1]
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else find_first_difference(pairs, golden, predicted).text
-    return _format_calls(golden), _format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
+    return TargetTexts(
+        _format_calls(golden), _format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
+    )
 
 
 def _format_calls(calls: Sequence[Call]) -> str:
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]
-    return "\n".join([*lines, *([f"and {len(calls) - MAX_CALLS} more"] if len(calls) > MAX_CALLS else [])])
+    return "\n".join(
+        [*lines, *([f"and {format_count(len(calls) - MAX_CALLS, 'more call')}"] if len(calls) > MAX_CALLS else [])]
+    )
 
 
 def _build_label_command(detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions) -> str:

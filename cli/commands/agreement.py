@@ -73,7 +73,7 @@ SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark
 """Scope of the table for each value of --by."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 NOTES = (
-    "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
+    "The verdict 'unsure', adjudications, and retracted or stale reviews are excluded.",
     "Brackets contain the 95 % confidence interval (bootstrap). – means not available.",
 )
 
@@ -88,20 +88,20 @@ def agreement(
         str | None,
         option(
             "--given KIND",
-            "Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded) or all (together).",
+            "Compare only blind reviews, seen (other verdicts were visible), unknown (not recorded), or all together.",
             show_default="each group separately",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        option("--by NAME", f"Print this table: {', '.join(SCOPES_BY_TABLE)}; repeatable.", show_default="all"),
+        option("--by NAME", f"Print only the table by {', '.join(SCOPES_BY_TABLE)}; repeatable.", show_default="all"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure inter-annotator agreement.
 
     Prints % agreement, Fleiss' kappa, Krippendorff's alpha, Gwet's AC1, Cohen's kappa for each pair of annotators, and
-    self-agreement on hidden duplicates, all with 95 % confidence intervals. Blind and other reviews are measured
+    self-agreement on hidden duplicates. Each has a 95 % confidence interval. Blind and other reviews are measured
     separately. docs/adjudication-and-agreement.md explains the coefficients.
 
     Example: fcreview agreement runs/gpt4o --by category --where category:live_simple
@@ -127,7 +127,7 @@ def agreement(
             _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
     _print_self_agreement(repeated_ratings, as_json=as_json)
     if not (pools or repeated_ratings or as_json):
-        emit("no reviews to compare" + (f": no review is {given}" if given and ratings else ""))
+        emit("there are no reviews to compare" + (f": none is {given}" if given and ratings else ""))
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
@@ -143,7 +143,8 @@ def _print_agreement_tables(
     *,
     all_tables: bool,
 ) -> None:
-    """Print the tables. Unless `all_tables`, omit a table with one group, because it repeats the overall table."""
+    """Print the agreement tables. Unless `all_tables`, omit each table that has only one group, because it repeats the
+    overall table."""
     unsure = sum(not decides(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
 
-SHORT_ID_LENGTH = 8  # number of characters of an event id in text output. --json has the full id
+SHORT_ID_LENGTH = 8  # number of characters of an event id in text output; --json prints the full id
 
 EVENT_INDENT = " " * 11
 
@@ -31,8 +31,8 @@ EVENT_INDENT = " " * 11
 def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Show an item's review history.
 
-    Lists every review, adjudication and retraction in order of time. STALE marks reviews that were written before the
-    prediction or the golden answer changed.
+    Lists every review, adjudication and retraction, oldest first. STALE marks a review if the prediction or the golden
+    answer has changed since.
 
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
@@ -45,14 +45,15 @@ def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, 
             emit_lines(_format_event_lines(event, text_width()))
     if not as_json:
         count = format_count(len(detail.history), "event")
-        print_message(f"{count} on {detail.key.id}" if detail.history else "no reviews")
+        print_message(f"{count} on {detail.key.id}" if detail.history else f"{detail.key.id} has no reviews")
 
 
 def _build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """Build a JSON object for each event of the item, in order of time.
+    """Build a JSON object for each event of the item, oldest first.
 
-    `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that a retraction withdraws, or null;
-    `retracted_by` is the id of the retraction of this event, or null. Annotators can retract only their own events.
+    `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that this event retracts, or null.
+    `retracted_by` is the id of the event that retracts this event, or null. Annotators can retract only their own
+    events.
     """
     gone = find_retracted_events(detail.history)
     by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
@@ -76,7 +77,7 @@ def _build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
 def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
     marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
-    marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
+    marks += ["hidden duplicate (counts only for self-agreement)"] if event["presentation"] > 1 else []
     marks += ["bulk review"] if event["bulk"] else []
     marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
     marks += ["STALE"] if event["stale"] else []
@@ -88,7 +89,8 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def _format_event_summary(event: dict[str, Any]) -> str:
-    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`. The text is not sanitised."""
+    """Format an event, for example as `adjudicates item · correct pass · fault: golden · tags a, b`. The text is not
+    sanitised."""
     verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
     if event["act"] == "retract":
         return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"

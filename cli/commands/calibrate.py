@@ -41,15 +41,17 @@ def calibrate(
     run: RunOption = None,
     by: Annotated[
         list[str] | None,
-        option("--by NAME", f"Print this table: {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"),
+        option(
+            "--by NAME", f"Print only the table by {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure checkers and judges against human labels.
 
     Prints a confusion matrix, TPR, TNR, precision, F1 and kappa with confidence intervals for each source (official,
-    recomputed, each judge) and criterion. Tables by benchmark, category, tier and error type follow, then the most
-    frequent errors of each source with a filter for their items. docs/calibration.md explains the measures.
+    recomputed, each judge) and criterion. Tables by benchmark, category, tier and error type follow. The last table
+    has the most frequent errors of each source, with filters. docs/calibration.md explains the measures.
 
     Example: fcreview calibrate runs/gpt4o --by category --where benchmark:bfcl
     """
@@ -82,7 +84,7 @@ def _build_cell_filter(
 def _print_calibration_json(
     build_filter: FilterBuilder, verdict_pairs: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
-    """Print a JSON object for each group, then one for each group of errors.
+    """Print a JSON object for each calibration, and then for each group of frequent errors.
 
     The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter that selects the
     items.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow, View
 
-DEFAULT_LIMIT = 20  # maximum number of flips or items in text output if --limit is not given
+DEFAULT_LIMIT = 20  # maximum number of flips or items in text output without --limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class ComparisonSide:
     is_requested: bool  # whether an option sets the source
 
     @property
-    def name(self) -> str:
-        """Sanitised name of the side, such as `run 2  gpt-4o  (official)`."""
+    def run_and_source(self) -> str:
+        """Sanitised text such as `run 2  gpt-4o  (official)`."""
         return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object {run, model, generation, language, source, source_reason}."""
+        """Build the JSON object of the side: {run, model, generation, language, source, source_reason}."""
         reason = "official verdicts" if self.source == "official" else "no official verdicts"
         names = {name: getattr(self.row.info, name) for name in ("model", "generation", "language")}
         reason = "option" if self.is_requested else reason
@@ -47,8 +47,8 @@ class ComparisonSide:
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
 ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}  # marks for terminals without Unicode
 MAX_END_RUNS = 20
-"""If a matrix has more than three times this number of runs, only the verdicts of this many best runs and this many
-weakest runs are printed."""
+"""Number of the best and of the weakest runs whose verdicts a long matrix shows. A matrix is long if it has more than
+three times this number of runs."""
 
 
 def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None) -> None:
@@ -76,9 +76,11 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
         emit("no item has a verdict in every run, so each run is ranked by its own items")
     if matrix.n_other_question:
         count = format_count(matrix.n_other_question, "id")
-        emit(f"different questions with the same id in the runs: {count}. Each question counts as a separate item")
+        emit(f"questions differ between the runs for {count}. Each question counts as a separate item")
     if len(matrix.generations) > 1:
-        emit(f"versions {cell_text(', '.join(matrix.generations))}: items are matched regardless of the version")
+        emit(
+            f"the runs have the versions {cell_text(', '.join(matrix.generations))}; items are matched across versions"
+        )
     emit()
     ranking = [
         [
@@ -88,7 +90,7 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
         for each in matrix.ranking
     ]  # fmt: skip
     print_table(["rank", "run", "model", "rate", "passed", "of"], ranking, right_aligned=(0, 1, 3, 4, 5))
-    print_matrix_items("hardest items first; runs from best to weakest", matrix.items, limit)
+    print_matrix_items("items, hardest first (verdicts of the runs from best to weakest)", matrix.items, limit)
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 
 
@@ -97,7 +99,8 @@ def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
     listed = ", ".join([*recomputed[:MAX_END_RUNS], *(["…"] if len(recomputed) > MAX_END_RUNS else [])])
-    return f"official, but rule for {format_count(len(recomputed), 'run')} without official verdicts ({listed})"
+    count = format_count(len(recomputed), "run")
+    return f"official, or recomputed for {count} without official verdicts ({listed})"
 
 
 def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: int) -> None:
@@ -118,14 +121,14 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
     ]  # fmt: skip
     print_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36)
     if len(items) > limit:
-        emit(f"… {len(items) - limit:,} more; use --limit {len(items)}")
+        emit(f"… {format_count(len(items) - limit, 'more item')}. Use --limit {len(items)} to list all")
 
 
 def _join_verdict_marks(marks: Sequence[str]) -> str:
     return "".join(marks if len(marks) <= 3 * MAX_END_RUNS else (*marks[:MAX_END_RUNS], " … ", *marks[-MAX_END_RUNS:]))
 
 
-ID_WIDTH = 44  # width of item ids in the list of flips, in cells
+ID_WIDTH = 44  # width limit of item ids in the list of flips, in terminal columns
 
 
 def _print_pair_json(
@@ -150,13 +153,15 @@ def _print_pair_json(
         emit_json(_build_flip_json(flip))
 
 
-def _build_group_json(group: stats.ComparisonGroup, a: stats.VerdictSource, b: stats.VerdictSource) -> dict[str, Any]:
-    """Build the JSON fields of a group. Rates and differences are shares from 0 to 1."""
+def _build_group_json(
+    group: stats.ComparisonGroup, source_a: stats.VerdictSource, source_b: stats.VerdictSource
+) -> dict[str, Any]:
+    """Build the JSON fields of all items or of a category. Rates and differences are shares from 0 to 1."""
     counts, found = group.counts, group.difference
     return {
         "of": group.n_pairs, "n": counts.n, **asdict(counts), "rate_a": counts.rate_a, "rate_b": counts.rate_b,
         "difference": found.value, "low": found.low, "high": found.high, "p": found.p,
-        "comparable": group.is_comparable(a, b),
+        "comparable": group.is_comparable(source_a, source_b),
     }  # fmt: skip
 
 
@@ -172,8 +177,8 @@ def _build_flip_json(flip: stats.Flip) -> dict[str, Any]:
 
 def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int) -> None:
     a, b = sides
-    emit(f"A  {a.name}")
-    emit(f"B  {b.name}")
+    emit(f"A  {a.run_and_source}")
+    emit(f"B  {b.run_and_source}")
     for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
     emit()
@@ -208,7 +213,7 @@ def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
         rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
         emit_lines(f"  {line}" for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows)
         if len(found) > limit:
-            emit(f"  … {len(found) - limit:,} more; use --limit {len(found)}")
+            emit(f"  … {format_count(len(found) - limit, 'more item')}. Use --limit {len(found)} to list all")
 
 
 @workspace_command("policy")
@@ -218,7 +223,8 @@ def compare(
         list[str] | None,
         argument(
             "RUN",
-            "Run numbers or models. Two runs are compared item by item, more runs in a matrix. Default: all runs.",
+            "Run numbers or models. Two runs are compared item by item; more runs are compared in a matrix."
+            " Default: all runs.",
         ),
     ] = None,
     source: Annotated[
@@ -226,11 +232,11 @@ def compare(
         option(
             "--source NAME",
             f"Verdicts to compare: {', '.join(stats.VERDICT_SOURCES)}.",
-            show_default="official, or rule for a run without official verdicts",
+            show_default="official, or rule if a run has no official verdicts",
         ),
     ] = None,
     against: Annotated[
-        str | None, option("--against NAME", "Verdicts of the second run, if they differ from --source.")
+        str | None, option("--against NAME", "Verdicts to compare of the second run, if they differ from --source.")
     ] = None,
     where: WhereOption = "",
     limit: Annotated[int | None, option("--limit N", "Print at most N flips, or N items of the matrix.", min=0)] = None,
@@ -238,8 +244,9 @@ def compare(
 ) -> None:
     """Compare runs item by item.
 
-    For two runs, prints the difference of their pass rates with McNemar's test, and every flip with its cause. For
-    more runs, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, pass it twice:
+    For two runs, prints the difference of their pass rates with McNemar's test, and the items that only one run
+    passes (flips) with their cause. For more runs, prints a ranking, the hardest items and upsets. To compare two
+    verdict sources on one run, pass it twice:
     `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
@@ -256,7 +263,8 @@ def compare(
             )
             if (a.row, a.source) == (b.row, b.source):
                 raise UsageError(
-                    "both sides are the same: choose another run, or two sources with --source and --against"
+                    "both sides are the same run and source. Choose another run, or two sources with --source and"
+                    " --against"
                 )
             comparison = stats.compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             if as_json:
@@ -264,7 +272,7 @@ def compare(
             else:
                 _print_pair_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
         elif second_source:
-            raise UsageError("--against needs two runs; you can name the same run twice")
+            raise UsageError("--against needs two runs. Pass two runs, or the same run twice")
         else:
             sides = [_make_comparison_side(row, first_source) for row in {row.run: row for row in chosen}.values()]
             outcomes: dict[int, list[stats.ItemOutcome]] = {}
@@ -278,10 +286,9 @@ def compare(
                 _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
-def _make_comparison_side(row: RunRow, requested: stats.VerdictSource | None) -> ComparisonSide:
-    return ComparisonSide(
-        row, requested or stats.choose_source(row.official_known, row.rule_known), requested is not None
-    )
+def _make_comparison_side(row: RunRow, requested_source: stats.VerdictSource | None) -> ComparisonSide:
+    source = requested_source or stats.choose_source(row.official_known, row.rule_known)
+    return ComparisonSide(row, source, is_requested=requested_source is not None)
 
 
 def _check_verdict_source(name: str | None) -> stats.VerdictSource | None:
@@ -292,7 +299,9 @@ def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow
     rows = {row.run: row for row in session.runs}
     chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:
-        raise CommandError("only one run: name two, or name one twice with --source official --against rule")
+        raise CommandError(
+            "compare needs two runs. Pass two runs, or the same run twice with --source official --against rule"
+        )
     return chosen
 
 

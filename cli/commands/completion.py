@@ -1,6 +1,6 @@
 """`fcreview completion`: print a shell completion script.
 
-The script contains all commands and options, so that the shell does not start fcreview for a completion.
+The script contains all commands and options, so that the shell completes them without starting fcreview.
 """
 
 from __future__ import annotations

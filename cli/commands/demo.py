@@ -19,15 +19,16 @@ IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*"
 
 def demo(
     output: Annotated[
-        Path | None, option("-o --output DIR", "Copy the sample runs to DIR.", show_default="a temporary folder")
+        Path | None,
+        option("-o --output DIR", "Copy the sample runs to this folder.", show_default="a temporary folder"),
     ] = None,
     into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
     annotator: AnnotatorOption = None,
 ) -> None:
     """Open the sample runs.
 
-    The samples are small runs of every supported benchmark. The command copies them first, so that you can change
-    anything. Without a terminal, it prints the failures instead.
+    The samples are small runs of every supported benchmark. The command opens a copy, so that you can try every
+    feature. Without a terminal, it prints the failures instead.
 
     Example: fcreview demo
     """
@@ -35,7 +36,7 @@ def demo(
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
         if has_terminal():
             show_queue(session, OpenOptions(overview=True))
-            print_message(f"sample runs and your reviews: {folder}")
+            print_message(f"The sample runs and your reviews are in {folder}")
             return
         from fcreview.cli.commands.triage import TriageTable, print_triage
 
@@ -49,10 +50,10 @@ def demo(
 
 
 def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to the target, or reuse an earlier copy. Without a target, use a temporary folder."""
+    """Copy the sample runs to the folder `target`, or to a temporary folder. If `target` has a copy, do nothing."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
-            raise CommandError(f"{target} is not empty: choose another folder")
+            raise CommandError(f"{target} is not an empty folder. Choose another folder")
         return target
     import tempfile
     from importlib.resources import as_file, files

@@ -83,7 +83,7 @@ def export(
         try:
             counts = exports.export(session.store, format, out, view, watched, choice, services)
         finally:
-            progress.close()
+            progress.erase()
         if not any(counts.values()):
             print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
     if format == "native":

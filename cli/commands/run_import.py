@@ -238,7 +238,7 @@ def _import_to_lake(
     except OSError as error:
         raise CommandError(f"cannot write to the lake {location} ({error.strerror or error})") from error
     finally:
-        progress.close()
+        progress.erase()
     return summary, scores
 
 

@@ -34,8 +34,8 @@ def test_progress_is_shown_before_the_first_amount(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", stderr := stream())
     progress = output.Progress()
-    progress.start()
-    progress.close()
+    progress.show_at_once()
+    progress.erase()
     assert stderr.getvalue() == text
 
 

@@ -96,7 +96,7 @@ def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
     _read_until(screen, b"resolved")
     os.write(screen, b"q")
     assert _wait_for_end(program, screen) == 0
-    assert cli("adjudicate", imported_run).err == "no disagreements\n"
+    assert cli("adjudicate", imported_run).err == "no disagreements to resolve\n"
     (event,) = [json.loads(line) for line in (imported_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
     assert (event["act"], event["verdict"]) == ("adjudicate", True)
 

@@ -167,7 +167,7 @@ def test_no_disagreements_print_message(cli: Cli, imported_run: Path) -> None:
     label_items(cli, imported_run, *make_reviews(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", imported_run, *arguments)
-        assert (done.code, done.out, done.err) == (0, "", "no disagreements\n")
+        assert (done.code, done.out, done.err) == (0, "", "no disagreements to resolve\n")
 
 
 def test_hostile_answers_are_harmless(cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]) -> None:

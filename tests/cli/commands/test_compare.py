@@ -43,7 +43,7 @@ def test_two_runs_as_text(cli: Cli, two_imported_runs: Path, raw: tuple[str, ...
     assert "100.0 %" in out and "16.7 %" in out
     assert "Tango 1998" in out and "McNemar" in out
     assert 'B: city "Rome" (golden "Oslo")' in out
-    assert "… 2 more; use --limit 5" in out
+    assert "… 2 more items. Use --limit 5 to list all" in out
     whole = cli("compare", two_imported_runs, "1", "2").out
     assert not any(char in whole for char in raw)
     assert "[bold red]x[/]" in whole
@@ -115,7 +115,7 @@ def test_run_without_official_verdicts_uses_recomputed_ones(cli: Cli, one_withou
     assert [overall[side]["source_reason"] for side in "ab"] == ["option", "option"]
     birch = runs["birch"]["run"]
     assert (
-        f"official, but rule for 1 run without official verdicts ({birch})"
+        f"official, or recomputed for 1 run without official verdicts ({birch})"
         in cli("compare", one_without_scores, "1", "2", "1").out
     )
 
@@ -131,8 +131,8 @@ def test_matrix_as_text(cli: Cli, two_imported_runs: Path) -> None:
     [
         (["maple", "birch", "--source", "judge"], 2, "invalid source 'judge'"),
         (["maple", "maple"], 2, "both sides are the same"),
-        (["maple"], 1, "only one run"),
-        (["maple", "oak"], 1, "no run 'oak': choose "),
+        (["maple"], 1, "compare needs two runs"),
+        (["maple", "oak"], 1, "no run 'oak'. Choose "),
         (["1", "2", "1", "--against", "rule"], 2, "--against needs two runs"),
     ],
 )

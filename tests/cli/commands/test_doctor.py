@@ -43,7 +43,7 @@ def test_rebuild_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) ->
     )
     done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
-    assert "written by another version of fcreview. Rebuilt it with 2 runs; reviews are kept\n" in done.err
+    assert "written by another version of fcreview. The new store has 2 runs; your reviews are unchanged\n" in done.err
     assert sum(each["reviewed"] for each in done.objects) == 1
     assert "Rebuilt" not in cli("runs", two_imported_runs).err
 
@@ -54,7 +54,7 @@ def test_import_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) -> 
         connection.execute("UPDATE runs SET version = version - 1")
     done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
-    assert "another version of fcreview imported 2 runs. Imported them again; reviews are kept\n" in done.err
+    assert "another version of fcreview had imported 2 runs. This version has imported them again; your" in done.err
     assert sum(each["reviewed"] for each in done.objects) == 1
     assert "Imported" not in cli("runs", two_imported_runs).err
 
@@ -88,4 +88,4 @@ def test_store_of_other_user_is_marked(cli: Cli, imported_run: Path) -> None:
             path.rename(imported_run.parent / path.name)
     done = cli("items", imported_run)
     assert done.code == 0
-    assert f"{store}: not verified. Another user wrote this store" in done.err
+    assert f"{store} is not verified. Another user wrote this store" in done.err

@@ -112,7 +112,7 @@ def test_stale_erratum_is_reported_and_not_applied(cli: Cli, runs: Path, errata:
     assert stale and all((one["item"], one["line"]) == (ITEM, 2) for one in stale)
     assert rule_verdicts(cli, runs)["maple-8b", ITEM] is False
     cli("import", runs, "--errata", "none")
-    assert f"errata line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", errata).err
+    assert f"line 2 of the errata, item {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", errata).err
 
 
 @pytest.mark.sweep
@@ -176,9 +176,7 @@ def test_unsupported_benchmark_is_reported(cli: Cli, samples: Path, tmp_path: Pa
     assert cli("errata", "create", runs, "-o", file).code == 0
     assert "CONFETTI" in cli("errata", "check", file).out
     done = cli("report", runs, "--errata", file)
-    assert (
-        done.code == 1 and "cannot apply errata of CONFETTI. Corrections are supported for BFCL, ACEBench" in done.err
-    )
+    assert done.code == 1 and "cannot apply errata of CONFETTI, only errata of BFCL, ACEBench" in done.err
     assert cli("report", runs).code == 0
 
 

@@ -89,7 +89,9 @@ def test_empty_result_is_explained(place: Path, cli: Cli) -> None:
     for command in ("export", "items", "triage"):
         done = cli(command, "runs/gpt4o", "--where", "reviewed", "--annotator", "nobody", cwd=place)
         assert done.code == 0
-        assert "no item matches reviewed: nobody has no reviews here; choose --annotator " in done.err, command
+        assert "no item matches reviewed. nobody has no reviews in this workspace. Choose --annotator " in done.err, (
+            command
+        )
         own = cli(command, "runs/gpt4o", "--where", "reviewed", cwd=place)
         assert "no item matches" not in own.err
         assert "live_simple_2-2-0" in own.out

@@ -83,7 +83,7 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
         (["open", "{lake}", "{lake}"], "pass the lake alone"),
         (["open", "{lake}", "--follow"], "--follow has no effect on a lake"),
         (["export", "{lake}", "--format", "native", "-o", "{lake}/out"], "is a lake"),
-        (["runs", "s3://bucket/lake"], "--workspace is required"),
+        (["runs", "s3://bucket/lake"], "needs --workspace DIR"),
     ],
 )
 def test_unsupported_lake_options_are_refused(cli: Cli, lake: Path, arguments: list[str], problem: str) -> None:

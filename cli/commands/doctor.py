@@ -1,4 +1,4 @@
-"""`fcreview doctor`: check runs, datasets, journals, versions and the terminal. Changes nothing."""
+"""`fcreview doctor`: check runs, datasets, journals, versions and the terminal without changing anything."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "psycopg", "bfcl-eval")
 OPTIONAL_PACKAGES = ("psycopg", "bfcl-eval")
-MAX_ISSUES = 20  # limit of import issues that are listed
+MAX_ISSUES = 20  # maximum number of import issues that are printed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
-Fact = dict[str, Any]  # JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing.
+Fact = dict[str, Any]  # JSON object {kind, name, value, problem}; `problem` is true for something damaged or missing
 
 OPTIONAL_PATH_ARGUMENT = (
     Annotated[Path, argument("PATH", "A run, a folder of runs, or a folder with a workspace.", show_default=True)],
@@ -51,9 +51,9 @@ OPTIONAL_PATH_ARGUMENT = (
 def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 
-    Reports runs, datasets, journals, caches, versions and terminal features, and marks problems with `!`. Changes
-    nothing. Compares the files of a lake with their hashes. The exit code is 1 if a journal or a lake is damaged or
-    fcreview refuses a file of the workspace.
+    Reports runs, datasets, journals, caches, versions and terminal features, and marks problems with `!`. Compares the
+    files of a lake with their hashes. Changes nothing. The exit code is 1 if a journal or a lake is damaged, or if the
+    workspace has a file that fcreview does not trust.
 
     Example: fcreview doctor runs/gpt4o
     """
@@ -96,11 +96,12 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         raise typer.Exit(EXIT_FAILURE)
 
 
-def _build_fact(kind: str, value: str, name: str = "", *, problem: bool = False) -> Fact:
-    return {"kind": kind, "name": name, "value": value, "problem": problem}
+def _build_fact(kind: str, value: str, name: str = "", *, is_problem: bool = False) -> Fact:
+    return {"kind": kind, "name": name, "value": value, "problem": is_problem}
 
 
 def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
+    """Replace facts that differ only in name by the first fact, whose name then ends in `and N more`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for at, fact in enumerate(facts):
         key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED_KINDS else (at,)
@@ -119,9 +120,9 @@ def _collect_lake_facts(location: str) -> Iterator[Fact]:
     items = sum(int(run.row["n_items"] or 0) for run in contents.runs.values())
     yield _build_fact("lake", f"{format_count(len(contents.runs), 'run')}, {format_count(items, 'item')}", location)
     for problem in contents.problems:
-        yield _build_fact("lake", problem, problem=True)
+        yield _build_fact("lake", problem, is_problem=True)
     for name in find_changed_files(files, contents):
-        yield _build_fact("lake", f"{name} is damaged. Import its run again", problem=True)
+        yield _build_fact("lake", f"{name} is damaged. Import the run in this file again", is_problem=True)
 
 
 def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
@@ -135,9 +136,9 @@ def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
         retracted = f", {report.retracted} retracted" if report.retracted else ""
         yield _build_fact("journal", f"{format_count(report.events, 'review')}{retracted}; {state}", report.annotator)
         for warning in report.warnings:
-            yield _build_fact("journal", warning, report.annotator, problem=True)
+            yield _build_fact("journal", warning, report.annotator, is_problem=True)
         for torn in report.torn:
-            yield _build_fact("journal", f"an incomplete last line was saved as {torn}", report.annotator)
+            yield _build_fact("journal", f"fcreview saved an incomplete last line as {torn}", report.annotator)
 
 
 def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
@@ -151,18 +152,18 @@ def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredR
     except WorkspaceError:
         return []
     index = read_store_index(workspace)
-    facts = [_build_fact("store", index.rebuild_reason, problem=True)] if index.rebuild_reason else []
+    facts = [_build_fact("store", index.rebuild_reason, is_problem=True)] if index.rebuild_reason else []
     if index.usable:
         state = "verified" if index.is_verified else f"not verified. {NOT_VERIFIED_ADVICE}"
-        facts.append(_build_fact("store", state, problem=not index.is_verified))
+        facts.append(_build_fact("store", state, is_problem=not index.is_verified))
     if not is_workspace_path(workspace, options.paths):
         return facts
     found = {build_run_key(workspace, plan.run) for plan in discovered.plans}
     for key, stored in index.runs.items():
         if key not in found:
             benchmark, version, language, model, path = orjson.loads(key)
-            place = workspace.to_absolute_path(path)
-            origin = f"imported from {place}" + ("" if place.exists() else ", which no longer exists")
+            folder = workspace.to_absolute_path(path)
+            origin = f"imported from {folder}" + ("" if folder.exists() else ", which no longer exists")
             items = format_count(stored.n_items, "item")
             facts.append(_build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model))
     return facts
@@ -176,9 +177,9 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
             except UnsafeFileError as error:
                 if path.is_symlink() or not path.is_dir():
                     where = str(path.relative_to(workspace.root))
-                    yield _build_fact("workspace", str(error.strerror), where, problem=True)
+                    yield _build_fact("workspace", str(error.strerror), where, is_problem=True)
             except OSError:
-                continue  # missing, or not readable by this user
+                continue  # the file was deleted, or this user cannot read it
 
 
 def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
@@ -192,21 +193,21 @@ def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) ->
         parts.append(", ".join(format_count(len(found), noun) for noun, found in files.items() if found))
         yield _build_fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
-            yield _build_fact("missing", "no score files: no official verdicts", run.model, problem=True)
+            problem = "the run has no score files, so its items have no official verdicts"
+            yield _build_fact("missing", problem, run.model, is_problem=True)
         given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
         before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
-            yield _build_fact(
-                "missing", f"the dataset is no longer in {before}: pass --data DIR", run.model, problem=True
-            )
+            problem = f"the dataset is no longer in {before}. Pass --data DIR"
+            yield _build_fact("missing", problem, run.model, is_problem=True)
         elif not plan.data and run.needs_dataset:
-            yield _build_fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
+            yield _build_fact("missing", "the run has no dataset. Pass --data DIR", run.model, is_problem=True)
         elif run.dataset:
             yield _build_fact("dataset", run.dataset, run.model)
     issues = [*discovered.issues, *(issue for plan in discovered.plans for issue in plan.issues)]
     for issue in issues[:MAX_ISSUES]:
         where = f"{issue.file}:{issue.line}" if issue.line else issue.file
-        yield _build_fact(issue.severity, issue.what, where, problem=issue.severity == "error")
+        yield _build_fact(issue.severity, issue.what, where, is_problem=issue.severity == "error")
     if len(issues) > MAX_ISSUES:
         more = f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}"
         yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
@@ -220,11 +221,11 @@ def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
             yield _build_fact("version", version(package), package)
         except PackageNotFoundError:
             if package not in OPTIONAL_PACKAGES:
-                yield _build_fact("version", "not installed", package, problem=True)
+                yield _build_fact("version", "not installed", package, is_problem=True)
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = "{}x{}".format(*os.get_terminal_size()) if sys.stdout.isatty() else ""
-    yield _build_fact("terminal", size or "unknown: standard output is not a terminal", "size")
-    yield _build_fact("terminal", "yes" if has_terminal() else "no: fcreview open prints text", "full-screen app")
+    yield _build_fact("terminal", size or "unknown, because standard output is not a terminal", "size")
+    yield _build_fact("terminal", "yes" if has_terminal() else "no, so fcreview open prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):
             yield _build_fact("terminal", "set" if name == "TMUX" else os.environ[name], name)

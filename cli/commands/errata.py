@@ -24,11 +24,11 @@ from fcreview.model.wording import format_count
 ErrataFileArgument = Annotated[Path, argument("FILE", "Errata file from `fcreview errata create`.")]
 
 
-def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
+def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
-    The exit code is 1 if the file was modified after it was created. Stale entries are reported when you apply the
-    file with --errata. With --json: {file, date, who, digest, goldens, rules}.
+    The exit code is 1 if somebody has modified the file. Stale entries are only reported when you apply the file with
+    --errata. --json prints {file, date, who, digest, goldens, rules}.
 
     Example: fcreview errata check errata.jsonl
     """
@@ -38,7 +38,7 @@ def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
         head = {"file": str(file), "date": errata.date, "who": errata.who, "digest": errata.digest}
         emit_json({**head, "goldens": len(errata.entries), "rules": rules})
         return
-    emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  digest {errata.digest[:16]}… verified")
+    emit(f"{sanitize(errata.date)}  {sanitize(errata.who)}  the digest {errata.digest[:16]}… is correct")
     counts = Counter((entry.title or entry.benchmark, entry.category) for entry in errata.entries.values())
     for (title, category), number in counts.items():
         emit(f"  {format_count(number, 'golden answer')}  {sanitize(title)}  {sanitize(category)}")
@@ -47,15 +47,15 @@ def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
 
 
 @workspace_command("policy")
-def create(
+def create_errata(
     options: WorkspaceOptions,
     out: Annotated[Path, option("-o --output FILE", "Output file.")],
     force: ForceOption = False,
 ) -> None:
     """Write corrected golden answers and accepted rules to a file.
 
-    Includes the corrections of reviews (`fcreview label --golden-fix`) that are adjudicated or undisputed, and the
-    errata that the workspace already applies. docs/errata.md describes the format.
+    Includes corrections from reviews (`fcreview label --golden-fix`) unless annotators disagree on them, and the errata
+    that the workspace already applies. docs/errata.md describes the format.
 
     Example: fcreview errata create result/ -o errata.jsonl
     """
@@ -74,24 +74,25 @@ def create(
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
-                "no corrected golden answers or accepted rules. Use fcreview label --golden-fix or fcreview rules add"
+                "there are no corrected golden answers or accepted rules. Use fcreview label --golden-fix or"
+                " fcreview rules add"
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")
         content = serialize_errata(list(entries.values()), rules, now, session.annotator)
         write_output_file(out, content, OverwriteRules.for_store(session.store, force=force))
     counts = f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')}"
-    print_message(f"{counts} in {sanitize(str(out))}")
+    print_message(f"wrote {counts} to {sanitize(str(out))}")
 
 
-def issue(
+def write_issue(
     file: ErrataFileArgument,
     out: Annotated[Path | None, option("-o --output FILE", "Output file.", show_default="standard output")] = None,
     force: ForceOption = False,
 ) -> None:
-    """Write an issue for the benchmark's maintainers.
+    """Write a GitHub issue for the benchmark's maintainers, as Markdown.
 
-    The issue is Markdown. It lists each corrected golden answer with question, old and new answer, reason, adjudicator
-    and the number of runs that passed with the old answer.
+    The issue lists each corrected golden answer with question, old and new answer, reason, adjudicator and the number
+    of runs that passed with the old answer.
 
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
@@ -100,7 +101,7 @@ def issue(
 
     errata = load_errata(file)
     if not errata.entries:
-        problem = "contains only rules: there is no golden answer to report to the maintainers"
+        problem = "contains no corrected golden answer to report to the maintainers. Choose another file"
         raise CommandError(f"{sanitize(str(file))} {problem}")
     text = format_issue_report(list(errata.entries.values()), has_patch=False)
     if out is None:
@@ -109,4 +110,4 @@ def issue(
         write_output_file(out, text.encode(), OverwriteRules(force, [file]))
 
 
-COMMANDS = {"create": create, "check": check, "issue": issue}
+COMMANDS = {"create": create_errata, "check": check_errata, "issue": write_issue}

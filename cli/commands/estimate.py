@@ -11,7 +11,7 @@ from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_r
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
-from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
+from fcreview.model.wording import NO_VALUE, format_metric_value
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -35,7 +35,7 @@ def estimate(
     """Estimate accuracy from reviewed samples.
 
     Prints the corrected score and the estimated accuracy of each metric, with a 95 % confidence interval and the number
-    of labels needed for the target interval. Intervals need a random sample from `fcreview queue create`.
+    of labels that the target interval needs. Draw a random sample with `fcreview queue create` first.
     docs/estimates.md explains the method.
 
     Example: fcreview estimate runs/gpt4o --json
@@ -56,12 +56,12 @@ def estimate(
             statuses = [status for sample_status in found for status in sample_status.items]
             _print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
         for problem in problems:
-            print_message(f"fcreview: no random sample: {problem}")
+            print_message(f"fcreview: there is no random sample: {problem}")
 
 
 def check_half_width(points: float) -> None:
     if not 0 < points < 100:
-        raise UsageError(f"--half-width {points:g}: choose a number of points between 0 and 100")
+        raise UsageError(f"--half-width {points:g} is invalid. Choose a number of points between 0 and 100")
 
 
 def estimate_run_metrics(
@@ -73,8 +73,7 @@ def estimate_run_metrics(
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Group the runs of each model, for benchmarks that publish combined metrics of several runs. Models with a single
-    run are omitted."""
+    """Group runs by model, for benchmarks that define combined metrics of several runs. Omit models with one run."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -88,16 +87,18 @@ def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
 def estimate_combined_metrics(
     session: WorkspaceSession, rows: Sequence[RunRow], half_width: float, seed: int = 0
 ) -> Iterator[MetricEstimate]:
-    """Estimate combined metrics from the sample of each run. Yields nothing if a required run is missing."""
+    """Estimate combined metrics from the samples of several runs. Yield nothing if a required run is missing."""
     from fcreview.importers.registry import compute_combined_metrics
     from fcreview.stats.estimation import combine_runs, estimate_metrics
 
-    def compute_metrics(items: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
-        return compute_combined_metrics([RunItems(row.info, some) for row, some in zip(rows, items, strict=True)])
+    def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+        return compute_combined_metrics(
+            [RunItems(row.info, items) for row, items in zip(rows, items_by_run, strict=True)]
+        )
 
-    parts = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
-    if compute_metrics([part.automatic_items for part in parts]):
-        yield from estimate_metrics(combine_runs(parts, compute_metrics), half_width, seed)
+    inputs = [build_estimation_input(session, row, session.store.analysis.fetch_sample_status(row.run)) for row in rows]
+    if compute_metrics([each.automatic_items for each in inputs]):
+        yield from estimate_metrics(combine_runs(inputs, compute_metrics), half_width, seed)
 
 
 def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
@@ -122,12 +123,12 @@ def _print_estimates(
     *,
     as_json: bool,
 ) -> None:
-    sample = _count_sample_outcomes(statuses)
+    sample_counts = _count_sample_outcomes(statuses)
     if as_json:
         for each in estimates:
-            emit_json(_build_estimate_json(rows, each, sample))
+            emit_json(_build_estimate_json(rows, each, sample_counts))
     elif len(rows) == 1 or estimates:
-        _print_estimate_tables(rows, estimates, sample, half_width)
+        _print_estimate_tables(rows, estimates, sample_counts, half_width)
 
 
 def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
@@ -137,7 +138,7 @@ def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
     return {"drawn": counts.total()} | {name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")}
 
 
-def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: dict[str, int]) -> dict[str, Any]:
+def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample_counts: dict[str, int]) -> dict[str, Any]:
     """Build the JSON object of a metric. `run` is null for combined metrics, and `why` explains a missing interval."""
     from fcreview.stats.estimation import explain_method
 
@@ -150,19 +151,21 @@ def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: di
         "bounds_low": low, "bounds_high": high, "headline": headline,
         "n_random": one.n_random, "n_known": one.n_known, "method": one.method,
         "why": explain_method(one.method, one.criteria), "needed": one.needed,
-        "sample": {name.replace(" ", "_"): count for name, count in sample.items()},
+        "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }  # fmt: skip
 
 
 def _print_estimate_tables(
-    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample: dict[str, int], half_width: float
+    rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample_counts: dict[str, int], half_width: float
 ) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
     names = (info.benchmark, info.generation, languages, info.model)
     emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
-    if sample["drawn"]:
-        emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
-    emit_lines((*_explain_undecided_items(estimates, sample), *_explain_missing_intervals(estimates, sample)))
+    if sample_counts["drawn"]:
+        emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))
+    emit_lines(
+        (*_explain_undecided_items(estimates, sample_counts), *_explain_missing_intervals(estimates, sample_counts))
+    )
     has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
@@ -184,40 +187,41 @@ def _print_estimate_tables(
     emit()
 
 
-def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:
     if not any(one.bounds for one in estimates):
         return
-    undecided = sample["drawn"] - sample["decided"] - sample["not reviewed"]
-    reached = undecided + sample["decided"]
-    counts = f"undecided: {undecided:,} of {reached:,} reviewed sample items ({100 * undecided / reached:.0f} %)"
+    undecided = sample_counts["drawn"] - sample_counts["decided"] - sample_counts["not reviewed"]
+    reached = undecided + sample_counts["decided"]
+    share = f"{100 * undecided / reached:.0f} %"
+    counts = f"{undecided:,} of {reached:,} reviewed items of the sample ({share}) are undecided"
     if any(one.is_bounds_headline for one in estimates):
-        yield f"{counts}. An estimate is a range: the low end if all undecided items fail, the high end if all pass."
+        yield f"{counts}. At the low end of each range, all undecided items fail. At the high end, they all pass."
     else:
         yield f"{counts}. The interval treats undecided items like decided items with the same automatic verdict."
 
 
-def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:
     from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in estimates}
     if "known only" in methods:
-        known, reviewed = max((one.n_known for one in estimates), default=0), "nothing reviewed"
+        known, reason = max((one.n_known for one in estimates), default=0), "no item is reviewed"
         if known:
-            reviewed = f"{format_count(known, 'item')} reviewed, but not in a random sample"
-        advice = "Review the sample" if sample["drawn"] else "Use fcreview queue create to draw a sample"
-        yield f"no intervals: {reviewed}. {advice}."
+            reason = "the reviewed items are not from a random sample"
+        advice = "Review the sample" if sample_counts["drawn"] else "Use fcreview queue create to draw a sample"
+        yield f"There are no confidence intervals, because {reason}. {advice}."
     reasons: dict[str, list[str]] = {}
     for one in estimates:
         if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
             reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
         shown = ", ".join(map(cell_text, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-        yield f"no interval for {shown}: {reason}"
+        yield f"There is no confidence interval for {shown}: {reason}"
 
 
 def format_estimate_and_interval(one: MetricEstimate) -> tuple[str, str]:
-    """Return the estimated value or its range, and its interval, as texts: (`74.9 %`, `[69.8, 79.6]`). An unknown value
-    is `–`."""
+    """Return the estimated value or its range, and the confidence interval, as texts such as `74.9 %` and `[69.8,
+    79.6]`. An unknown value is `–`."""
     if one.is_bounds_headline:
         return _format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:
@@ -227,8 +231,8 @@ def format_estimate_and_interval(one: MetricEstimate) -> tuple[str, str]:
 
 
 def _format_bounds(one: MetricEstimate) -> str:
-    """Return the range of the value as text, such as `71.8 to 79.0 %`, or `–` without a range. At the low end, all
-    undecided items fail. At the high end, they pass."""
+    """Format the range of the value as `71.8 to 79.0 %`, or as `–` without a range. At the low end, all undecided items
+    fail. At the high end, they pass."""
     if one.bounds is None:
         return NO_VALUE
     low, high = (format_metric_value(each, one.unit, one.digits) for each in one.bounds)

@@ -29,7 +29,7 @@ FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.
 def export(
     options: WorkspaceOptions,
     format: Annotated[str, option("--format NAME", FORMAT_HELP)] = "jsonl",  # noqa: A002
-    out: Annotated[str, option("-o --output FILE", "Output file; - for standard output.")] = "-",
+    out: Annotated[str, option("-o --output FILE", "Output file, or - for standard output.")] = "-",
     force: ForceOption = False,
     where: WhereOption = "",
     queue: Annotated[
@@ -37,29 +37,31 @@ def export(
         option("--queue NAME", "Export only the items of this queue, such as judged, uncertain or suspects."),
     ] = None,
     only: Annotated[
-        str, option("--only KIND", "Targets to export: all (with a verdict), reviewed or adjudicated.")
+        str, option("--only KIND", "Export all targets with a verdict, or only reviewed or adjudicated targets.")
     ] = "all",
     with_: Annotated[
-        str | None, option("--with content", "Also export question, messages, functions and calls.")
+        str | None, option("--with content", "Also export the question, messages, functions and calls of each item.")
     ] = None,
-    agreed: Annotated[int, option("--agreed N", "sft, preference: number of annotators who must agree.", min=1)] = 1,
+    agreed: Annotated[
+        int, option("--agreed N", "For sft and preference: number of annotators who must agree.", min=1)
+    ] = 1,
     trust_rule: Annotated[
-        bool, option("--trust-rule", "sft, preference: use automatic verdicts of unreviewed items.")
+        bool, option("--trust-rule", "For sft and preference: use automatic verdicts of unreviewed items.")
     ] = False,
     max_pairs: Annotated[
-        int, option("--max-pairs N", "preference: maximum number of pairs for each question.", min=1)
+        int, option("--max-pairs N", "For preference: maximum number of pairs for each question.", min=1)
     ] = 4,
     exclude_benchmark_goldens: Annotated[
-        bool, option("--exclude-benchmark-goldens", "sft, preference: do not use golden calls.")
+        bool, option("--exclude-benchmark-goldens", "For sft and preference: do not use golden calls.")
     ] = False,
-    flavour: Annotated[str, option("--flavour NAME", "sft, preference: trl or openai.")] = "trl",
-    check: Annotated[bool, option("--check", "inspect: verify the copies with inspect_ai.")] = False,
+    flavour: Annotated[str, option("--flavour NAME", "For sft and preference: row format, trl or openai.")] = "trl",
+    check: Annotated[bool, option("--check", "For inspect: verify the exported logs with inspect_ai.")] = False,
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
-    A label is a row for one target, with the verdict of each source, the reviews of each annotator and the effective
-    verdict. native writes runs as files of their benchmark, golden-patch writes corrected golden answers, atif writes
-    trajectories, sft and preference write training rows from reviewed items. docs/export.md describes the formats.
+    A label is a row for one target (an item, a turn or a call), with the verdict of each source, the reviews of each
+    annotator and the effective verdict. Other formats write corrected runs (native), corrected golden answers
+    (golden-patch), trajectories (atif) or training data (sft, preference). docs/export.md describes them.
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
@@ -72,9 +74,9 @@ def export(
             choice, training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour)
         )
     if check and format != "inspect":
-        raise UsageError("--check applies to --format inspect only")
+        raise UsageError("--check needs --format inspect")
     if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
-        raise UsageError(f"--where, --queue, --only and --with do not apply to {format}, which writes whole runs")
+        raise UsageError(f"--format {format} writes whole runs. Omit --where, --queue, --only and --with")
     with open_workspace(options) as session:
         view = session.build_view(where, queue=_check_queue_selects_items(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
@@ -85,7 +87,7 @@ def export(
         finally:
             progress.erase()
         if not any(counts.values()):
-            print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
+            print_message(f"nothing to export, because {_explain_empty_export(session, view, choice, format)}")
     if format == "native":
         _print_runs_without_dataset(Path(out))
     if check:
@@ -93,14 +95,15 @@ def export(
 
         print_message(f"inspect_ai accepts {format_count(check_log_copies(Path(out)), 'log')}")
     if out != exports.STANDARD_OUTPUT:
-        print_message(f"{' and '.join(format_count(number, noun) for noun, number in counts.items())} in {out}")
+        written = " and ".join(format_count(number, noun) for noun, number in counts.items())
+        print_message(f"wrote {written} to {out}")
 
 
 def _check_queue_selects_items(queue: str | None) -> str | None:
     from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
-        raise UsageError(f"--queue {queue} only orders items: choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
+        raise UsageError(f"--queue {queue} only orders items. Choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
     return queue
 
 
@@ -108,7 +111,7 @@ def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
     from fcreview.store.labels import LABEL_SUBSETS, LabelSelection
 
     if content not in (None, "content"):
-        raise UsageError(f"--with {content}: choose content")
+        raise UsageError(f"--with {content} is invalid. Use --with content")
     return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), content is not None)
 
 
@@ -125,7 +128,7 @@ def _print_runs_without_dataset(folder: Path) -> None:
     for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
             name = f"{plan.run.full_title}, {plan.run.model}"
-            print_message(f"{name}: no dataset found next to the export. Open it with --data DIR")
+            print_message(f"The export of {name} has no dataset. Pass --data DIR when you open it")
 
 
 def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str) -> str:
@@ -134,10 +137,10 @@ def _explain_empty_export(session: WorkspaceSession, view: View, selection: Labe
         return session.explain_empty_view(view)
     if format_name in TRAINING_FORMATS:
         needed = (
-            "a right and a wrong reply to the same messages"
+            "has a right and a wrong reply to the same messages"
             if format_name == "preference"
-            else "a review with verdict pass"
+            else "has a review with the verdict pass"
         )
-        return f"{format_count(count, 'item')}, none with {needed}"
-    reason = f"none {selection.subset} yet" if selection.subset != "all" else "none with a verdict"
-    return f"{format_count(count, 'item')}, {reason}"
+    else:
+        needed = f"is {selection.subset}" if selection.subset != "all" else "has a verdict"
+    return f"none of {format_count(count, 'item')} {needed}"

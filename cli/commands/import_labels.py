@@ -20,18 +20,12 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.store.label_import import ImportedReview, InvalidRecord
 
-MAX_INPUT_BYTES = 1 << 30  # size limit of input files, in bytes
-
-RUN_FORMAT = "inspect"  # format of files that are runs and also contain human reviews
-
+MAX_INPUT_BYTES = 1 << 30  # size limit of input files
+RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
-
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
-
 READABLE_FORMATS = {each.name: each for each in FORMATS if each.read}
-
-RECORD_UNITS = {"labelstudio": "task"}
-
+RECORD_UNITS = {"labelstudio": "task"}  # what error messages call a record of a format, if not `line`
 AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
 
 
@@ -43,7 +37,7 @@ def import_labels(
         str, option("--format NAME", f"Format of the file: {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}.")
     ] = "jsonl",
     source_annotator: Annotated[
-        str | None, option("--said-by NAME", "Annotator name in the file, if it differs from --annotator.")
+        str | None, option("--said-by NAME", "Name of the annotator in the file, if it differs from --annotator.")
     ] = None,
     adjudicate: AdjudicateOption = False,
     run: RunOption = None,
@@ -51,14 +45,14 @@ def import_labels(
 ) -> None:
     """Import exported labels as reviews.
 
-    The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
-    a line is invalid. Reviews that are already recorded are skipped. With --format inspect, FILE is an Inspect log, and
-    the edits of its scores are imported. With --format tau2-notes, FILE is a note or a folder of notes.
+    Records the reviews for --annotator (default: you). If a line is invalid, nothing is recorded. Reviews that the
+    workspace already has are skipped. With --format inspect, FILE is an Inspect log whose score edits are imported.
+    With --format tau2-notes, FILE is a note or a folder of notes.
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
     if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
-        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
+        raise UsageError(f"cannot import format {format!r}. Choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
     with open_workspace(options) as session:
         record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
 
@@ -117,8 +111,8 @@ def record_labels(
 ) -> None:
     """Record the annotator's reviews from a file of labels and print their number.
 
-    `source_annotator` is the annotator's name in the file, if it differs. `not_blind` records lines without a time as
-    not blind; otherwise their blind status is unknown.
+    `source_annotator` is the annotator's name in the file, if it differs. With `not_blind`, a review without a time is
+    recorded as not blind instead of as unknown.
     """
     from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
@@ -141,13 +135,13 @@ def record_labels(
         return
     emit(f"wrote {format_count(len(result.written), 'review')} by {session.annotator}")
     if result.already:
-        emit(f"{result.already:,} already recorded, skipped")
+        emit(f"skipped {format_count(result.already, 'review')}: already recorded")
     if result.older:
-        emit(f"{result.older:,} older than {session.annotator}'s reviews here, skipped")
+        emit(f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by {session.annotator}")
 
 
 def read_input_file(path: Path) -> bytes:
-    """Read a file or pipe. Raises OSError for more than `MAX_INPUT_BYTES`, because a device may never end."""
+    """Read a file or pipe. Raises OSError after `MAX_INPUT_BYTES`, because reading a device may never end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from fcreview.model.item import Run
     from fcreview.store.rows import QueueRow, View
 
-WINDOW_ROWS = 1000  # number of rows that are fetched at a time
+WINDOW_ROWS = 1000  # number of rows that one query fetches
 HEADERS = ["item", "category", "official", "recomp.", "judge", "human", "error", "first difference"]
-MAX_COLUMN = 30  # Width limit of columns in cells. Ids and the last column have no limit.
+MAX_COLUMN = 30  # width limit of columns, except for ids and the last column, in terminal columns
 
 
 @workspace_command("annotator", "policy")
@@ -79,7 +79,7 @@ def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None)
 
 
 def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
-    """Build the JSON object of an item. Automatic verdicts are true, false or null."""
+    """Build the JSON object of an item. An automatic verdict is true (pass), false or null (unknown)."""
     fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     return {"run": row.run, "model": row.model, **names, **fields}
@@ -108,7 +108,7 @@ def _format_row_cells(row: QueueRow) -> list[str]:
 
 
 def _print_table_batch(headers: list[str], batch: list[list[str]], widths: list[int]) -> list[int]:
-    """Print rows and return the column widths. The first batch sets the widths and is printed with the headers."""
+    """Print rows and return the column widths. Without `widths`, print the headers first and compute the widths."""
     if not batch:
         return widths
     if not widths:

@@ -36,8 +36,8 @@ def label(
         str | None,
         option(
             "--verdict VALUE",
-            f"{', '.join(PASS_FAIL)} or golden-wrong. Other criteria: 0, 1 or 2, yes or no, a number, or labels"
-            " separated by commas.",
+            f"{', '.join(PASS_FAIL)} or golden-wrong. With --criterion, also 0, 1 or 2, yes or no, a number, or"
+            " labels separated by commas.",
         ),
     ] = None,
     target: Annotated[str, option("--target ADDRESS", f"Target of the review: {ADDRESS_FORMS}.")] = ITEM,
@@ -48,9 +48,9 @@ def label(
             f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the item.",
         ),
     ] = CORRECT,
-    fault: Annotated[str | None, option("--fault NAME", f"Cause of the error: {', '.join(FAULTS)}.")] = None,
+    fault: Annotated[str | None, option("--fault NAME", f"Who is to blame for the error: {', '.join(FAULTS)}.")] = None,
     tag: Annotated[list[str] | None, option("--tag TAG", "Error tag; repeatable.")] = None,
-    reason: Annotated[str | None, option("--reason --note TEXT", "Note with the reason.")] = None,
+    reason: Annotated[str | None, option("--reason --note TEXT", "Note that explains the review.")] = None,
     golden_fix: Annotated[
         str | None,
         option("--golden-fix JSON", "Corrected golden answer in the benchmark's format: JSON, or a file with JSON."),
@@ -72,7 +72,7 @@ def label(
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """
     if from_ is not None and (item is not None or undo or verdict or fault or tag or reason or golden_fix):
-        raise UsageError("--from reads items and verdicts from FILE: omit ITEM, --undo and the options for a verdict")
+        raise UsageError("--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a verdict")
     if from_ is not None:
         with open_workspace(options) as session:
             record_labels(session, from_, adjudicate=adjudicate, run=run, not_blind=True, as_json=as_json)
@@ -80,11 +80,11 @@ def label(
     fields = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
     given = [f"--{name}" for name, value in fields.items() if value is not None]
     if undo and (given or item is not None or adjudicate):
-        raise UsageError("--undo retracts your last review: omit ITEM and the options for a verdict")
+        raise UsageError("--undo retracts your last review. Omit ITEM and the options for a verdict")
     if not undo and (item is None or not given):
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
-        raise UsageError(f"--adjudicate must decide: {RESOLUTION_REQUIREMENT}")
+        raise UsageError(f"--adjudicate must resolve the disagreement: {RESOLUTION_REQUIREMENT}")
     blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
     with open_workspace(options) as session:
         if undo:
@@ -97,7 +97,7 @@ def label(
         if verdict == GOLDEN_WRONG:
             if criterion != CORRECT or fault not in (None, "golden"):
                 raise UsageError(
-                    "golden-wrong sets the fault and judges the criterion 'correct': omit --fault and --criterion"
+                    "golden-wrong sets the fault and applies to the criterion correct. Omit --fault and --criterion"
                 )
             value, blamed = True, "golden"
         else:
@@ -115,22 +115,22 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
     from fcreview.importers.registry import find_golden_fix_problem
 
     if (target, criterion) != ITEM_CORRECT:
-        raise UsageError("--golden-fix applies to the whole item: omit --target and --criterion")
+        raise UsageError("--golden-fix applies to the whole item. Omit --target and --criterion")
     text = json_or_file
     if not json_or_file.lstrip().startswith("{"):
         try:
             text = read_input_file(Path(json_or_file)).decode()
         except (OSError, ValueError) as error:
-            raise UsageError(f"--golden-fix must be a JSON object or a file with one: {error}") from error
+            raise UsageError(f"--golden-fix must be a JSON object or a file with a JSON object: {error}") from error
     try:
         fix = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"--golden-fix is not valid JSON: {error}") from error
+        raise UsageError(f"--golden-fix must be valid JSON: {error}") from error
     if not isinstance(fix, dict):
         raise UsageError("--golden-fix must be a JSON object with the changed fields of the golden answer")
     problem = find_golden_fix_problem(detail.run, detail.item, fix)
     if problem:
-        raise CommandError(f"--golden-fix for {detail.row.id}: {problem}")
+        raise CommandError(f"--golden-fix does not fit {detail.row.id}: {problem}")
     return fix
 
 
@@ -140,7 +140,7 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])
     if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
         known = dict.fromkeys([*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)])
-        raise UsageError(f"no criterion {criterion!r} on this item: choose {', '.join(known)}")
+        raise UsageError(f"this item has no criterion {criterion!r}. Choose {', '.join(known)}")
     return scale
 
 
@@ -151,14 +151,14 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
         return scale.parse_typed_answer(verdict)
     except ValueError:
         words = f"{scale.describe_answers()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.describe_answers()
-        raise UsageError(f"invalid verdict {verdict!r} on {criterion}: choose {words}") from None
+        raise UsageError(f"{verdict!r} is not a verdict on {criterion}. Choose {words}") from None
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
     from fcreview.store.label_import import check_target
 
     if not is_address(target):
-        raise UsageError(f"invalid target {target!r}: choose {ADDRESS_FORMS}")
+        raise UsageError(f"{target!r} is not a target. Choose {ADDRESS_FORMS}")
     pairs = Counter(pair.turn for pair in detail.item.pairs)
     try:
         check_target(target, detail.row.id, detail.item.n_turns, pairs)
@@ -169,12 +169,12 @@ def _check_target(detail: ItemDetail, target: str) -> None:
 def _retract_last_review(session: WorkspaceSession, as_json: bool) -> None:
     events = session.create_reviewer().undo()
     if not events:
-        raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")
+        raise CommandError(f"nothing to undo: {session.annotator} has no reviews in this workspace")
     for event in events:
-        _print_event(event, as_json, undone=True)
+        _print_event(event, as_json, is_undone=True)
 
 
-def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
+def _print_event(event: Event, as_json: bool, *, is_undone: bool = False) -> None:
     if as_json:
         emit_json(event)
         return
@@ -187,6 +187,6 @@ def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
         "with a golden fix" if event.golden_fix else "",
     )
     target = "" if event.target == ITEM else f" {sanitize(event.target)}"
-    prefix = "undone: " if undone else "adjudicated: " if event.act == "adjudicate" else ""
+    prefix = "undone: " if is_undone else "adjudicated: " if event.act == "adjudicate" else ""
     emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(filter(None, parts))}")
     print_message(f"event {event.event} by {event.annotator}")

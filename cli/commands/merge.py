@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
 
-MAX_CONFLICTS = 10  # limit of conflicting corrections that a merge lists
+MAX_CONFLICTS = 10  # maximum number of conflicting corrections that a merge prints
 
 
 @dataclass(slots=True)
 class MergedErrata:
-    """Result of merging errata or rules. The fields are the keys of its JSON object."""
+    """Result of merging errata or rules. The fields are also the keys of the JSON output."""
 
-    kind: str  # `errata` (applied to runs), or `rules` (accepted rules, which the next errata file will contain)
+    kind: str  # `errata`, which runs are imported with, or `rules`, which the next errata file will contain
     new: int = 0  # number of new golden answers or, for `rules`, number of new rules
     known: int = 0  # number of golden answers or rules that both workspaces have
     rules: int = 0  # number of new rules in `errata`
@@ -48,7 +48,7 @@ def _merge_errata_and_rules(workspace: Workspace, other: Workspace) -> Iterator[
         if path.is_file():
             try:
                 yield merge_file(workspace, other)
-            except FcreviewError as error:  # a damaged file must not prevent the merge of reviews and queues
+            except FcreviewError as error:  # fcreview merges reviews and queues even if a file is damaged
                 yield MergedErrata(kind, why=str(error))
 
 
@@ -77,7 +77,7 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.why:
-        print_message(f"fcreview: {merged.kind} not merged: {merged.why}")
+        print_message(f"fcreview: the {merged.kind} were not merged: {merged.why}")
         return
     known = f"{merged.known:,} already in this workspace"
     if merged.kind == "rules":
@@ -85,20 +85,22 @@ def _print_merged_errata(merged: MergedErrata) -> None:
         return
     emit(f"errata: {format_count(merged.new, 'new golden answer')}, {known}; {format_count(merged.rules, 'new rule')}")
     if merged.new or merged.rules:
-        print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
+        print_message("fcreview: The next command on these runs applies the errata. Pass --errata none to remove them")
     for key in merged.conflicts[:MAX_CONFLICTS]:
         name = cell_text(" ".join(filter(None, key)))
-        print_message(f"fcreview: {name}: both workspaces correct this golden answer. Kept this workspace's correction")
+        print_message(
+            f"fcreview: {name}: the workspaces correct this golden answer differently. This workspace keeps its own"
+        )
     if merged.conflicts:
         more = len(merged.conflicts) - MAX_CONFLICTS
-        rest = f"{format_count(more, 'more conflict')}. " if more > 0 else ""
+        rest = f"There are {format_count(more, 'more conflict')}. " if more > 0 else ""
         print_message(f"fcreview: {rest}All errata of the other workspace are saved as .fcreview/{merged.kept_as}")
 
 
 QUEUE_STATES = {
     "new": "imported as ",
     "known": "already in this workspace as ",
-    "differs": "another queue has this name, so the imported queue is saved as ",
+    "differs": "this workspace has another queue of this name, so the imported queue is saved as ",
 }
 
 
@@ -106,15 +108,15 @@ QUEUE_STATES = {
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
-        Path | None, argument("OTHER", "The other workspace: a folder with .fcreview, or .fcreview itself.")
+        Path | None, argument("OTHER", "Other workspace: a folder that contains .fcreview, or .fcreview itself.")
     ] = None,
     from_team: Annotated[
-        bool, option("--from-team", "Copy the reviews received from the team into the journals.")
+        bool, option("--from-team", "Copy the reviews that the team has sent into the workspace's journals.")
     ] = False,
     to_team: Annotated[bool, option("--to-team", "Send all of your reviews to the team.")] = False,
     yes: Annotated[bool, option("--yes -y", "Merge new reviews of other annotators without asking.")] = False,
     mine: Annotated[
-        bool, option("--mine", "Also merge your own new reviews from another copy of your workspace.")
+        bool, option("--mine", "Also merge your own new reviews, which you recorded in another copy.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -126,9 +128,9 @@ def merge(
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
     if (other is not None) + from_team + to_team != 1:
-        raise UsageError("merge needs one of OTHER, --from-team and --to-team")
+        raise UsageError("pass one of OTHER, --from-team and --to-team")
     if from_team or to_team or other is None:
-        _merge_with_team(options, from_team=from_team, yes=yes, as_json=as_json)
+        _merge_with_team(options, from_team=from_team, is_confirmed=yes, as_json=as_json)
         return
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
@@ -157,7 +159,7 @@ def merge(
         emit("nothing to merge")
 
 
-def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
+def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed: bool, as_json: bool) -> None:
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
@@ -165,7 +167,7 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, a
     here = locate_workspace(options, create=False)
     if from_team:
         plan = plan_team_merge(here, resolve_annotator(options, load_config()))
-        if not yes:
+        if not is_confirmed:
             _confirm_new_reviews(plan.list_new_of_others())
         for merged in plan.write():
             (emit_json if as_json else _print_merged_journal)(merged)
@@ -180,7 +182,7 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, a
         others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
     if others:
         print_message(
-            f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own reviews"
+            f"fcreview: reviews by {cell_text(', '.join(others))} were not sent. Each member sends their own reviews"
         )
 
 
@@ -199,10 +201,11 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
         print_message(f"  {line}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError(
-            "nothing merged, because there is no terminal. Pass --yes to merge the reviews of other annotators"
+            "nothing was merged, because there is no terminal for the confirmation. Pass --yes to merge the reviews of"
+            " other annotators"
         )
-    if not typer.confirm("Merge them?", err=True):
-        raise CommandError("nothing merged")
+    if not typer.confirm("Merge these reviews?", err=True):
+        raise CommandError("nothing was merged, because you did not confirm")
 
 
 def _print_merged_journal(merged: MergedJournal) -> None:
@@ -211,7 +214,7 @@ def _print_merged_journal(merged: MergedJournal) -> None:
     emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
     if merged.withheld:
         count = f"{cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')}"
-        reason = "this is your own journal. Pass --mine to merge your reviews"
+        reason = "these are your own reviews. Pass --mine to merge them"
         print_message(f"fcreview: {count} not merged, because {reason}")
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from fcreview.tui.queue.state import AnnotatorSwitch
     from fcreview.tui.session import Session
 
-PLAIN_ITEMS = 40  # number of items printed without a terminal
-MAX_COPIED_ITEMS = 20_000  # largest selection that is copied to a local store
-Start = Literal["queue", "resume", "overview", "adjudicate"]
-"""What the app shows first. `resume`: the item that the annotator saw last. `overview`: the same or, if there is no
-such item, the overview of several runs."""
+MAX_PRINTED_ITEMS = 40  # maximum number of items that are printed without a terminal
+MAX_COPIED_ITEMS = 20_000  # maximum number of items of a lake that are copied to a local store
+StartScreen = Literal["queue", "resume", "overview", "adjudicate"]
+"""What the app shows first. `resume` is the item that the annotator saw last. `overview` is this item or, without such
+an item, the overview of several runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +69,21 @@ def open_(
 ) -> None:
     """Browse and review runs in the terminal.
 
-    Imports new and changed results at PATH, then opens the app. Without a terminal, the first items are printed
-    instead. With a queue from `fcreview queue create`, the app shows the items assigned to you. If PATH is a lake,
-    these items or the items of --where are copied to the workspace first, so that you can review them without the lake.
+    Imports new and changed results at PATH, then opens the app. Without a terminal, prints the first items instead.
+    With a queue from `fcreview queue create`, the app shows the items that are assigned to you. If PATH is a lake,
+    these items or the items of --where are copied to the workspace, so that you can review them without the lake.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
     if follow and find_lake(options.paths) is not None:
-        raise UsageError("--follow has no effect on a lake")
+        raise UsageError("--follow has no effect on a lake. Omit --follow")
     watcher = None
     if follow and has_terminal():
         from fcreview.cli.watch import FileWatcher
 
-        watcher = FileWatcher(options, load_config().follow)  # before the import, to notice files that change in it
+        watcher = FileWatcher(options, load_config().follow)  # created first, to notice changes during the import
     elif follow:
-        print_message("fcreview: --follow needs a terminal; printing the current items instead")
+        print_message("fcreview: --follow needs a terminal. Only the current items are printed")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
         local = session if session.workspace.lake is None else _copy_lake_items_to_store(session, open_options)
@@ -107,19 +107,19 @@ def show_queue(
         if watcher is not None:
             watcher.runs = session.scope
         names = " ".join(filter(None, (selection.where, selection.queue, selection.run, selection.item)))
-        start: Start = "queue" if names else "overview" if selection.overview else "resume"
-        show_app(session, view, first, blind=selection.blind, start=start, follow=watcher, selection=names)
+        start: StartScreen = "queue" if names else "overview" if selection.overview else "resume"
+        show_app(session, view, first, blind=selection.blind, start=start, watcher=watcher, start_options=names)
         return
     if selection.blind:
         raise CommandError(
             "--blind needs a terminal, because printed items show verdicts. Use fcreview review --plain --blind to"
             " review line by line."
         )
-    print_message("fcreview: no terminal; printing items as text. Use fcreview review --plain to review line by line")
+    print_message("fcreview: There is no terminal for the app. Use fcreview review --plain to review line by line")
     if first is None:
         from fcreview.cli.commands.items import print_rows
 
-        print_rows(session, view, PLAIN_ITEMS)
+        print_rows(session, view, MAX_PRINTED_ITEMS)
     else:
         from fcreview.cli.commands.show import print_item
 
@@ -129,40 +129,41 @@ def show_queue(
 def show_app(
     session: WorkspaceSession,
     view: View,
-    first: int | None = None,
+    first_item: int | None = None,
     *,
     blind: bool = False,
-    start: Start = "queue",
-    follow: FileWatcher | None = None,
-    selection: str = "",
+    start: StartScreen = "queue",
+    watcher: FileWatcher | None = None,
+    start_options: str = "",
 ) -> None:
     """Run the app. If the user changes to another annotator, run it again for that annotator.
 
     Args:
-        first: row key of the item to open; None opens the queue.
-        follow: imports changed files while the app is open.
-        selection: options that select items. In a browser, a reloaded page resumes their queue.
+        first_item: number of the item to open; None opens the queue.
+        watcher: imports changed files while the app is open.
+        start_options: options that select items. In a browser, the app resumes the position in the queue only if these
+            options are the same as before.
     """
     from fcreview.store.rows import View
 
-    app = make_app(session, view, first, blind=blind, start=start, follow=follow, selection=selection)
+    app = make_app(session, view, first_item, blind=blind, start=start, watcher=watcher, start_options=start_options)
     if start != "adjudicate":
-        view = View(runs=view.runs)  # the request has the place in the queue
+        view = View(runs=view.runs)  # `switch` contains the position in the queue
     while (switch := run_app(session, app)) is not None:
         session = create_session_for(session, switch.annotator)
-        follow = follow.create_successor() if follow is not None else None
-        app = make_app(session, view, blind=blind, start=start, follow=follow, switch=switch)
+        watcher = watcher.create_successor() if watcher is not None else None
+        app = make_app(session, view, blind=blind, start=start, watcher=watcher, switch=switch)
         discard_pending_keys()
 
 
 def create_session_for(session: WorkspaceSession, annotator: str) -> WorkspaceSession:
-    """Return a new session on the same workspace for another annotator. Nothing of the earlier session is used."""
+    """Create a session on the same workspace for another annotator, which opens its own store."""
     options = replace(session.options, annotator=annotator) if session.options is not None else None
     return replace(session, annotator=annotator, options=options, _store=None, _runs=[])
 
 
 def discard_pending_keys() -> None:
-    """Discard keys that were typed while no app was running, because they were meant for the earlier annotator."""
+    """Discard keys that the user pressed while no app was running. They were meant for the earlier annotator."""
     with suppress(OSError, ValueError, termios.error):
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
@@ -170,16 +171,17 @@ def discard_pending_keys() -> None:
 def make_app(
     session: WorkspaceSession,
     view: View,
-    first: int | None = None,
+    first_item: int | None = None,
     *,
     blind: bool,
-    start: Start,
-    follow: FileWatcher | None,
-    selection: str = "",
+    start: StartScreen,
+    watcher: FileWatcher | None,
+    start_options: str = "",
     switch: AnnotatorSwitch | None = None,
 ) -> FcreviewApp:
-    """Make the app for the annotator of the session. `switch`: the request of the earlier annotator, if any."""
-    with pause_garbage_collection():  # imported modules are no garbage
+    """Create the app for the annotator of the session. `switch` is the user's request to change to this annotator, if
+    the app ran for another annotator before."""
+    with pause_garbage_collection():  # imports create many objects that stay in use
         from fcreview.cli.wiring import build_golden_services, build_report_services
         from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
 
@@ -187,14 +189,14 @@ def make_app(
         session.close()
         golden, services = build_golden_services(), partial(build_report_services, session)
         screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
-        screens.open_in_background()  # while Textual is imported
+        screens.open_in_background()  # opens the store while the import of Textual takes its time
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
         screens.opens_overview = start == "overview"
         screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
         screens.theme = load_theme(config)
         if is_in_browser():
             _prepare_for_browser(screens)
-            screens.start_options = selection
+            screens.start_options = start_options
         else:
             screens.shows_welcome, screens.save_theme = switch is None and is_first_start(), save_theme
         from fcreview.tui.app import FcreviewApp
@@ -202,16 +204,16 @@ def make_app(
         return FcreviewApp(
             screens,
             view,
-            first,
+            first_item,
             key_names=config.keys,
             adjudicate=start == "adjudicate",
             resume=start in ("resume", "overview") or screens.in_browser,
-            run_watcher=follow,
+            run_watcher=watcher,
         )
 
 
 def explain_fixed_annotator(session: WorkspaceSession) -> str:
-    """Return why the user cannot change the annotator in the app, or an empty string."""
+    """Return the reason why the user cannot change the annotator in the app, or an empty string."""
     name = cell_text(session.annotator)
     if is_in_browser():
         return f"You are logged in as {name}. To review as another annotator, log in with that name"
@@ -225,22 +227,23 @@ def explain_fixed_annotator(session: WorkspaceSession) -> str:
 
 
 def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:
-    """Run the app. Return a request to run it again as another annotator, if any.
+    """Run the app. Return the user's request to change to another annotator, or None if the user quits.
 
-    Raises SystemExit if the app ends with a return code that is not 0.
+    Raises SystemExit if the return code of the app is not 0.
     """
     with sync_team(session) as app.session.team:
         reviewed = app.run()
     if reviewed:
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
+        print_message(f"{format_count(reviewed, 'item')} reviewed. The reviews are in {cell_text(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)
     return app.next_switch
 
 
 def _prepare_for_browser(screens: Session) -> None:
-    """Prepare the app for use in a browser, where it writes only files of the annotator, also for the theme."""
+    """Set up the app for a browser. There, it may write only files of the annotator, so that it saves the theme with
+    the annotator's state."""
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import find_theme
 
@@ -251,8 +254,8 @@ def _prepare_for_browser(screens: Session) -> None:
 
 
 def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
-    """Copy the selected items of a lake to a local store, and return a session of this store. If there are too many
-    items, return the given session."""
+    """Copy the selected items of a lake to a local store, and return a session with this store. If too many or all
+    items are selected, return `session`."""
     from fcreview.store.lake.reader import copy_items_to_store
 
     view = selection.build_view(session)
@@ -261,7 +264,7 @@ def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions)
     count = session.store.count_items(view)
     if not 0 < count <= MAX_COPIED_ITEMS:
         if count:
-            print_message(f"fcreview: {count:,} items are too many for a local store: reading the lake")
+            print_message(f"fcreview: {count:,} items are too many for a local copy. The app reads the lake")
         return session
     items = [row.item for row in session.store.fetch_page(view, 0, count)]
     session.close()

@@ -104,7 +104,7 @@ def test_configured_key_replaces_default_key(one_run: Path, environ: dict[str, s
         (event,) = read_journal(one_run)
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
         screen.press("\x11")  # Ctrl-Q
-        screen.wait_for("1 item reviewed, saved in")
+        screen.wait_for("1 item reviewed. The reviews are in")
 
 
 @pytest.mark.sweep

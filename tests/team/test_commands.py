@@ -73,7 +73,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     unsent = "not sent to the team yet" in reviewed.err
     assert (reviewed.code, cli("alice", "team", "push", "run").out) == (0, f"{int(unsent)} sent\n")
     assert cli("lena", "team", "sync", "run").out == "0 sent · 1 received\n"
-    assert "choose --annotator alice" in cli("lena", "items", "run", "--where", "reviewed").err
+    assert "Choose --annotator alice" in cli("lena", "items", "run", "--where", "reviewed").err
     assert cli("alice", "team", "status", "run").code == 0
     status = cli("bob", "team", "status", "run", "--json").objects[0]
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)

@@ -14,7 +14,7 @@ from tests.cli.conftest import Cli
 
 NEEDS = {
     "extend": "no item of the queue is reviewed yet",
-    "issue": "contains only rules",
+    "issue": "contains no corrected golden answer",
     "serve": "users.toml: No such file",
 }
 """Errors of examples that need reviews or a file of the user."""

@@ -126,7 +126,7 @@ def test_reviews_of_named_annotator_are_imported(
     again = cli(
         "import-labels", copy_without_reviews, tmp_path / "labelstudio", "--annotator", "bob", "--format", "labelstudio"
     )
-    assert (again.code, again.out) == (0, "wrote 0 reviews by bob\n1 already recorded, skipped\n")
+    assert (again.code, again.out) == (0, "wrote 0 reviews by bob\nskipped 1 review: already recorded\n")
     (label,) = cli("export", copy_without_reviews, "--only", "reviewed").objects
     assert (label["annotators"], label["human"], label["notes"]) == (["bob"], False, ["bob"])
     nobody = cli("import-labels", copy_without_reviews, tmp_path / "jsonl", "--annotator", "carol")
@@ -196,7 +196,7 @@ def test_label_studio_change_belongs_to_its_author(cli: Cli, imported_run: Path,
 def test_empty_export_is_explained(cli: Cli, imported_run: Path) -> None:
     for more, why in (
         (["--where", "category:none"], "no item matches category:none"),
-        (["--only", "adjudicated"], "6 items, none adjudicated yet"),
+        (["--only", "adjudicated"], "none of 6 items is adjudicated"),
     ):
         done = cli("export", imported_run, *more)
         assert (done.code, done.out) == (0, "")

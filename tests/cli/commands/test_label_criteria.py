@@ -42,7 +42,7 @@ def test_decisive_step_is_message_number(cli: Cli, sample_copy: Path) -> None:
     for verdict in ("5.5", "0", "-1", "pass"):
         done = cli("label", *target, "--verdict", verdict, "--criterion", "decisive_step")
         assert (done.code, done.out) == (2, "")
-        assert f"invalid verdict '{verdict}' on decisive_step: choose a whole number from 1, unsure" in done.err
+        assert f"'{verdict}' is not a verdict on decisive_step. Choose a whole number from 1, unsure" in done.err
 
 
 def test_dialog_acts_are_labels(cli: Cli, sample_copy: Path) -> None:

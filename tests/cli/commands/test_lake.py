@@ -80,7 +80,7 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
         (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect with --lake"),
         (["import", "{lake}"], "is a lake"),
         (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
-        (["open", "{lake}", "{lake}"], "pass the lake alone"),
+        (["open", "{lake}", "{lake}"], "Pass only the lake"),
         (["open", "{lake}", "--follow"], "--follow has no effect on a lake"),
         (["export", "{lake}", "--format", "native", "-o", "{lake}/out"], "is a lake"),
         (["runs", "s3://bucket/lake"], "needs --workspace DIR"),

@@ -72,7 +72,7 @@ def test_merge_without_terminal_needs_yes_option(cli: Cli, copies: tuple[Path, P
         done = cli("merge", here, other, *arguments)
         assert (done.code, done.out) == (1, "")
         assert done.err == LISTED + (
-            "fcreview: nothing merged, because there is no terminal. "
+            "fcreview: nothing was merged, because there is no terminal for the confirmation. "
             "Pass --yes to merge the reviews of other annotators\n"
         )
         assert read_files(here) == before
@@ -94,7 +94,7 @@ def test_own_journal_is_merged_only_with_mine(cli: Cli, copies: tuple[Path, Path
     assert read_files(here)["tester.jsonl"] == before["tester.jsonl"]
     done = cli("merge", here, other)
     assert done.code == 0 and done.err == (
-        "fcreview: tester: 1 new event not merged, because this is your own journal."
+        "fcreview: tester: 1 new event not merged, because these are your own reviews."
         " Pass --mine to merge your reviews\n"
     )
     done = cli("merge", here, other, "--mine")
@@ -120,7 +120,7 @@ def test_merge_asks_on_terminal(
     finally:
         os.close(controller)
         os.close(terminal)
-    assert LISTED + "Merge them? [y/N]:" in shown
+    assert LISTED + "Merge these reviews? [y/N]:" in shown
     assert "Traceback" not in shown
     assert (done.returncode == 0) == merged
     assert (read_files(here) == before) != merged

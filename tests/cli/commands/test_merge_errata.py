@@ -69,7 +69,7 @@ def test_conflicting_corrections_are_reported_and_kept(cli: Cli, copies: tuple[P
     apply_errata(cli, other, 31, "bob")
     mine, theirs = ((place / ".fcreview/errata.jsonl").read_bytes() for place in copies)
     done = cli("merge", here, other, "--yes")
-    assert done.code == 0 and f"{ITEM}: both workspaces correct this golden answer. Kept this workspace's" in done.err
+    assert done.code == 0 and f"{ITEM}: the workspaces correct this golden answer differently. This" in done.err
     assert (here / ".fcreview/errata.jsonl").read_bytes() == mine
     (kept,) = (here / ".fcreview").glob("errata-*.jsonl")
     assert kept.read_bytes() == theirs and kept.name in done.err

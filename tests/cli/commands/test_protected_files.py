@@ -64,7 +64,7 @@ def test_dataset_outside_run_is_reported(cli: Cli, run: Path, samples: Path, tmp
         out = tmp_path / f"out-{copied}"
         shutil.rmtree(run / "data", ignore_errors=True)
         text = cli("export", run, "--format", "native", "-o", out, "--data", data).err
-        assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in text) is not copied
+        assert ("The export of BFCL V4, maple-8b has no dataset. Pass --data DIR" in text) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
         assert (f"dataset files from {data}" in text) is not copied
 
@@ -85,7 +85,7 @@ def test_golden_fix_is_saved_and_exported_as_patch(cli: Cli, run: Path, tmp_path
     done = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
     assert done.code == 0
     assert f"apply golden.patch in {run / 'data'} with git apply" in done.err
-    assert "1 golden answer and 1 dataset file in" in done.err
+    assert "wrote 1 golden answer and 1 dataset file to" in done.err
     assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
 
 
@@ -94,7 +94,7 @@ def test_golden_fix_is_saved_and_exported_as_patch(cli: Cli, run: Path, tmp_path
     ("given", "code", "why"),
     [
         ("no such file", 2, "a JSON object or a file with one"),
-        ("{", 2, "is not valid JSON"),
+        ("{", 2, "must be valid JSON"),
         ("{}", 1, "must contain ground_truth"),
         ('{"id": "x"}', 1, "not id"),
         ('{"ground_truth": [{"get_current_weather": {"location": ["x"], "moon": ["y"]}}]}', 1, "no parameter moon"),

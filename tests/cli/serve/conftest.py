@@ -30,7 +30,7 @@ sys.stdin.buffer.read()
 
 class ProgramCommand(SessionCommand):
     @property
-    def arguments(self) -> list[str]:
+    def process_arguments(self) -> list[str]:
         return [sys.executable, "-I", "-S", "-c", PROGRAM]
 
 

@@ -63,7 +63,7 @@ def _check_theme(name: Any) -> str:
 
 
 def _check_nonempty_strings(setting: str, value: Any) -> tuple[str, ...]:
-    error_text = f'{setting} must be a list of strings such as ["ambiguous"], none of them empty'
+    error_text = f'{setting} must be a list of strings such as ["ambiguous"]'
     texts = [" ".join(each.split()) for each in _check_string_list(error_text, value)]
     if not all(texts):
         raise ValueError(error_text)

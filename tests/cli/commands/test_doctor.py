@@ -17,7 +17,7 @@ def test_same_problem_of_many_runs_is_one_line(cli: Cli, tmp_path: Path) -> None
     for number in range(5):
         write_model(root, f"maple-{number}", ["[f(x=1)]"], {})
     lines = [line for line in cli("doctor", root).out.splitlines() if "no dataset" in line]
-    assert len(lines) == 1 and " and 4 more: no dataset" in lines[0]
+    assert len(lines) == 1 and " and 4 more: the run has no dataset" in lines[0]
     assert sum("no dataset" in fact["value"] for fact in cli("doctor", root, "--json").objects) == 5
 
 

@@ -166,7 +166,7 @@ def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_
     }  # fmt: skip
     text = cli("estimate", run).out
     assert f"sample: 40 drawn · {40 - unsure} decided · {unsure} unsure · 0 skipped · 0 in disagreement" in text
-    assert f"undecided: {unsure} of 40 reviewed sample items ({100 * unsure / 40:.0f} %). An estimate is a ra" in text
+    assert f"{unsure} of 40 reviewed items of the sample ({100 * unsure / 40:.0f} %) are undecided. At the low" in text
     low, high = (f"{100 * one[name]:.2f}" for name in ("bounds_low", "bounds_high"))
     assert f"{low} to {high} %" in text
 

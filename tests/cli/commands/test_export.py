@@ -33,7 +33,7 @@ def test_standard_output_and_file_are_equal(cli: Cli, hostile_run: Path, tmp_pat
     for name in ("jsonl", "csv"):
         done = cli("export", hostile_run, "--format", name, "-o", tmp_path / name)
         assert (done.code, done.out) == (0, "")
-        assert f"2 labels in {tmp_path / name}" in done.err
+        assert f"wrote 2 labels to {tmp_path / name}" in done.err
     printed_lines = cli("export", hostile_run)
     assert printed_lines.objects == [json.loads(line) for line in (tmp_path / "jsonl").read_text().split("\n") if line]
     assert "\x9b" not in printed_lines.out

@@ -30,7 +30,7 @@ def test_edit_counts_only_after_import(cli: Cli, log: Path) -> None:
     (after,) = [row for row in map(json.loads, cli("items", log, "--json").out.splitlines()) if row["id"] == "heat_1"]
     assert (after["official"], after["human"], after["effective"]) == (False, True, True)
     again = cli("import-labels", log, log, "--format", "inspect", "--said-by", "dana", "--annotator", "dana")
-    assert "wrote 0 reviews" in again.out and "1 already recorded" in again.out
+    assert "wrote 0 reviews" in again.out and "1 review: already recorded" in again.out
 
 
 def test_edits_by_others_are_named(cli: Cli, log: Path) -> None:

@@ -94,8 +94,7 @@ def test_own_journal_is_merged_only_with_mine(cli: Cli, copies: tuple[Path, Path
     assert read_files(here)["tester.jsonl"] == before["tester.jsonl"]
     done = cli("merge", here, other)
     assert done.code == 0 and done.err == (
-        "fcreview: tester: 1 new event not merged, because these are your own reviews."
-        " Pass --mine to merge your reviews\n"
+        "fcreview: tester: 1 new event not merged, because these are your own reviews. Pass --mine to merge them\n"
     )
     done = cli("merge", here, other, "--mine")
     assert (done.code, done.err) == (0, "")

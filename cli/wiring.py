@@ -109,7 +109,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         from fcreview.tui.queue.header import unique_run_labels
 
         rows = store.fetch_runs()
-        names = label_runs(rows)  # the overview uses these names, too
+        names = unique_run_labels(rows)  # the overview uses these names, too
         return [
             replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
             for row in rows

@@ -61,7 +61,7 @@ def calibrate(
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
-        verdict_pairs = session.store.analysis.fetch_calibration_cases(view)
+        verdict_pairs = session.store.analysis.fetch_verdict_pairs(view)
         base_filter = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
         build_filter = partial(_build_cell_filter, session, base_filter)
         (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, verdict_pairs, scopes)

@@ -198,7 +198,7 @@ class ReviewLoop:
             return True
         following = self._current_navigator.find_next_unreviewed(self._store)
         if following is None:
-            remaining = self._current_navigator.find_remaining(self._store)
+            remaining = self._current_navigator.find_remaining_items(self._store)
             earlier = f"End of the queue. Earlier items that you have not reviewed: {remaining}."
             emit(earlier if remaining.count else "Queue complete.")
             return False
@@ -206,7 +206,7 @@ class ReviewLoop:
         return True
 
     def _show_neighbour(self, offset: int) -> bool:
-        item = self._current_navigator.find_neighbour(self._store, offset)
+        item = self._current_navigator.find_neighbour_item(self._store, offset)
         if item is None:
             emit("This is the last item." if offset > 0 else "This is the first item.")
         else:

@@ -59,7 +59,7 @@ def show(
 
 
 def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
-    from fcreview.exporters.export import OverwriteRules, write_file
+    from fcreview.exporters.export import OverwriteRules, write_output_file
 
     detail = session.store.read_detail(item)
     page = render_item_page(detail, session.annotator, format_item_heading(detail))

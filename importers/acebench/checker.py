@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import Undecodable
@@ -34,65 +34,109 @@ PYTHON_TYPES: dict[str, type] = {
     **dict.fromkeys(("array", "tuple", "list", "list(string)", "list(enum)", "objectArray"), list),
     **dict.fromkeys(("object", "dict"), dict),
 }
-"""Declared type -> Python type. As in the evaluator, `number` is `int`."""
+"""Declared type of a parameter -> Python type. As in the evaluator, `number` is `int`."""
 NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objectArray")
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
 GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
-# Error types, such as "wrong number of class", have the spelling of the evaluator.
+# Error types, such as "wrong number of class", are spelled as in the evaluator.
 UNCLEAR_ERROR = "simple_function_checker:unclear"
 REQUIRED_PHRASES = {
     "special_incomplete": "Missing necessary parameters",
     "special_error_param": "There is incorrect value",
     "special_irrelevant": "the limitations of the function",
 }
-"""Category -> phrase that a reply must contain. Upper and lower case are distinguished."""
+"""Category -> phrase that a reply must contain. Case matters."""
 
 DecodedCall = tuple[str, dict[Any, Any]]
-"""(function name, arguments) of a decoded call."""
-CheckFailure = tuple[str, str] | None
-"""(the evaluator's error type, fcreview's message), or None if the check passes."""
+"""A decoded call: its function name and its arguments."""
+
+
+class ValueFailure(NamedTuple):
+    """Why a predicted value does not match its golden value."""
+
+    error_type: str
+    """Error type of the official evaluator."""
+    message: str
+
+
+class DeclaredType(NamedTuple):
+    """Type of a parameter or of a list element in a function doc."""
+
+    name: str
+    items: Any = None
+    """Schema of the elements of an array; None if it is not declared."""
+
+
+class TypeCheck(NamedTuple):
+    """Result of a type check of one predicted value."""
+
+    is_accepted: bool
+    skips_comparison: bool
+    """Whether the evaluator does not compare the predicted value with the golden value."""
+
+
+class AttributeDifference(NamedTuple):
+    """A difference between one attribute of an end state and the golden state."""
+
+    attribute: str
+    message: str
+
+
+class ProcessAccuracy(NamedTuple):
+    """The two values that the evaluator computes for the process accuracy of an agent item."""
+
+    in_mean: float
+    """Value for the official mean. If there are several milestone sequences, the best one counts."""
+    in_process_file: float
+    """Value for the process file, rounded. If there are several milestone sequences, the last one counts."""
+
+
+class MilestoneSequences(NamedTuple):
+    best: list[str]
+    """Sequence with the highest share of met milestones."""
+    others: list[Any]
 
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """Result of a check. A failed check has the error type of the evaluator, a message, and the place of the error."""
+    """Result of a check. A failed check states the evaluator's error type, a message, and where the error is."""
 
     valid: bool
     error_type: str | None = None
     message: str | None = None
     function: str | None = None
-    """Function with the error, or the class with the error in an end state."""
+    """Name of the function with the error. For an end state, it is the name of the class with the error."""
     argument: str | None = None
-    """Argument with the error, or the attribute with the error in an end state."""
+    """Name of the argument with the error. For an end state, it is the name of the attribute with the error."""
 
 
 PASSED = CheckOutcome(True)
 
 
 def remove_whitespace(reply: str) -> str:
-    """Remove all white space, as the evaluator does before decoding. Replies in score files have no white space."""
+    """Remove all white space, as the evaluator does before it decodes a reply or writes it to a score file."""
     return "".join(reply.split())
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
     """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text.
 
-    As in the evaluator, white space is removed first. With `keep_whitespace`, strings keep their white space.
+    The evaluator removes all white space first. With `keep_whitespace`, strings keep their white space.
     """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
     elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
     if elements is None:
-        raise Undecodable("not a list of calls")
+        raise Undecodable("the reply is not a list of calls")
     other = next((element for element in elements if not isinstance(element, ast.Call)), None)
     if other is not None:
-        raise Undecodable(f"expected a call, not a {type(other).__name__.lower()}")
+        raise Undecodable(f"the list contains a Python {type(other).__name__.lower()} instead of a call")
     return [read_call(element) for element in elements]
 
 
 def decode_for_display(reply: str) -> list[DecodedCall]:
-    """Decode the calls of a reply with the white space in strings or, if that fails, without it."""
+    """Decode the calls of a reply and keep the white space in strings, if the reply can be decoded with it."""
     try:
         return decode_reply(reply, keep_whitespace=True)
     except Undecodable:
@@ -100,139 +144,141 @@ def decode_for_display(reply: str) -> list[DecodedCall]:
 
 
 class EnumType:
-    """Stands for the declared type `enum`. No Python value has this type."""
+    """Python type for the declared type `enum`. No value has this type, so no value passes the type check."""
 
 
-def normalise(text: str) -> str:
-    """Convert a string to lower case, remove spaces and punctuation, and replace `'` by `"`."""
+def normalise_text(text: str) -> str:
+    """Convert a text to lower case, remove spaces and some punctuation, and replace `'` by `"`."""
     return text.translate(_NORMALISATION).lower()
 
 
 def _normalise_value(value: Any) -> Any:
-    return normalise(value) if isinstance(value, str) else value
+    return normalise_text(value) if isinstance(value, str) else value
 
 
-COMPARISON_RULES = ComparisonRules(normalise=normalise)
-"""Rules of the call diff, where strings must be equal. The checker also accepts strings that contain the golden one."""
+COMPARISON_RULES = ComparisonRules(normalise=normalise_text)
+"""Rules that the screens use to compare predicted and golden calls. Unlike the checker, they require equal strings."""
 
 
-def python_type(declared: Any) -> type:
+def to_python_type(declared_type: str) -> type:
     """Return the Python type of a declared type. Raises KeyError for an unknown type, where the evaluator crashes."""
-    return EnumType if declared == "enum" else PYTHON_TYPES[declared]
+    return EnumType if declared_type == "enum" else PYTHON_TYPES[declared_type]
 
 
-def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
-    """Return (whether the type of a predicted value is accepted, whether to skip the comparison of the values).
+def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> TypeCheck:
+    """Check the type of a predicted value.
 
-    The comparison is skipped if the type of the golden value is not the declared type.
+    The evaluator does not compare the values if the type of the golden value is not the declared type.
     """
-    expected = python_type(declared)
+    expected = to_python_type(declared.name)
     skip = golden != "" and type(golden) is not expected
-    if value in ("true", "false") and isinstance(value, str):
-        value = value == "true"
-    has_declared_type = type(value) is expected
-    if has_declared_type and (declared not in NESTED_TYPES or _check_element_types(value, golden, declared, items)):
-        return True, skip
-    if golden != "" and (type(value) is type(golden) or value == golden):
-        return not has_declared_type, True
-    return False, skip
+    if predicted in ("true", "false") and isinstance(predicted, str):
+        predicted = predicted == "true"
+    has_declared_type = type(predicted) is expected
+    if has_declared_type and (declared.name not in NESTED_TYPES or _has_valid_elements(predicted, golden, declared)):
+        return TypeCheck(True, skip)
+    if golden != "" and (type(predicted) is type(golden) or predicted == golden):
+        return TypeCheck(not has_declared_type, True)
+    return TypeCheck(False, skip)
 
 
-def _element_type(declared: str, items: Any) -> tuple[str, Any]:
-    if isinstance(items, dict) and "type" in items:
-        return items["type"], items.get("items")
-    return next((word for word in ("string", "enum") if word in declared), "dict"), None
+def _get_element_type(declared: DeclaredType) -> DeclaredType:
+    if isinstance(declared.items, dict) and "type" in declared.items:
+        return DeclaredType(declared.items["type"], declared.items.get("items"))
+    return DeclaredType(next((word for word in ("string", "enum") if word in declared.name), "dict"))
 
 
-def _check_element_types(value: Any, golden: Any, declared: str, items: Any) -> bool:
-    inner, inner_items = _element_type(declared, items)
+def _has_valid_elements(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
+    inner = _get_element_type(declared)
     return any(
-        not isinstance(element, list) or all(check_type(part, element, inner, inner_items)[0] for part in value)
+        not isinstance(element, list) or all(check_value_type(each, element, inner).is_accepted for each in predicted)
         for element in golden
     )
 
 
-def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -> CheckFailure:
-    """Compare the value of the argument `name` with its golden value."""
-    expected = python_type(declared)
+def compare_values(path: str, predicted: Any, golden: Any, declared: DeclaredType) -> ValueFailure | None:
+    """Compare a predicted value with the golden value. `path` names the value in the message."""
+    expected = to_python_type(declared.name)
     if expected is str:
-        if normalise(str(golden)) in normalise(str(value)):
+        if normalise_text(str(golden)) in normalise_text(str(predicted)):
             return None
-        return "value_error:string", f"{name}: {value!r} does not contain {golden!r}"
+        return ValueFailure("value_error:string", f"{path}: {predicted!r} does not contain {golden!r}")
     if expected is list:
-        if PYTHON_TYPES.get(_element_type(declared, items)[0]) is dict:
-            return _check_object_list(name, value, golden)
-        is_same = list(map(_normalise_value, value)) == list(map(_normalise_value, golden))
-        return None if is_same else ("value_error:list/tuple", f"{name}: {value!r} differs from {golden!r}")
+        if PYTHON_TYPES.get(_get_element_type(declared).name) is dict:
+            return _compare_object_lists(path, predicted, golden)
+        is_same = list(map(_normalise_value, predicted)) == list(map(_normalise_value, golden))
+        message = f"{path}: {predicted!r} differs from {golden!r}"
+        return None if is_same else ValueFailure("value_error:list/tuple", message)
     if expected is dict:
-        return check_object(name, value, golden)
+        return compare_objects(path, predicted, golden)
     return None
 
 
-def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
-    if len(value) != len(golden):
-        return "value_error:list_dict_count", f"{name}: {len(value)} objects instead of {len(golden)}"
-    pairs = enumerate(zip(value, golden, strict=True))
-    failures = (check_object(f"{name}[{index}]", ours, theirs) for index, (ours, theirs) in pairs)
+def _compare_object_lists(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    if len(predicted) != len(golden):
+        message = f"{path} has {len(predicted)} objects instead of {len(golden)}"
+        return ValueFailure("value_error:list_dict_count", message)
+    pairs = enumerate(zip(predicted, golden, strict=True))
+    failures = (compare_objects(f"{path}[{index}]", ours, theirs) for index, (ours, theirs) in pairs)
     return next(filter(None, failures), None)
 
 
-def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
-    if not isinstance(value, dict) or not isinstance(golden, dict) or len(value) != len(golden):
-        return "value_error", f"{name}: not an object with the same number of fields"
-    for key, ours in value.items():
-        path = f"{name}.{key}"
+def compare_objects(path: str, predicted: Any, golden: Any) -> ValueFailure | None:
+    if not isinstance(predicted, dict) or not isinstance(golden, dict) or len(predicted) != len(golden):
+        return ValueFailure("value_error", f"{path} is not an object with as many fields as the golden object")
+    for key, ours in predicted.items():
+        field = f"{path}.{key}"
         if key not in golden:
-            return "value_error", f"{path}: not in the golden object"
+            return ValueFailure("value_error", f"{field} is not in the golden object")
         theirs = golden[key]
         if isinstance(ours, str) and ours in ("true", "false"):
             ours = ours == "true"
         if isinstance(theirs, dict):
-            if failure := check_object(path, ours, theirs):
+            if failure := compare_objects(field, ours, theirs):
                 return failure
         elif str(_normalise_value(theirs)) not in str(_normalise_value(ours)):
-            return "value_error", f"{path}: {ours!r} does not contain {theirs!r}"
+            return ValueFailure("value_error", f"{field}: {ours!r} does not contain {theirs!r}")
     return None
 
 
-def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
-    """Check the calls of a normal reply against a golden answer `{function: {argument: value}}`, or a list of such
-    answers.
+def check_calls(predicted: list[DecodedCall], golden_answers: Any, function_docs: list[dict[str, Any]]) -> CheckOutcome:
+    """Check the calls of a normal reply against one golden answer `{function: {argument: value}}` or a list of them.
 
-    The keys of repeated functions are `f_1`, `f_2` and so on. If no golden answer matches, the outcome for the first
-    one is returned.
+    Several golden calls of the function `f` have the keys `f_1`, `f_2` and so on. If no golden answer matches, return
+    the outcome for the first one.
     """
     first_failure = None
-    for alternative in golden if isinstance(golden, list) else [golden]:
-        outcome = _check_alternative(calls, alternative, functions)
+    for golden in golden_answers if isinstance(golden_answers, list) else [golden_answers]:
+        outcome = _check_golden_answer(predicted, golden, function_docs)
         if outcome.valid:
             return outcome
         first_failure = first_failure or outcome
-    return first_failure or CheckOutcome(False, None, "no golden answer")
+    return first_failure or CheckOutcome(False, None, "the dataset has no golden answer for this item")
 
 
-def _check_alternative(
-    calls: list[DecodedCall], golden: dict[str, Any], functions: list[dict[str, Any]]
+def _check_golden_answer(
+    predicted: list[DecodedCall], golden: dict[str, Any], function_docs: list[dict[str, Any]]
 ) -> CheckOutcome:
-    if len(calls) != len(golden):
-        return CheckOutcome(False, "wrong functions number", f"{len(calls)} calls instead of {len(golden)}")
+    if len(predicted) != len(golden):
+        text = f"the reply has {len(predicted)} calls instead of {len(golden)}"
+        return CheckOutcome(False, "wrong functions number", text)
     expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
-    ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
+    ours, theirs = Counter(name for name, _ in predicted), Counter(name for _, name, _ in expected)
     if ours != theirs:
         odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
-        text = "a function is called more or less often than in the golden answer"
+        text = "the reply calls a function more or less often than the golden answer"
         if odd:
-            text = f"{odd} is called only in the {'reply' if odd in ours else 'golden answer'}"
+            text = f"only the {'reply' if odd in ours else 'golden answer'} calls {odd}"
         return CheckOutcome(False, "function_mismatch", text, odd)
     for key, name, golden_arguments in expected:
-        function = next((each for each in functions if each["name"] in key), None)
-        outcome = CheckOutcome(False, UNCLEAR_ERROR, f"no call matches {name}", name)
-        for called, arguments in calls:
+        function_doc = next((each for each in function_docs if each["name"] in key), None)
+        outcome = CheckOutcome(False, UNCLEAR_ERROR, f"no predicted call matches {name}", name)
+        for called, arguments in predicted:
             if called != name:
-                text = f"no call matches {name}; the last call is {called}"
+                text = f"no predicted call matches {name}; the last call is {called}"
                 outcome = CheckOutcome(False, UNCLEAR_ERROR, text, name)
                 continue
-            outcome = check_call(called, arguments, golden_arguments, function)
+            outcome = check_call(called, arguments, golden_arguments, function_doc)
             if outcome.valid:
                 break
         if not outcome.valid:
@@ -241,62 +287,67 @@ def _check_alternative(
 
 
 def check_call(
-    name: str, arguments: dict[Any, Any], golden: dict[str, Any], function: dict[str, Any] | None
+    function_name: str, arguments: dict[Any, Any], golden_arguments: dict[str, Any], function_doc: dict[str, Any] | None
 ) -> CheckOutcome:
-    if function is None:
-        return CheckOutcome(False, "wrong_function_name", f"no function doc for {name}", name)
-    is_undeclared = function.get("parameters", {}) == {}
+    if function_doc is None:
+        text = f"{function_name} has no function doc"
+        return CheckOutcome(False, "wrong_function_name", text, function_name)
+    is_undeclared = function_doc.get("parameters", {}) == {}
     if not arguments and is_undeclared:
         return PASSED
     if not arguments or is_undeclared:
-        text = f"{name}: the arguments are missing, or the function doc declares none"
-        return CheckOutcome(False, "wrong_param", text, name)
-    declared = read_declared_parameters(function, strict=True)
+        text = f"the call of {function_name} has no arguments, or its function doc declares none"
+        return CheckOutcome(False, "wrong_param", text, function_name)
+    declared = read_declared_parameters(function_doc, strict=True)
     properties = declared.properties or {}
-    if golden == properties:
+    if golden_arguments == properties:
         return PASSED
-    if not golden:
-        return CheckOutcome(False, "wrong_param", f"{name}: the golden call has no arguments", name)
-    if function["name"] != name:
-        return CheckOutcome(False, "wrong_function_name", f"{name} instead of {function['name']}", name)
+    if not golden_arguments:
+        text = f"the golden call of {function_name} has no arguments"
+        return CheckOutcome(False, "wrong_param", text, function_name)
+    if function_doc["name"] != function_name:
+        text = f"the reply calls {function_name} instead of {function_doc['name']}"
+        return CheckOutcome(False, "wrong_function_name", text, function_name)
     missing = next((required for required in declared.required or () if required not in arguments), None)
     if missing is not None:
-        return CheckOutcome(False, "lack_args", f"{missing} is required, but missing", name, missing)
-    return _check_arguments(name, arguments, golden, properties)
+        text = f"the required argument {missing} is missing"
+        return CheckOutcome(False, "lack_args", text, function_name, missing)
+    return _check_arguments(function_name, arguments, golden_arguments, properties)
 
 
 def _check_arguments(
-    name: str, arguments: dict[Any, Any], golden: dict[str, Any], properties: dict[str, Any]
+    function_name: str, arguments: dict[Any, Any], golden_arguments: dict[str, Any], properties: dict[str, Any]
 ) -> CheckOutcome:
     for argument, value in arguments.items():
-        if argument not in properties or argument not in golden:
-            text = f"{argument} is not in the function doc or not in the golden call"
-            return CheckOutcome(False, "addition_args", text, name, argument)
-        if failure := _check_argument(argument, value, golden[argument], properties[argument]):
-            return CheckOutcome(False, failure[0], failure[1], name, argument)
+        if argument not in properties or argument not in golden_arguments:
+            text = f"the function doc or the golden call does not have the argument {argument}"
+            return CheckOutcome(False, "addition_args", text, function_name, argument)
+        if failure := _check_argument(argument, value, golden_arguments[argument], properties[argument]):
+            return CheckOutcome(False, failure.error_type, failure.message, function_name, argument)
     return PASSED
 
 
-def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) -> CheckFailure:
-    declared, items = str(schema.get("type")), schema.get("items")
-    if declared == "tuple" and isinstance(value, tuple):
-        value = list(value)
-    if declared == "float" and type(value) is int:
-        value = float(value)
+def _check_argument(argument: str, predicted: Any, golden: Any, schema: dict[str, Any]) -> ValueFailure | None:
+    declared = DeclaredType(str(schema.get("type")), schema.get("items"))
+    if declared.name == "tuple" and isinstance(predicted, tuple):
+        predicted = list(predicted)
+    if declared.name == "float" and type(predicted) is int:
+        predicted = float(predicted)
     try:
-        is_accepted, skip = check_type(value, golden, declared, items)
-        if not is_accepted:
-            return "type_error", f"{name}: {value!r} is not of type {declared}"
-        return None if skip else check_value(name, value, golden, declared, items)
+        checked = check_value_type(predicted, golden, declared)
+        if not checked.is_accepted:
+            return ValueFailure("type_error", f"{argument}: {predicted!r} is not of type {declared.name}")
+        return None if checked.skips_comparison else compare_values(argument, predicted, golden, declared)
     except (KeyError, TypeError) as error:
-        return "type_error", f"{name}: the declared type cannot be checked ({error})"
+        return ValueFailure("type_error", f"{argument}: the declared type cannot be checked ({error})")
 
 
-def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
+def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
     """Check that a special reply contains the required phrase and words.
 
-    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. Function and listed words must be
-    in the reply. The name of a parameter with wrong values need not be in it.
+    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. The reply must contain the
+    function and the missing parameters, or the wrong values. It need not contain the name of a parameter with wrong
+    values.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -313,63 +364,60 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
     return outcome
 
 
-def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`. Golden classes that are missing in it are not compared."""
-    if not isinstance(states, list) or not isinstance(golden, list):
-        return CheckOutcome(False, "wrong number of class", "no end state was recorded")
-    if len(states) != len(golden):
-        return CheckOutcome(False, "wrong number of class", f"{len(states)} classes instead of {len(golden)}")
-    failures: list[tuple[str, str, str]] = []
-    for expected in golden:
-        for name, attributes in expected.items():
-            state = next((state[name] for state in states if isinstance(state, dict) and name in state), None)
-            if state is not None:
-                failures += [(name, attribute, text) for attribute, text in attribute_differences(state, attributes)]
-    if failures:
-        name, attribute, text = failures[0]
-        return CheckOutcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
+def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
+    """Check an end state `[{class: {attribute: value}}]`. Golden classes that the end state lacks are not compared."""
+    if not isinstance(end_state, list) or not isinstance(golden_state, list):
+        return CheckOutcome(False, "wrong number of class", "the result record has no end state")
+    if len(end_state) != len(golden_state):
+        text = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
+        return CheckOutcome(False, "wrong number of class", text)
+    for expected in golden_state:
+        for name, golden_attributes in expected.items():
+            states = (state[name] for state in end_state if isinstance(state, dict) and name in state)
+            attributes = next(states, None)
+            if attributes is None:
+                continue
+            for attribute, text in find_attribute_differences(attributes, golden_attributes):
+                return CheckOutcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
     return PASSED
 
 
-def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, difference as text) for each different attribute. Those that only `golden` has are ignored."""
+def find_attribute_differences(predicted: dict[str, Any], golden: dict[str, Any]) -> list[AttributeDifference]:
+    """Return the attributes whose values differ. Attributes that only the golden state has are ignored."""
     found = []
-    for name, value in attributes.items():
+    for name, value in predicted.items():
         if name not in golden:
-            found.append((name, "not in the golden state"))
+            found.append(AttributeDifference(name, "is not in the golden state"))
             continue
         expected = golden[name]
         if isinstance(expected, dict) and isinstance(value, dict):
             if wrong := [key for key, item in expected.items() if key not in value or value[key] != item]:
-                found.append((name, f"the values of {', '.join(map(str, wrong))} differ"))
+                found.append(AttributeDifference(name, f"the values of {', '.join(map(str, wrong))} differ"))
         elif value != expected:
-            found.append((name, f"{value!r} instead of {expected!r}"))
+            found.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
     return found
 
 
-def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return (process accuracy in the official mean, process accuracy in the process file) of an agent item.
-
-    The mean uses the best milestone sequence.
-    """
+def compute_process_accuracy(messages: Any, milestones: Any, is_end_state_correct: bool) -> ProcessAccuracy:
+    """Compute the process accuracy of an agent item. It is 1 if the end state is correct."""
     if is_end_state_correct or not milestones:
-        return 1.0, 1.0
-    calls = process if isinstance(process, list) else []
+        return ProcessAccuracy(1.0, 1.0)
+    calls = messages if isinstance(messages, list) else []
     if isinstance(milestones[0], list):
-        scores = [round(leading_milestone_share(calls, sequence), 3) for sequence in milestones]
-        return max(scores), scores[-1]
-    score = leading_milestone_share(calls, milestones)
-    return score, round(score, 3)
+        scores = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
+        return ProcessAccuracy(max(scores), scores[-1])
+    score = compute_milestone_share(calls, milestones)
+    return ProcessAccuracy(score, round(score, 3))
 
 
-def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -> float:
-    """Return the share of milestones that were met before any milestone was missed; 1 without milestones."""
-    return len(find_met_milestones(process, milestones)) / len(milestones) if milestones else 1.0
+def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
+    """Return the share of milestones that the agent met before it missed one, or 1 without milestones."""
+    return len(find_milestone_messages(messages, milestones)) / len(milestones) if milestones else 1.0
 
 
-def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the indexes in `process` of the messages that equal the milestones, up to the first missed milestone."""
-    texts = [str(message).strip() for message in process]
+def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
+    """Return the indexes in `messages` of the messages that equal the milestones, up to the first missed milestone."""
+    texts = [str(message).strip() for message in messages]
     found: list[int] = []
     for milestone in milestones:
         try:
@@ -379,20 +427,21 @@ def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> li
     return found
 
 
-def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Return (the milestone sequence with the highest share of met milestones, the other sequences)."""
+def rank_milestone_sequences(messages: Sequence[Any], milestones: Any) -> MilestoneSequences:
+    """Choose the best of the alternative milestone sequences for the messages of an agent."""
     if not isinstance(milestones, list) or not milestones:
-        return [], []
+        return MilestoneSequences([], [])
     if not isinstance(milestones[0], list):
-        return [str(milestone) for milestone in milestones], []
-    shares = [leading_milestone_share(list(process), sequence) for sequence in milestones]
+        return MilestoneSequences([str(milestone) for milestone in milestones], [])
+    shares = [compute_milestone_share(list(messages), sequence) for sequence in milestones]
     best = shares.index(max(shares))
     others = [sequence for index, sequence in enumerate(milestones) if index != best]
-    return [str(milestone) for milestone in milestones[best]], others
+    return MilestoneSequences([str(milestone) for milestone in milestones[best]], others)
 
 
 def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
-    """Describe how many milestones were met and which one was missed first: `1 of 3 met: turn_on_wifi; not login`."""
+    """Describe the milestones that the agent met and the first one that it missed: `1 of 3 met: turn_on_wifi; not
+    login`."""
     names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
     met = f": {', '.join(names[:n_met])}" if n_met else ""
     return f"{n_met} of {len(names)} met{met}" + (f"; not {names[n_met]}" if n_met < len(names) else "")

@@ -1,4 +1,4 @@
-"""Recognize ACEBench files, and find the datasets, scores and histories of a run.
+"""Recognize ACEBench files, and find the datasets, scores and dialogue histories of a run.
 
 A run is one model in one language.
 """
@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from fcreview.importers.common.discovery import gather_files, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
@@ -17,7 +18,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
 MAX_PARENT_FOLDERS = 4
-"""Number of parent folders of a model's folder that are searched for datasets, scores and histories."""
+"""Number of levels above a model's folder at which fcreview searches for datasets, scores and dialogue histories."""
 
 CATEGORIES = (
     "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
@@ -28,23 +29,30 @@ CATEGORIES = (
 CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
-def parse_file_name(path: Path) -> tuple[str, str]:
-    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. Both are empty for other names."""
+class FileName(NamedTuple):
+    """The two parts of the name of a result, score or process file. Both are empty for the names of other files."""
+
+    category: str
+    kind: str
+    """`result`, `score` or `process`."""
+
+
+def parse_file_name(path: Path) -> FileName:
     match = FILE_NAME.fullmatch(path.name)
-    return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else ("", "")
+    return FileName(match[1], match[2]) if match and match[1] in CATEGORY_ORDER else FileName("", "")
 
 
-def find_folder_language(path: Path) -> str | None:
-    """Return the language, `en` or `zh`, from the end of a folder name; None without such a name.
-
-    The nearest folder counts.
-    """
+def find_language(path: Path) -> str | None:
+    """Return the language, `en` or `zh`, in which the name of the nearest parent folder ends, or None."""
     matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
     return next((match[1] for match in matches if match), None)
 
 
 def find_model_and_folder(path: Path) -> tuple[str, Path]:
-    """Return the model's name and folder. The name is the path below `result_en` or, without it, the folder's name."""
+    """Return the model's name and folder. The name is the path below `result_en` or a similar folder.
+
+    Without such a folder, it is the name of the file's folder.
+    """
     parents = list(path.parents)
     for position, parent in enumerate(parents):
         if re.fullmatch(r"(?:result|score)_(?:en|zh)", parent.name) and position:
@@ -52,13 +60,17 @@ def find_model_and_folder(path: Path) -> tuple[str, Path]:
     return parents[0].name, parents[0]
 
 
-def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
+def find_model_folders(model_folder: Path, file_kind: str, language: str, model: str) -> Iterator[Path]:
     """Yield the model's folders for files of one kind, nearest first.
 
-    In a folder name, the evaluator replaces `/` by `_`.
+    The evaluator replaces each `/` in a model name by `_`.
     """
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
-        for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
+        for parent in (
+            root / f"{file_kind}_all" / f"{file_kind}_{language}",
+            root / f"{file_kind}_{language}",
+            root / file_kind,
+        ):
             for name in dict.fromkeys((model, model.replace("/", "_"))):
                 if (parent / name).is_dir():
                     yield parent / name
@@ -89,7 +101,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             continue
         found.claimed.add(path)
         model, folder = find_model_and_folder(path)
-        key = (model, find_folder_language(path) or "")
+        key = (model, find_language(path) or "")
         files_by_run[key][kind].append(path)
         if kind == "result" or key not in model_folders:
             model_folders[key] = folder
@@ -98,10 +110,10 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         if not files_by_kind["result"]:
             folders = find_model_folders(model_folder, "result", language, model)
             results = [path for folder in folders for path in folder.glob("data_*_result.json")]
-            files_by_kind["result"] = [path for path in results if parse_file_name(path)[1] and path.is_file()]
+            files_by_kind["result"] = [path for path in results if parse_file_name(path).kind and path.is_file()]
         if not files_by_kind["result"]:
             for path in files_by_kind["score"] + files_by_kind["process"]:
-                what = "no result files for this score file. It lists only failures, so no items were imported."
+                what = "this score file has no result files. It lists only failures, so no items were imported."
                 found.issues.append(ImportIssue(str(path), None, what))
             continue
         plan = _make_plan(model, language, files_by_kind, model_folder, dataset_folders)
@@ -120,11 +132,11 @@ def _make_plan(
     if not scores:
         for folder in find_model_folders(model_folder, "score", language, model):
             paths = sorted(folder.glob("data_*.json"))
-            scores = [path for path in paths if parse_file_name(path)[1] and path.is_file()]
+            scores = [path for path in paths if parse_file_name(path).kind and path.is_file()]
             if scores:
                 break
-    results = sorted(files_by_kind["result"], key=lambda path: CATEGORY_ORDER[parse_file_name(path)[0]])
-    categories = [parse_file_name(path)[0] for path in results]
+    results = sorted(files_by_kind["result"], key=lambda path: CATEGORY_ORDER[parse_file_name(path).category])
+    categories = [parse_file_name(path).category for path in results]
     dataset = next(find_dataset_folders(model_folder, language, dataset_folders), None) if language else None
     run = Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None)
     reason = f"{len(results)} files data_<category>_result.json under {model_folder.name}"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -54,25 +54,26 @@ from fcreview.model.verdict import MILESTONES_MET
 from fcreview.safe_files import read_file
 
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
-"""Prefix of a message in a transcript: its speaker. `system` is the assistant."""
+"""Prefix that names the speaker of a message in a transcript. `system` means the assistant."""
 OTHER_ANSWERS = "other accepted answers"
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 JsonObject = dict[str, Any]
 MAX_STATE_DIFFERENCES = 40
-"""Maximum number of differences between two end states that are listed. The others are only counted."""
+"""Maximum number of differences between two end states that an item lists. It only counts the others."""
 MAX_STATE_DEPTH = 12
-"""Maximum depth to which an end state is compared value by value. Deeper values are compared as a whole."""
+"""Maximum depth of values that are compared field by field. Deeper values are compared as a whole."""
 
 
-def fill_reply_item(
-    item: Item, golden: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
+def fill_non_agent_item(
+    item: Item, golden_answer: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
 ) -> None:
-    """Fill a normal or special item. `golden` may come from the score file.
+    """Fill a normal or special item from its records in the result and question files.
 
-    The verdict is recomputed if the dataset has question and golden answer (`can_recompute`).
+    The golden answer may come from the score file. `can_recompute` is true if the dataset has the question and the
+    golden answer.
     """
     reply = result.get("result")
-    item.messages = dialogue_messages(question)
+    item.messages = read_dialogue_messages(question)
     turn = max((message.turn for message in item.messages), default=0)
     item.n_turns = turn + 1
     item.question = last_question(item.messages)
@@ -80,14 +81,14 @@ def fill_reply_item(
         item.group = item.id.rpartition("_")[0]
     if item.category.startswith("special"):
         _add_reply_message(item, reply, turn)
-        item.extra.golden_reply = _describe_required_reply(checker.REQUIRED_PHRASES[item.category], golden)
+        item.extra.golden_reply = _describe_required_reply(checker.REQUIRED_PHRASES[item.category], golden_answer)
         if can_recompute:
-            _add_recomputed_verdict(item, checker.check_special(reply, golden, item.category))
+            _add_recomputed_verdict(item, checker.check_special_reply(reply, golden_answer, item.category))
     else:
-        _fill_normal(item, reply, golden, turn, can_recompute)
+        _fill_normal_item(item, reply, golden_answer, turn, can_recompute)
 
 
-def dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
+def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
     record = question or {}
     time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
     return parse_transcript(str(record.get("question", "")), time=time, profile=profile)
@@ -98,15 +99,15 @@ def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
     item.messages.append(Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply)))
 
 
-def _describe_required_reply(phrase: str, golden: Any) -> str:
-    lines = [f"must contain: {phrase}"]
-    for name, words in as_object(golden).items():
+def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
+    lines = [f"The reply must contain: {required_phrase}"]
+    for name, words in as_object(golden_answer).items():
         listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
-        lines.append(f"must mention for {name}: {listed}")
+        lines.append(f"For {name}, it must mention: {listed}")
     return "\n".join(lines)
 
 
-def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: bool) -> None:
+def _fill_normal_item(item: Item, reply: Any, golden_answer: Any, turn: int, can_recompute: bool) -> None:
     calls, decode_error = None, None
     try:
         calls = decode_reply(reply)
@@ -121,7 +122,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
             item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)]
         else:
             _add_reply_message(item, reply, turn)
-    alternatives = list_objects(golden if isinstance(golden, list) else [golden])
+    alternatives = list_objects(golden_answer if isinstance(golden_answer, list) else [golden_answer])
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
@@ -132,20 +133,19 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
     if can_recompute and calls is None:
         _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
     elif can_recompute:
-        _add_recomputed_verdict(item, checker.check_calls(calls or [], golden, item.functions))
+        _add_recomputed_verdict(item, checker.check_calls(calls or [], golden_answer, item.functions))
 
 
-def golden_key_to_function_name(key: str, available: Container[str | None]) -> str:
-    """Return the function name for a golden key: the key if it is in `available`, else the key without its number
-    `_N`."""
-    return key if key in available else re.sub(r"_\d+$", "", key)
+def golden_key_to_function_name(key: str, available_functions: Container[str | None]) -> str:
+    """Return the function that a key of a golden answer names. `f_2` means `f`, unless a function is called `f_2`."""
+    return key if key in available_functions else re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
     """Convert a golden answer `{function: {argument: value}}` to calls.
 
-    The keys of repeated functions are `f_1`, `f_2` and so on. Arguments that the function doc does not require are
-    optional.
+    Several calls of the function `f` have the keys `f_1`, `f_2` and so on. Arguments that the function doc does not
+    require are optional.
     """
     docs = {function.get("name"): function for function in functions}
     calls = []
@@ -170,9 +170,9 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
 
 
 def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
-    """Split a transcript whose lines may begin with `user:` or `system:`. Each user message begins a turn.
+    """Split a transcript, in which `user:` or `system:` begins a message. Each user message begins a turn.
 
-    Time and user profile become system messages at the start, as in the model's prompt.
+    The time and the user profile become system messages at the start, as in the model's prompt.
     """
     messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
     speakers = list(_SPEAKER.finditer(transcript))
@@ -191,6 +191,10 @@ def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> l
     return messages
 
 
+CallSteps = list[int]
+"""Number of the step, from 0, in which the agent makes each of its calls."""
+
+
 @dataclass(slots=True)
 class HistoryMessage:
     sender: str
@@ -198,11 +202,17 @@ class HistoryMessage:
     content: str
 
 
-def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
+class DialogueHistory(NamedTuple):
+    messages: list[HistoryMessage]
+    unreadable_lines: list[int]
+    """Numbers, from 1, of the lines that are not part of the table."""
+
+
+def parse_dialogue_history(text: str) -> DialogueHistory:
     """Parse a dialogue history: a text table with the messages of a dialogue and the results of calls.
 
     The official runner splits a long message into several rows. Only the first row has a number, a sender and a
-    recipient. Returns the messages, and the numbers (from 1) of the lines that are not part of the table.
+    recipient.
     """
     messages: list[HistoryMessage] = []
     odd_lines: list[int] = []
@@ -213,7 +223,7 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
         if line.startswith("|-"):
             in_table = True
             continue
-        cells = _split_row(line) if in_table else None
+        cells = _split_table_row(line) if in_table else None
         if cells is None:
             if not line.startswith("| message_index"):
                 odd_lines.append(number)
@@ -225,41 +235,44 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
             odd_lines.append(number)
     for message in messages:
         message.content = message.content.rstrip()
-        if _SPACED_ERROR.match(message.content):  # the official runner puts spaces between the letters of an error
+        if _SPACED_ERROR.match(message.content):  # The official runner puts spaces between the letters of an error.
             message.content = re.sub(r"(.) ", r"\1", message.content + " ").rstrip()
-    return messages, odd_lines
+    return DialogueHistory(messages, odd_lines)
 
 
-def _split_row(line: str) -> list[str] | None:
+def _split_table_row(line: str) -> list[str] | None:
     parts = line.strip().split("|")
     if not line.startswith("|") or len(parts) < 6:
         return None
     return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
 
 
-def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
-    """Pair each met milestone with the call whose index is in `met`, and align the missed milestones with the later
-    calls."""
-    start = met[-1] + 1 if met else 0
-    pairs = zip(golden, met, strict=False)
+def pair_milestones(
+    milestones: Sequence[Call], predicted: Sequence[Call], met_indexes: Sequence[int]
+) -> list[CallPair]:
+    """Pair each met milestone with the call that met it, and align the missed milestones with the later calls.
+
+    `met_indexes` contains the index of the predicted call for each met milestone.
+    """
+    start = met_indexes[-1] + 1 if met_indexes else 0
+    pairs = zip(milestones, met_indexes, strict=False)
     met_pairs = [align([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
-    rest = align(golden[len(met) :], predicted[start:], COMPARISON_RULES, ordered=True)
+    rest = align(milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, ordered=True)
     earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
-    unmatched = [pair for pair in earlier if pair.predicted not in met]
+    unmatched = [pair for pair in earlier if pair.predicted not in met_indexes]
     missed = [pair for pair in rest if pair.golden is not None]
     return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]
 
 
-def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Return the differences between two end states as {path: difference}; None if there are none.
+def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
+    """Return the differences between two end states by path, such as `FoodPlatform.users.Eve.balance`, or None.
 
-    An example of a path is `FoodPlatform.users.Eve.balance`. The evaluator does not compare classes whose names differ
-    only in case, so these are omitted.
+    The evaluator does not compare classes whose names differ only in case, so these are omitted.
     """
-    if not isinstance(states, list) or not isinstance(golden, list):
+    if not isinstance(end_state, list) or not isinstance(golden_state, list):
         return None
     differences: dict[str, StateDifference] = {}
-    expected_by_class, attributes_by_class = _attributes_by_class(golden), _attributes_by_class(states)
+    expected_by_class, attributes_by_class = _attributes_by_class(golden_state), _attributes_by_class(end_state)
     on_both_sides = {name.casefold() for name in expected_by_class} & {name.casefold() for name in attributes_by_class}
     for name, expected in expected_by_class.items():
         attributes = attributes_by_class.get(name)
@@ -267,7 +280,7 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
             if name.casefold() not in on_both_sides:
                 differences[name] = StateDifference(expected, ABSENT)
             continue
-        for attribute, _ in checker.attribute_differences(attributes, expected):
+        for attribute, _ in checker.find_attribute_differences(attributes, expected):
             path, golden_value = f"{name}.{attribute}", expected.get(attribute, ABSENT)
             differences.update(_find_value_differences(path, golden_value, attributes[attribute], 0))
     for name, attributes in attributes_by_class.items():
@@ -279,8 +292,8 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
     return differences or None
 
 
-def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
-    pairs = (pair for state in list_objects(states) for pair in state.items())
+def _attributes_by_class(end_state: list[Any]) -> dict[str, dict[str, Any]]:
+    pairs = (pair for state in list_objects(end_state) for pair in state.items())
     return {str(name): attributes for name, attributes in pairs if isinstance(attributes, dict)}
 
 
@@ -303,7 +316,7 @@ def _find_value_differences(
 
 
 def fill_agent_item(
-    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history: Path | None
+    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history_file: Path | None
 ) -> None:
     """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
     text = str((question or {}).get("question", ""))
@@ -314,7 +327,7 @@ def fill_agent_item(
     if initial := (question or {}).get("initial_config"):
         item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
     process = [str(part) for part in as_list(result.get("process"))]
-    steps = _add_conversation(item, history) if history is not None else []
+    steps = _add_history_messages(item, history_file) if history_file is not None else []
     if len(steps) != len(process):
         steps = list(range(len(process)))
     item.predicted = _decode_calls("predicted", process, steps)
@@ -322,14 +335,14 @@ def fill_agent_item(
     if answer is None:
         return
     milestones, golden_state = answer.get(MILE_STONE) or [], answer.get(GROUND_TRUTH)
-    sequence, others = checker.choose_milestone_sequence(process, milestones)
+    sequence, others = checker.rank_milestone_sequences(process, milestones)
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
         item.extra.metadata["other milestone sequences"] = others
-    met = checker.find_met_milestones(process, sequence)
+    met = checker.find_milestone_messages(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
-    else:  # a milestone or a message contains several calls, so `met` has no indexes of calls
+    else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.
         item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, ordered=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = checker.check_end_state(result.get("result"), golden_state)
@@ -348,8 +361,11 @@ def fill_agent_item(
     item.extra.metadata |= {"end state": result.get("result"), "golden end state": golden_state}
 
 
-def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
-    """Decode milestones or messages of the agent. As in the official runner, missing brackets are added."""
+def _decode_calls(side: Literal["golden", "predicted"], texts: list[str], steps: Sequence[int]) -> list[Call]:
+    """Decode the calls in milestones (golden) or in messages of the agent (predicted), each with its step number.
+
+    Missing brackets are added, as in the official runner.
+    """
     calls: list[Call] = []
     for step, text in zip(steps, texts, strict=True):
         expression = text.strip()
@@ -371,16 +387,21 @@ def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Cal
     return calls
 
 
-def _add_conversation(item: Item, history: Path) -> list[int]:
-    """Add the messages of a dialogue history, except the agent's calls. Returns the numbers of the steps with calls."""
+def _add_history_messages(item: Item, history_file: Path) -> CallSteps:
+    """Add the messages of a dialogue history to the item, except the agent's calls. Return the steps of these calls."""
     try:
-        messages, odd_lines = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))
+        messages, odd_lines = parse_dialogue_history(read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
-        item.issues.append(ImportIssue(str(history), None, f"cannot be read: {error.strerror}", item=item.id))
+        item.issues.append(
+            ImportIssue(str(history_file), None, f"the dialogue history cannot be read: {error.strerror}", item=item.id)
+        )
         return []
-    item.issues += [ImportIssue(str(history), line, "not a row of the table", item=item.id) for line in odd_lines]
+    item.issues += [
+        ImportIssue(str(history_file), line, "this line of the dialogue history is not a table row", item=item.id)
+        for line in odd_lines
+    ]
     known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
-    call_steps: list[int] = []
+    call_steps: CallSteps = []
     step = -1
     for message in messages:
         if message.sender == "execution":

@@ -1,9 +1,9 @@
 """Compute ACEBench's metrics: accuracy by category, a row of `result.xlsx`, error types, and means over both languages.
 
 Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
-and appendix E of the paper. Official metrics reproduce two errors of the program: the columns object_short and
-object_deep are swapped, and an item that does not match the first golden answer but a later one is counted as passing
-and listed as failing.
+and appendix E of the paper. Official metrics reproduce two errors of the program. It swaps the columns object_short and
+object_deep. If an item matches only a later golden answer and not the first one, it counts the item as passing, but
+lists it as failing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.acebench.discovery import CATEGORIES
 from fcreview.model.address import ITEM
@@ -21,7 +21,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import MILESTONES_MET
 
 PROCESS_ACCURACY = "process_accuracy"
-"""Criterion of agent items: share of milestones that were met, or 1 if the end state is right."""
+"""Criterion of agent items: the share of met milestones, or 1 if the end state is correct."""
 
 ATOM_TYPES = ("bool", "enum", "number", "list", "object_short", "object_deep")
 MULTI_TURN_CATEGORIES = ("normal_multi_turn_user_switch", "normal_multi_turn_user_adjust")
@@ -46,7 +46,7 @@ SUMMARY_COLUMNS: dict[str, Any] = {
 }  # fmt: skip
 """Column of `result.xlsx` -> its category, or the categories whose mean it contains.
 
-`compute_summary_row` adds the columns that are not in this mapping.
+`compute_summary_row` computes the other columns.
 """
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
@@ -58,25 +58,25 @@ TABLE_2_COLUMNS = {
 }  # fmt: skip
 
 ERROR_CLASSES = {
-    "param value": ("value_error",),
+    "parameter value": ("value_error",),
     "output format": ("wrong_output_format",),
     "function name": ("function_mismatch", "wrong_function_name"),
-    "param type": ("type_error",),
+    "parameter type": ("type_error",),
     "other": (),
 }
-"""Error class in the paper's figure 6 -> prefixes of the checker's error types, from the examples in appendix G.1.
-Error types without an example belong to the class `other`."""
-ERROR_CLASS_NOTE = "classes as in the paper's figure 6; fcreview assigns the error types to them"
+"""Error class in the paper's figure 6 -> prefixes of the checker's error types. The assignment follows the examples in
+appendix G.1. Error types without an example belong to the class `other`."""
+ERROR_CLASS_NOTE = "error classes of the paper's figure 6; fcreview assigns each error type to a class"
 NO_ERROR_TYPE = "no error type"
 
 CategoryValues = Mapping[str, float | None]
-"""Category -> value, None if unknown. Categories that were not run are not in the mapping."""
+"""Category -> accuracy, or None if it is unknown. Categories that were not run are missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryRate:
     value: float | None
-    """Rate, rounded as in the official output; None without verdicts."""
+    """Rate, rounded as in the official output, or None without verdicts."""
     exact: float | None
     n_verdicts: int
     n_items: int
@@ -87,9 +87,9 @@ class CategoryRate:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute accuracies, columns of `result.xlsx` with and without the program's errors, and counts of error types."""
-    by_category = _items_by_category(items)
-    scores, process = _category_rates(by_category)
+    """Compute accuracies, the row of `result.xlsx` with and without the program's errors, and counts of error types."""
+    by_category = _group_by_scored_category(items)
+    scores, process = _compute_category_rates(by_category)
     if not scores:
         return []
     found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
@@ -114,13 +114,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute the paper's table 2, the mean of one English and one Chinese run; empty if one of them is missing."""
+    """Compute the paper's table 2: the means of an English and a Chinese run. Without both runs, return no metrics."""
     known = [each for each in runs if any(item.valid is not None for item in each.items)]
     if len(known) != len(LANGUAGES) or {each.run.language for each in known} != LANGUAGES:
         return []
     rows = []
     for each in known:
-        scores, process = _category_rates(_items_by_category(each.items))
+        scores, process = _compute_category_rates(_group_by_scored_category(each.items))
         rows.append(compute_summary_row(_rounded_values(scores), _rounded_values(process)))
     metrics = []
     for title, column in TABLE_2_COLUMNS.items():
@@ -153,17 +153,27 @@ def count_error_types(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
-    """Compute the accuracy of a category, rounded to `digits` decimals (None: not rounded)."""
+    """Compute the accuracy of a category, rounded to `digits` decimals, or not rounded if `digits` is None."""
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
-    return CategoryRate(_round(exact, digits), exact, len(known), len(verdicts))
+    return CategoryRate(_round_or_none(exact, digits), exact, len(known), len(verdicts))
 
 
-def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
-    """Compute the share of dialogues in which every step passes, and the mean share of passing steps in a dialogue.
+DialogueStep = tuple[str, bool | None]
+"""A step of a dialogue: the id of the dialogue and the verdict on the step."""
 
-    `steps` has (dialogue, verdict) for each step in file order. A dialogue in which a step has no verdict is omitted,
-    except from the first share if another step fails.
+
+class DialogueAccuracies(NamedTuple):
+    all_steps: CategoryRate
+    """Share of dialogues in which every step passes."""
+    mean_share: CategoryRate
+    """Mean share of passing steps in a dialogue."""
+
+
+def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccuracies:
+    """Compute the two accuracies of a multi-turn category from its steps in file order.
+
+    A dialogue is omitted if one of its steps has no verdict. `all_steps` still counts it if another step fails.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -175,26 +185,26 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
     exact = round(sum(known) / len(known), 3) if known else None
     shares = [round(sum(map(bool, verdicts)) / len(verdicts), 3) for _, verdicts in dialogues if None not in verdicts]
     mean = sum(shares) / len(shares) if shares else None
-    return (
+    return DialogueAccuracies(
         CategoryRate(exact, exact, len(known), len(dialogues), "dialogues"),
-        CategoryRate(_round(mean, 3), mean, len(shares), len(dialogues), "dialogues"),
+        CategoryRate(_round_or_none(mean, 3), mean, len(shares), len(dialogues), "dialogues"),
     )
 
 
 def compute_mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
-    """Compute the mean process accuracy of an agent category. It covers 0 items if no item has a process accuracy."""
+    """Compute the mean process accuracy of an agent category. If no item has one, `n_items` of the result is 0."""
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
     shares = [share for item in items if (share := get_process_accuracy(item)) is not None]
     mean = sum(shares) / len(shares) if shares else None
-    return CategoryRate(_round(mean, 3), mean, len(shares), len(items))
+    return CategoryRate(_round_or_none(mean, 3), mean, len(shares), len(items))
 
 
 def get_process_accuracy(item: ScoredItem) -> float | None:
-    """Return the process accuracy of an agent item; None if it is unknown.
+    """Return the process accuracy of an agent item, or None if it is unknown.
 
-    An item with a correct end state scores 1, any other item its share of milestones. A review of the end state
-    therefore changes the process accuracy, unless an annotator also reviewed the process accuracy.
+    The process accuracy is 1 if the end state is correct, else the share of met milestones. A review of the end state
+    therefore changes it, unless an annotator also reviewed the process accuracy.
     """
     stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None
@@ -203,61 +213,65 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
     if ITEM_CORRECT in item.overrides and not item.has_own_verdict(ITEM, PROCESS_ACCURACY):
         share: float | None = item.derive("acebench", ITEM, PROCESS_ACCURACY)
         return share
-    # The process file contains the rounded value. The official mean uses the exact value.
+    # The process file contains a rounded value, but the official mean uses the exact value.
     return float(met) if isinstance(met, (int, float)) and value == round(met, 3) else value
 
 
-def _round(value: float | None, digits: int | None) -> float | None:
+def _round_or_none(value: float | None, digits: int | None) -> float | None:
     return value if value is None or digits is None else round(value, digits)
 
 
-def compute_paper_weights(counts: Sequence[int]) -> list[float]:
-    """Compute the weights of the paper's appendix E: square roots of the sample counts, scaled to a sum of 1."""
-    roots = [count**0.5 for count in counts]
+def compute_paper_weights(sample_counts: Sequence[int]) -> list[float]:
+    """Compute the weights of the paper's appendix E: the square roots of the sample counts, scaled to a sum of 1."""
+    roots = [count**0.5 for count in sample_counts]
     return [root / (sum(roots) or 1.0) for root in roots]
 
 
 def compute_summary_row(
-    scores: CategoryValues,
-    process: CategoryValues,
+    accuracies: CategoryValues,
+    process_accuracies: CategoryValues,
     weights: Sequence[float] = PROGRAM_WEIGHTS,
     swap_object_columns: bool = True,
 ) -> dict[str, float | None]:
-    """Compute the row of `result.xlsx` by column name from the accuracy and process accuracy of the categories.
+    """Compute the row of `result.xlsx` by column name.
 
-    A category that was not run counts as 0, also in means. If a category has no value, the columns that depend on it
-    are None. `weights` are the weights of the normal, special and agent means in the column `Summary`.
+    A category that was not run counts as 0, also in means. If the accuracy of a category is unknown, the columns that
+    depend on it are None. `weights` are the weights of the normal, special and agent means in the column `Summary`.
     """
-    row = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
+    row = {name: accuracies.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:
         row["object_short"], row["object_deep"] = row["object_deep"], row["object_short"]
-    values = {**scores, **{f"{category}_process": value for category, value in process.items()}}
+    values = {**accuracies, **{f"{category}_process": value for category, value in process_accuracies.items()}}
     for column, category in SUMMARY_COLUMNS.items():
         is_single = isinstance(category, str)
-        row[column] = values.get(category, 0.0) if is_single else _category_mean(scores, category)
+        row[column] = values.get(category, 0.0) if is_single else _mean_accuracy(accuracies, category)
     means = [mean for name in ("normal", "special", "agent") if (mean := row[f"{name}_summary"]) is not None]
     is_complete = len(means) == len(weights)
     total = round(sum(w * mean for w, mean in zip(weights, means, strict=True)), 3) if is_complete else None
     return row | {"Summary": total}
 
 
-def _category_mean(scores: CategoryValues, categories: Sequence[str]) -> float | None:
-    values = [scores.get(category, 0.0) for category in categories]
+def _mean_accuracy(accuracies: CategoryValues, categories: Sequence[str]) -> float | None:
+    values = [accuracies.get(category, 0.0) for category in categories]
     known = [value for value in values if value is not None]
     return round(sum(known) / len(values), 3) if len(known) == len(values) else None
 
 
-def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
+def _group_by_scored_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
     found: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         found[item.category].append(item)
     return {name: part for name, part in found.items() if any(item.valid is not None for item in part)}
 
 
-def _category_rates(
-    by_category: Mapping[str, Sequence[ScoredItem]],
-) -> tuple[dict[str, CategoryRate], dict[str, CategoryRate]]:
-    """Return (category -> accuracy, category -> process accuracy). The second mapping omits unknown values."""
+class CategoryRates(NamedTuple):
+    """Rates by category. Categories without a process accuracy are missing in `process_accuracy`."""
+
+    accuracy: dict[str, CategoryRate]
+    process_accuracy: dict[str, CategoryRate]
+
+
+def _compute_category_rates(by_category: Mapping[str, Sequence[ScoredItem]]) -> CategoryRates:
     scores: dict[str, CategoryRate] = {}
     process: dict[str, CategoryRate] = {}
     for name, items in by_category.items():
@@ -267,7 +281,7 @@ def _category_rates(
             scores[name] = compute_accuracy([item.valid for item in items], None if name.startswith("special") else 3)
         if name.startswith("agent") and (rate := compute_mean_process_accuracy(items)).n_items:
             process[name] = rate
-    return scores, process
+    return CategoryRates(scores, process)
 
 
 def _rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -45,36 +45,38 @@ from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
 MAX_ROUNDING_ERROR = 0.001
-"""Maximum difference between the computed mean process accuracy and the mean in a header, which has three decimals."""
-AGENT_NOT_CORRECTED = "errata do not apply to agent items"
+"""Maximum difference between the computed mean process accuracy and the mean in a header with three decimals."""
+NO_AGENT_ERRATA = "errata do not apply to agent items"
 
 
 @dataclass(slots=True)
 class CategoryInputs:
-    """Content of all files of one category of a run, except the result records, which are read one by one."""
+    """Content of the files of one category of a run, except the result records, which are read one by one."""
 
     category: str
     result_file: Path
     questions: dict[str, dict[str, Any]] = field(default_factory=dict)
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     question_ids: list[str] = field(default_factory=list)
-    """Ids in dataset order. Score and process files refer to agent items by position."""
+    """Ids in dataset order. Score and process files identify agent items by their position in it."""
     scored: FailureList = field(default_factory=FailureList)
     process_entries: dict[str, dict[str, Any]] | None = None
-    """Entries of the process file by category and position, such as `agent_multi_turn_3`; None without the file."""
+    """Entries of the process file by category and position, such as `agent_multi_turn_3`, or None without the file."""
     histories: dict[int, Path] = field(default_factory=dict)
     corrections: CategoryCorrections | None = None
 
-    def position_of(self, item_id: str) -> int:
-        """Return the position of an item in the question file or, if it is not in the file, the number at the end of
-        its id, or -1."""
+    def get_dataset_position(self, item_id: str) -> int:
+        """Return the position of an item in the question file.
+
+        Without such a question, return the number at the end of the item id, or -1.
+        """
         if item_id in self.question_ids:
             return self.question_ids.index(item_id)
         number = item_id.rpartition("_")[2]
         return int(number) if number.isdigit() else -1
 
-    def item_id_of_entry(self, entry_id: Any) -> str:
-        """Return the item id for the `id` of a score file entry, which for agent items is a position."""
+    def get_item_id(self, entry_id: Any) -> str:
+        """Return the item id for the `id` of a score file entry. For agent items, the `id` is a dataset position."""
         if not isinstance(entry_id, int):
             return str(entry_id)
         return self.question_ids[entry_id] if 0 <= entry_id < len(self.question_ids) else f"{self.category}_{entry_id}"
@@ -99,7 +101,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIssue]) -> CategoryInputs:
-    """Load the dataset, scores and process entries of a category. Also sets the run's official metrics."""
+    """Load the dataset, scores and process entries of a category, and set the run's official metrics."""
     category, _ = parse_file_name(result_file)
     inputs = CategoryInputs(category, result_file)
     for file in plan.data:
@@ -127,25 +129,27 @@ def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIs
                 else:
                     entries = as_object(record.value).items()
                     inputs.process_entries |= {name: value for name, value in entries if isinstance(value, dict)}
-            _check_process_entries(file, inputs, issues)
+            _discard_invalid_process_entries(file, inputs, issues)
     return inputs
 
 
-def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    scored = inputs.scored = load_failure_list(path, lambda entry: inputs.item_id_of_entry(entry["id"]), issues)
+def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
+    scored = inputs.scored = load_failure_list(score_file, lambda entry: inputs.get_item_id(entry["id"]), issues)
     if scored.header:
         plan.run.official_metrics[inputs.category] = scored.header
     results = [(each["id"], each.get("result")) for each in read_objects_with_id(inputs.result_file)]
-    passed = {item_id for item_id, reply in results if _passes_another_answer(inputs, item_id, reply)}
+    passed = {item_id for item_id, reply in results if _passes_later_golden_answer(inputs, item_id, reply)}
     if passed and count_failures(scored.header) == len(scored.entries) - len(passed):
         for item_id in sorted(passed):
             del scored.entries[item_id]
-            what = f"{item_id} is listed as failing but passes another golden answer. The header counts it as passed"
-            issues.append(ImportIssue(str(path), None, what, item=item_id, severity="notice"))
+            what = (
+                f"{item_id} is listed as failing, but it matches a later golden answer. The header counts it as passed"
+            )
+            issues.append(ImportIssue(str(score_file), None, what, item=item_id, severity="notice"))
     check_counts(scored, [item_id for item_id, _ in results], issues)
 
 
-def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
+def _passes_later_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
     if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False
@@ -158,25 +162,25 @@ def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> 
         return False
 
 
-def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Ignore the process file if its mean process accuracy differs from the score file's header.
+def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
+    """Discard the entries of a process file whose mean differs from the one in the score file's header.
 
-    The process file lists only items that did not reach all milestones, so a missing entry would count as 1.
+    A process file lists only items that missed a milestone. A lost entry would therefore count as 1.
     """
     header = inputs.scored.header
     stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
-    values = [_counted_process_accuracy(entry)[0] for entry in entries.values()]
+    values = [_read_process_accuracy(entry).value for entry in entries.values()]
     if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
-        what = "no score file has process_accuracy and total_count, so this file cannot be checked"
+        what = "this file cannot be checked, because no score file has process_accuracy and total_count"
     elif not all(isinstance(value, (int, float)) for value in values):
-        what = "an entry has no process_accuracy"
+        what = "an entry of the process file has no process_accuracy"
     elif abs((mean := (sum(values) + total - len(values)) / max(total, 1)) - stated) > MAX_ROUNDING_ERROR:
         what = f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
     else:
         return
     inputs.process_entries = None
     what += ". The process accuracies are unknown"
-    issues.append(ImportIssue(str(path), None, what, severity="error"))
+    issues.append(ImportIssue(str(process_file), None, what, severity="error"))
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
@@ -189,11 +193,11 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         result, line = record.value, record.line
         stated = result.get("id") if isinstance(result, dict) else None
         if not isinstance(stated, str):
-            yield ImportIssue(path, line, "result record without an id")
+            yield ImportIssue(path, line, "the result record has no id and was skipped")
             continue
         item_id = f"{stated}#{line}" if stated in first_lines else stated
         if item_id != stated:
-            what = f"duplicate id {stated} (first in line {first_lines[stated]}); imported as {item_id}"
+            what = f"{stated} also occurs in line {first_lines[stated]}. This record is imported as {item_id}"
             yield ImportIssue(path, line, what, item=item_id)
         first_lines.setdefault(stated, line)
         item = Item(item_id, inputs.category, file=path, line=line, offset=record.offset, length=record.length)
@@ -211,44 +215,44 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     item.functions = read_function_docs(question.get("function")) if question else []
     _add_official_verdict(item, inputs)
     if inputs.category.startswith("agent_"):
-        position = inputs.position_of(item_id)
+        position = inputs.get_dataset_position(item_id)
         items.fill_agent_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
             # An erratum for an agent item does not state whether it corrects the end state or the milestones.
-            item.extra.erratum = inputs.corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
+            item.extra.erratum = inputs.corrections.reject_entry(entry, NO_AGENT_ERRATA).erratum
         add_decisive_call(item, only_effect=True)
     else:
-        _fill_reply_item(item, result, question, answer, inputs)
+        _fill_non_agent_item(item, result, question, answer, inputs)
     if question is None:
-        item.rule_note = "no question file, so the verdict was not recomputed"
+        item.rule_note = "the dataset has no question for this item"
 
 
-def _fill_reply_item(
+def _fill_non_agent_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    # Without a dataset, the entry of a failing item repeats the golden answer.
+    # Without a dataset, only the score file has golden answers, and only those of failing items.
     entry = inputs.scored.entries.get(result["id"]) or {}
     golden = answer.get(GROUND_TRUTH) if answer else entry.get("possible_answer")
     can_recompute = answer is not None and question is not None
-    fill = partial(items.fill_reply_item, result=result, question=question, can_recompute=can_recompute)
+    fill = partial(items.fill_non_agent_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
     if inputs.corrections is not None:
-        corrected = _apply_errata(item, result, question, golden, inputs.corrections)
-    fill(item, golden=corrected)
+        corrected = _correct_golden_answer(item, result, question, golden, inputs.corrections)
+    fill(item, corrected)
     if corrected is golden:
         return
     uncorrected = Item(item.id, item.category, functions=item.functions)
-    fill(uncorrected, golden=golden)
+    fill(uncorrected, golden)
     if (uncorrected.rule, uncorrected.rule_error_type) != (item.rule, item.rule_error_type):
         item.extra.without_errata = RecomputedVerdict(uncorrected.rule, uncorrected.rule_error_type)
         item.verdicts[-1].by = RULES_WITH_ERRATA
 
 
-def _apply_errata(
+def _correct_golden_answer(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
-    correction = corrections.find_correction(str(result["id"]), golden, items.dialogue_messages(question))
+    correction = corrections.find_correction(str(result["id"]), golden, items.read_dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
@@ -259,7 +263,7 @@ def _apply_errata(
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     if item.category.startswith("agent_"):
-        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _check_agent_fix(golden_fix)
+        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _find_agent_fix_error(golden_fix)
     if error := check_fix_fields(golden_fix, GROUND_TRUTH):
         return error
     truth = golden_fix[GROUND_TRUTH]
@@ -269,19 +273,19 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         is_valid = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
         return None if is_valid else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
     alternatives = truth if isinstance(truth, list) and truth else [truth]
-    return next((error for each in alternatives if (error := _check_alternative(each, item))), None)
+    return next((error for each in alternatives if (error := _find_answer_error(each, item))), None)
 
 
-def _check_alternative(truth: Any, item: Item) -> str | None:
-    if not isinstance(truth, dict) or not truth:
-        return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
+def _find_answer_error(golden_answer: Any, item: Item) -> str | None:
+    if not isinstance(golden_answer, dict) or not golden_answer:
+        return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such objects'
     available = function_names(item.functions)
-    calls = ((items.golden_key_to_function_name(key, available), arguments) for key, arguments in truth.items())
+    calls = ((items.golden_key_to_function_name(key, available), arguments) for key, arguments in golden_answer.items())
     errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
     return next(filter(None, errors), None)
 
 
-def _check_agent_fix(golden_fix: JsonObject) -> str | None:
+def _find_agent_fix_error(golden_fix: JsonObject) -> str | None:
     truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
     if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
         return f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected attributes}}}}'
@@ -302,26 +306,35 @@ def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
     item.verdicts.append(verdict)
 
 
-def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> None:
+def _add_process_verdict(item: Item, inputs: CategoryInputs, dataset_position: int) -> None:
     if inputs.process_entries is None:
         return
-    entry = inputs.process_entries.get(f"{inputs.category}_{position}")
-    value, note = _counted_process_accuracy(entry) if entry else (1.0, None)
+    entry = inputs.process_entries.get(f"{inputs.category}_{dataset_position}")
+    value, note = _read_process_accuracy(entry) if entry else RecordedProcessAccuracy(1.0)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
-    if entry or item.official is False:  # a failing item without an entry met all milestones
+    if entry or item.official is False:  # A failing item without an entry met all milestones.
         item.extra.metadata.setdefault(MILESTONES_MET, value)
 
 
-def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
+class RecordedProcessAccuracy(NamedTuple):
+    """Process accuracy of an entry in the process file, as the official mean counts it."""
+
+    value: Any
+    note: str | None = None
+    """Why the value differs from the one in the file."""
+
+
+def _read_process_accuracy(entry: dict[str, Any]) -> RecordedProcessAccuracy:
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
-        return stated, None
+        return RecordedProcessAccuracy(stated)
     if len(milestones) < 2 or not isinstance(milestones[0], list):
-        return stated, None
+        return RecordedProcessAccuracy(stated)
     best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
     if last != stated or best == stated:
-        return stated, None
-    return best, f"best of {len(milestones)} milestone sequences, as in the official mean; the file states {stated}"
+        return RecordedProcessAccuracy(stated)
+    note = f"best of {len(milestones)} milestone sequences, as in the official mean; the process file has {stated}"
+    return RecordedProcessAccuracy(best, note)
 
 
 def _flatten_error(error: Any) -> list[str]:

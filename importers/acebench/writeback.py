@@ -1,7 +1,7 @@
 """Write reviewed verdicts to ACEBench's score and process files, and recompute verdicts with golden fixes.
 
-Entries for items that only annotators fail have the same fields as the evaluator's entries (`eval_main.py` and the
-checkers, revision e6db74b). `result.xlsx` is not written, because the official program makes it from all models.
+If an annotator fails an item that the evaluator passed, the new entry has the same fields as the evaluator's entries
+(`eval_main.py` and the checkers, revision e6db74b). fcreview does not write `result.xlsx`, which covers all models.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fcreview.importers.acebench.checker import (
     GROUND_TRUTH,
     MILE_STONE,
     check_calls,
-    check_special,
+    check_special_reply,
     decode_reply,
     remove_whitespace,
 )
-from fcreview.importers.acebench.discovery import parse_file_name
+from fcreview.importers.acebench.discovery import FileName, parse_file_name
 from fcreview.importers.acebench.items import OTHER_ANSWERS, parse_golden_calls
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
@@ -43,19 +43,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-def load_results(path: Path) -> dict[str, JsonObject]:
-    """Load the result records by id. If an id occurs twice, the evaluator scored the first record."""
+def load_results_by_id(path: Path) -> dict[str, JsonObject]:
+    """Load the result records by id. If an id occurs twice, the first record counts, as in the evaluator."""
     found: dict[str, JsonObject] = {}
     for record in read_objects_with_id(path):
         found.setdefault(record["id"], record)
     return found
 
 
-def make_failing_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
-    """Build the score file entry of a failing item. `error_type` is null if no annotator set one."""
+def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
+    """Make the score file entry of a failing item. Its `error_type` is null if no annotator set one."""
     failure: JsonObject = {"valid": False, "error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
     if inputs.category.startswith("agent_"):
-        return {"id": inputs.position_of(item.id)} | failure | {"error": [[writeback.ANNOTATOR_REASON]]}
+        return {"id": inputs.get_dataset_position(item.id)} | failure | {"error": [[writeback.ANNOTATOR_REASON]]}
     golden = (inputs.answers.get(item.id) or {}).get(GROUND_TRUTH)
     reply = result.get("result")
     if inputs.category.startswith("special"):
@@ -70,21 +70,23 @@ def make_failing_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable(items, _is_representable)
     for path in plan.results:
-        part = [item for item in items if item.category == parse_file_name(path)[0]]
-        if not any(map(_has_override, part)):
+        category_items = [item for item in items if item.category == parse_file_name(path).category]
+        if not any(map(_has_override, category_items)):
             continue
         inputs = load_category_inputs(plan, path, [])
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
-        scores, process = (score_files.get((inputs.category, kind)) for kind in ("score", "process"))
+        scores, process = (score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process"))
         if scores is None or not inputs.scored.is_complete:
-            reason = "which has no score file" if scores is None else "whose score file is damaged"
-            yield Unrepresentable(f"items of {inputs.category}, {reason}", sum(map(_has_override, part)))
+            reason = "its score file is missing" if scores is None else "its score file is damaged"
+            yield Unrepresentable(
+                f"items of {inputs.category}, because {reason}", sum(map(_has_override, category_items))
+            )
             continue
-        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, part))
+        yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, category_items))
         if process is not None and inputs.process_entries is not None:
-            yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, part))
-            n_unknown = sum(_has_override(item) and get_process_accuracy(item) is None for item in part)
-            if n_unknown:  # an item without an entry in the process file met all milestones
+            yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, category_items))
+            n_unknown = sum(_has_override(item) and get_process_accuracy(item) is None for item in category_items)
+            if n_unknown:  # An item without an entry in the process file met all milestones.
                 yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
 
 
@@ -93,9 +95,9 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [path for path in tables if path.is_file()]
 
 
-def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
-    return writeback.is_item_verdict(item, key) or (
-        key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
+def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
+    return writeback.is_item_verdict(item, criterion_key) or (
+        criterion_key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
     )
 
 
@@ -108,34 +110,36 @@ def _has_override(item: ScoredItem) -> bool:
 def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     order = writeback.positions_by_name([item.id for item in items])
     records = list(writeback.parse_numbered_records(raw))
-    lines = {inputs.item_id_of_entry(record["id"]): line for line, record in records if record.get("id") is not None}
+    lines = {inputs.get_item_id(record["id"]): line for line, record in records if record.get("id") is not None}
     edits = LineEdits(positions={line: order[item_id] for item_id, line in lines.items() if item_id in order})
-    results = load_results(inputs.result_file)
-    gained = 0
+    results = load_results_by_id(inputs.result_file)
+    n_gained_passes = 0
     verdicts: list[bool] = []
     for item in items:
         override = writeback.get_item_override(item)
         verdicts.append(item.id not in scored.entries if override is None else override)
         if override is True and item.id in lines:
             edits.removed.add(lines[item.id])
-            gained += 1
+            n_gained_passes += 1
         elif override is False and item.id not in scored.entries:
-            if item.id in lines:  # the file also lists items that pass only a later golden answer
+            if item.id in lines:  # The file also lists items that match only a later golden answer.
                 edits.removed.add(lines[item.id])
-            edits.added.append((order[item.id], make_failing_entry(inputs, item, results.get(item.id, {}))))
-            gained -= 1
+            edits.added.append((order[item.id], make_failure_entry(inputs, item, results.get(item.id, {}))))
+            n_gained_passes -= 1
     header = next((record for _, record in records if "total_count" in record), {})
-    edits.replaced[writeback.header_line_number(raw)] = _update_header(header, inputs.category, items, verdicts, gained)
+    edits.replaced[writeback.header_line_number(raw)] = _update_header(
+        header, inputs.category, items, verdicts, n_gained_passes
+    )
     return writeback.apply_edits(raw, edits)
 
 
 def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     """Update the entries of reviewed items in a process file, which lists items with a process accuracy below 1."""
     lines = {name: line for line, record in writeback.parse_numbered_records(raw) for name in record}
-    names = {item.id: f"{inputs.category}_{inputs.position_of(item.id)}" for item in items}
+    names = {item.id: f"{inputs.category}_{inputs.get_dataset_position(item.id)}" for item in items}
     order = writeback.positions_by_name([names[item.id] for item in items])
     edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
-    results = load_results(inputs.result_file)
+    results = load_results_by_id(inputs.result_file)
     for item in filter(_has_override, items):
         name, share = names[item.id], get_process_accuracy(item)
         if name in lines:
@@ -152,18 +156,18 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
 
 
 def _update_header(
-    header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool], gained: int
+    header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool], n_gained_passes: int
 ) -> JsonObject:
     if category.startswith("agent_"):
-        updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
+        updated = writeback.update_score_header(header, n_gained_passes, digits=3, rate_field="end_to_end_accuracy")
         share = compute_mean_process_accuracy(items).value
         return updated | ({"process_accuracy": share} if share is not None else {})
     if category in MULTI_TURN_CATEGORIES:
         steps = [(str(item.group), verdict) for item, verdict in zip(items, verdicts, strict=True)]
         accuracy, process = compute_dialogue_accuracies(steps)
         rates = {"accuracy": accuracy.value, "process_accuracy": process.value}
-        return writeback.update_score_header(header, gained) | rates
-    return writeback.update_score_header(header, gained, digits=None if category.startswith("special") else 3)
+        return writeback.update_score_header(header, n_gained_passes) | rates
+    return writeback.update_score_header(header, n_gained_passes, digits=None if category.startswith("special") else 3)
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
@@ -172,8 +176,10 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden answer as a golden fix; None for agent and special items, which contain only a part of the
-    answer."""
+    """Return the golden answer as a golden fix.
+
+    Return None for agent and special items, because their `golden` has only a part of the answer.
+    """
     if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
     arguments = list(map(writeback.first_accepted_arguments, item.golden))
@@ -183,12 +189,12 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with a corrected golden answer. Returns None for agent items and if there is no reply."""
+    """Recompute the verdict with a corrected golden answer. Return None for agent items and without a reply."""
     reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
         return None
     if item.category.startswith("special"):
-        return check_special(reply, golden, item.category).valid
+        return check_special_reply(reply, golden, item.category).valid
     try:
         calls = decode_reply(reply)
     except Undecodable:

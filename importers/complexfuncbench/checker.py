@@ -1,11 +1,17 @@
-"""Determine a verdict on every call of a ComplexFuncBench sample, by the evaluator's log or by its rules.
+"""Determine a verdict on every call of a ComplexFuncBench sample.
 
-Verdicts come from the log if there is one, and else from the result record. The evaluator compares two calls in several
-steps, called tiers: `format` (is the call well-formed?), `rule` (are the calls equal?), `exact` (are the values equal
-that must be?), `response` (do both calls get the same response?) and `judge` (does an LLM accept the call?). A verdict
-states the tier that decided. Three more values describe other cases: `failed` if no tier accepted the call and the
-judge did not reply, `unpaired` if the evaluator compared the call with no golden call, and `unknown` if no file states
-the tier.
+The verdict on a call comes from the evaluator's log or, if the log does not have it, from the result record and the
+rules below. The evaluator compares a predicted call with a golden call in several steps, called tiers:
+
+* `format`: Is the call valid?
+* `rule`: Are the two calls equal?
+* `exact`: Are the values of the parameters in `EXACT_PARAMETERS` equal?
+* `response`: Does the API give the same response to both calls?
+* `judge`: Does an LLM accept the predicted call?
+
+A verdict states the tier that decided it. Three other values are possible: `failed` if no tier accepted the call and
+the judge did not reply, `unpaired` if the evaluator compared the call with no golden call, and `unknown` if no file
+states the tier.
 
 Source of the rules: the modules `utils/utils.py` and `compare` of the release (commit c37b284).
 """
@@ -15,7 +21,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object
 from fcreview.importers.complexfuncbench.log import EvaluationLog, JsonCall, LoggedComparison, LoggedTurn
@@ -28,13 +34,13 @@ OPTIONAL_FUNCTIONS = frozenset({
     "Location_to_Lat_Long", "Search_Hotel_Destination", "Search_Attraction_Location", "Search_Car_Location",
     "Search_Flight_Location", "Taxi_Search_Location",
 })  # fmt: skip
-"""Optional functions: the model may call them any number of times, or not at all."""
+"""Functions that the model may call any number of times, or not at all."""
 
 GENERIC_REPLY = {
     "api_status": True,
     "content": "There is a problem with your api call, please double-check for possible problems.",
 }
-"""Reply that the model gets for any call that was not accepted."""
+"""Reply that the evaluator gives the model if it does not accept a call."""
 
 _EXACT_PARAMETERS_TEXT = """
 Search_Hotels_By_Coordinates: arrival_date departure_date latitude longitude currency_code languagecode
@@ -80,22 +86,29 @@ EXACT_PARAMETERS: dict[str, frozenset[str]] = {
 }
 """Function name -> parameters whose values must be equal. If one of them differs, the call fails without the judge."""
 
-CallError = tuple[str, str, str | None]
-"""(error type, message, name of the parameter or None)."""
+
+class CallError(NamedTuple):
+    """Why a predicted call does not match a golden call."""
+
+    error_type: str
+    """Error type of the evaluator."""
+    message: str
+    parameter: str | None = None
+    """Name of the parameter that causes the error."""
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
-    """Return whether two values are equal. `categories_filter` is compared as a set of comma-separated parts."""
+    """Return whether two values of a parameter are equal. The order of filters in `categories_filter` is ignored."""
     if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
         return _split_filters(predicted) == _split_filters(golden)
     return bool(predicted == golden)
 
 
-def _split_filters(text: str) -> set[str]:
-    return {part.strip() for part in text.split(",")}
+def _split_filters(filters: str) -> set[str]:
+    return {name.strip() for name in filters.split(",")}
 
 
-def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
+def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
     """Return whether two calls have the same function name, parameter names and values."""
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     if predicted.get("name") != golden.get("name") or predicted_arguments.keys() != golden_arguments.keys():
@@ -103,40 +116,42 @@ def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
     return all(is_equal_value(key, predicted_arguments[key], golden_arguments[key]) for key in golden_arguments)
 
 
-def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error of the tier `exact`, or None if the tiers `response` and `judge` decide on the pair."""
+def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
+    """Return the first error that the tier `exact` finds, or None if a later tier decides."""
     if predicted.get("name") != golden.get("name"):
-        return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
+        return CallError("func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}")
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
         if key in exact_parameters:
             if key not in predicted_arguments:
-                return "param_missing", f"{key} is missing", key
+                return CallError("param_missing", f"the argument {key} is missing", key)
             if not is_equal_value(key, predicted_arguments[key], golden_arguments[key]):
-                return "value_error", f"{key} must equal the golden value", key
+                return CallError("value_error", f"the value of {key} must be equal to the golden value", key)
     return None
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """Return the error of a rejected call: the first golden argument (by name) that differs, or an argument that is not
-    golden."""
+    """Return the error of a rejected call.
+
+    It is the alphabetically first golden argument that differs, or else an argument that the golden call does not have.
+    """
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
-            return "param_missing", f"{key} is missing", key
+            return CallError("param_missing", f"the argument {key} is missing", key)
         if predicted_arguments[key] != golden_arguments[key]:
-            return "value_error", f"{key} is not equal to the golden value", key
+            return CallError("value_error", f"the value of {key} is not equal to the golden value", key)
     extra = next((key for key in predicted_arguments if key not in golden_arguments), None)
-    return "param_hallucination", f"{extra} is not in the golden call", extra
+    return CallError("param_hallucination", f"the golden call does not have the argument {extra}", extra)
 
 
 _PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
 
 
-def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
-    """Return the first format error of a call, or None. A boolean passes as a number."""
-    function_doc = next((f for f in functions if f.get("name") == call.get("name")), None)
+def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]]) -> str | None:
+    """Return the first format error of a call, or None. As in the evaluator, a number may be a boolean."""
+    function_doc = next((f for f in function_docs if f.get("name") == call.get("name")), None)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"
     declared = read_declared_parameters(function_doc, strict=True)
@@ -148,13 +163,13 @@ def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> 
     for name, value in given.items():
         type_name = (properties[name] or {}).get("type")
         if type_name in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[type_name]):
-            return f"{name} should be a {type_name}"
+            return f"{name} must be of type {type_name}"
     return None
 
 
 @dataclass(slots=True)
 class GoldenPath:
-    """Golden calls of a sample, in order."""
+    """The golden calls of a sample, in order, with the recorded replies to them."""
 
     calls: list[Call] = field(default_factory=list)
     observations: list[Any] = field(default_factory=list)
@@ -163,10 +178,12 @@ class GoldenPath:
     """Number of turns with calls."""
 
 
-def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
+def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
     """Read the golden path from a dataset record. It is empty without a record."""
     path = GoldenPath()
-    for entry in (record or {}).get("conversations") or []:  # any other type raises, which `fill_safely` reports
+    for entry in (record or {}).get(
+        "conversations"
+    ) or []:  # Another type raises an error, which `fill_safely` reports.
         entry = as_object(entry)
         if entry.get("function_call"):
             for call in entry["function_call"]:
@@ -182,18 +199,20 @@ def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
 
 @dataclass(slots=True)
 class PredictedPath:
-    """Messages and predicted calls of a sample."""
+    """The messages and the predicted calls of a sample."""
 
     messages: list[Message] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
+    """Predicted calls of each step."""
     replies: list[list[Any]] = field(default_factory=list)
+    """Replies to the calls of each step."""
 
 
-def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
+def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
     """Read the predicted path from `gen_convs` of a result record.
 
-    Some runners write one list of replies, others one JSON text for each call. The GLM runner repeats the system prompt
-    for every model call; the predicted path contains the prompt once.
+    Some runners write the replies of a step as one list, others write one JSON text for each call. The GLM runner
+    repeats the system prompt before every model reply, but the predicted path contains it once.
     """
     path = PredictedPath()
     n_system_prompts = 0
@@ -211,25 +230,27 @@ def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
             replies = content if isinstance(content, list) else [_parse_json_text(content)]
             if path.replies:
                 path.replies[-1] += replies
-            path.messages += [Message(0, max(step, 0), "tool", to_text(reply)) for reply in replies]
+            path.messages += [Message(0, max(step, 0), "tool", to_text_or_json(reply)) for reply in replies]
         elif role == "system":
             n_system_prompts += 1
-            path.messages += [Message(0, -1, "system", to_text(content))] if n_system_prompts == 1 else []
+            path.messages += [Message(0, -1, "system", to_text_or_json(content))] if n_system_prompts == 1 else []
         elif role == "user":
-            path.messages.append(Message(0, -1 if step < 0 else step, "user", to_text(content)))
+            path.messages.append(Message(0, -1 if step < 0 else step, "user", to_text_or_json(content)))
         elif content is not None:
-            path.messages.append(Message(0, step + 1, "assistant", to_text(content)))
+            path.messages.append(Message(0, step + 1, "assistant", to_text_or_json(content)))
     if n_system_prompts > 1:
-        path.messages.append(Message(0, -1, "log", f"{n_system_prompts} copies of the system prompt in the record"))
+        text = f"The record contains {n_system_prompts} copies of the system prompt."
+        path.messages.append(Message(0, -1, "log", text))
     return path
 
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Call("predicted", "", None, 0, step, index, to_text(call), "not a call")
+        return Call("predicted", "", None, 0, step, index, to_text_or_json(call), "the value is not a call")
     arguments = _parse_json_text(call.get("arguments"))
     if not isinstance(arguments, dict):
-        return Call("predicted", call["name"], None, 0, step, index, to_text(call), "arguments are not an object")
+        error = "the arguments are not a JSON object"
+        return Call("predicted", call["name"], None, 0, step, index, to_text_or_json(call), error)
     return Call("predicted", call["name"], arguments, 0, step, index)
 
 
@@ -240,7 +261,7 @@ def _parse_json_text(text: Any) -> Any:
         return text
 
 
-def to_text(value: Any) -> str:
+def to_text_or_json(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -253,17 +274,20 @@ class CallVerdict:
     tier: str
     """Tier that decided, as listed in the module docstring."""
     ok: bool | None
-    """Whether the call was accepted; None if the evaluator did not judge it or no file states the verdict."""
+    """Whether the evaluator accepted the call, or None if it did not judge the call or no file states the verdict."""
     error_type: str | None = None
     rationale: str | None = None
-    is_partner_guessed: bool = False
-    """Whether no file states the golden call. `golden` is then the most similar golden call."""
+    is_golden_guessed: bool = False
+    """Whether fcreview chose `golden`, the most similar golden call, because no file states it."""
 
 
 def derive_call_verdicts(
-    predicted_path: PredictedPath, golden_path: GoldenPath, functions: list[dict[str, Any]], log: EvaluationLog | None
+    predicted_path: PredictedPath,
+    golden_path: GoldenPath,
+    function_docs: list[dict[str, Any]],
+    log: EvaluationLog | None,
 ) -> list[CallVerdict]:
-    """Derive a verdict on each predicted call, in the order of the calls."""
+    """Return a verdict on each predicted call, in the order of the calls."""
     turns: list[LoggedTurn | None] = list(log.turns) if log else []
     verdicts: list[CallVerdict] = []
     accepted_indexes: set[int] = set()
@@ -275,11 +299,11 @@ def derive_call_verdicts(
             reply = replies[position] if position < len(replies) else None
             verdicts.append(
                 _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
-                or _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
+                or _verdict_from_reply(call, reply, golden_path, function_docs, accepted_indexes, log is not None)
             )
         accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
         accepted_indexes.update(golden.index for golden in accepted)
-    return _guess_partners(verdicts, golden_path, accepted_indexes)
+    return _guess_golden_calls(verdicts, golden_path, accepted_indexes)
 
 
 def call_to_json(call: Call) -> JsonCall:
@@ -296,45 +320,52 @@ def _verdict_from_log(
         if comparison.predicted == call_to_json(call):
             comparisons.remove(comparison)
             equal_calls = [each for each in golden_path.calls if call_to_json(each) == comparison.golden]
-            golden = _choose_golden_call(equal_calls, accepted_indexes)
+            golden = _choose_unused_golden_call(equal_calls, accepted_indexes)
             reason = comparison.message if comparison.judge is None else str(comparison.judge.get("reason"))
             error_type = comparison.error_type
             if not comparison.accepted and error_type is None and comparison.golden is not None:
-                error_type = find_call_error(call_to_json(call), comparison.golden)[0]
+                error_type = find_call_error(call_to_json(call), comparison.golden).error_type
             return CallVerdict(call, golden, comparison.tier, comparison.accepted, error_type, reason)
     return None
 
 
-def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
+def _choose_unused_golden_call(golden_calls: list[Call], accepted_indexes: set[int]) -> Call | None:
+    return next(
+        (call for call in golden_calls if call.index not in accepted_indexes), golden_calls[0] if golden_calls else None
+    )
 
 
 def _verdict_from_reply(
-    call: Call, reply: Any, golden_path: GoldenPath, functions: list[JsonCall], accepted: set[int], has_log: bool
+    call: Call,
+    reply: Any,
+    golden_path: GoldenPath,
+    function_docs: list[JsonCall],
+    accepted_indexes: set[int],
+    has_log: bool,
 ) -> CallVerdict:
     if isinstance(reply, dict) and set(reply) == {"error"}:
         return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
     if reply == GENERIC_REPLY:
-        if format_error := find_format_error(call_to_json(call), functions):
+        if format_error := find_format_error(call_to_json(call), function_docs):
             return CallVerdict(call, None, "format", False, "format_error", format_error)
         return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
     if reply is not None:
         equal_replies = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
-        if (answered := _choose_golden_call(equal_replies, accepted)) is not None:
-            tier = "rule" if is_rule_match(call_to_json(call), call_to_json(answered)) else "unknown"
-            return CallVerdict(call, answered, tier, True)
+        if (golden_call := _choose_unused_golden_call(equal_replies, accepted_indexes)) is not None:
+            tier = "rule" if is_equal_call(call_to_json(call), call_to_json(golden_call)) else "unknown"
+            return CallVerdict(call, golden_call, tier, True)
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
     for golden in golden_path.calls:
-        if golden.index not in accepted and is_rule_match(call_to_json(call), call_to_json(golden)):
+        if golden.index not in accepted_indexes and is_equal_call(call_to_json(call), call_to_json(golden)):
             return CallVerdict(call, golden, "rule", True)
     return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
 
 
-def _guess_partners(
+def _guess_golden_calls(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Give each call without a golden call the most similar unused golden call of the same function."""
+    """Set the golden call of each verdict without one to the most similar unused golden call of the same function."""
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
@@ -344,10 +375,10 @@ def _guess_partners(
             continue
         verdict, golden = by_index[pair.predicted], golden_path.calls[pair.golden]
         if golden.name == verdict.predicted.name:
-            verdict.golden, verdict.is_partner_guessed = golden, True
-            error = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
+            verdict.golden, verdict.is_golden_guessed = golden, True
+            error = find_exact_parameter_error(call_to_json(verdict.predicted), call_to_json(golden))
             if verdict.tier == "unknown" and error:
-                verdict.tier, (verdict.error_type, verdict.rationale, _) = "exact", error
+                verdict.tier, verdict.error_type, verdict.rationale = "exact", error.error_type, error.message
     return verdicts
 
 
@@ -359,13 +390,13 @@ def is_optional_call(call: Call) -> bool:
     return call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
 
 
-def find_unmatched_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
-    """List the golden calls that are not optional and have no accepted predicted call."""
+def find_missing_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
+    """Return the golden calls that the model had to make, but for which the evaluator accepted no predicted call."""
     covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
     return [call for call in path.calls if call.index not in covered and not is_optional_call(call)]
 
 
-def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
+def index_verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
     return {
         call_address(0, position): by_predicted[pair.predicted]
@@ -374,13 +405,14 @@ def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdic
     }
 
 
-def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of the predicted calls compared
-    with it.
+def list_required_calls(
+    golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
+) -> list[list[str]]:
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
 
     If the sample succeeded, the golden calls with an accepted call are required. If it failed, all golden calls are
-    required, except optional ones without an accepted call. If all of these have an accepted call, the result ends with
-    an empty list, so that no verdict on a call makes the sample pass.
+    required, except optional ones without an accepted call. If it failed although every required call was accepted,
+    the result ends with an empty list, so that no verdict on a call makes the sample pass.
     """
     required, answered = list[list[str]](), list[list[str]]()
     for call in golden_path.calls:
@@ -388,6 +420,6 @@ def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerd
         accepted = any(verdicts[address].ok for address in answers)
         required += [answers] if accepted or not is_optional_call(call) else []
         answered += [answers] if accepted else []
-    if success:
+    if is_success:
         return answered
     return [*required, []] if len(answered) == len(required) else required

@@ -18,7 +18,7 @@ MAX_FIRST_RECORD_BYTES = 64 << 20
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-    """Find the runs among the files: one for each result file. Also claims the dataset files and logs."""
+    """Make a run of each result file, and claim the dataset files and logs."""
     found = DiscoveredRuns()
     result_files: list[Path] = []
     dataset_files: list[Path] = []
@@ -28,7 +28,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             if folder.with_suffix(".jsonl").is_file() or folder.with_name(folder.name + ".jsonl").is_file():
                 found.claimed.add(path)
         elif path.suffix == ".jsonl":
-            keys = _read_keys(path)
+            keys = _read_first_record_keys(path)
             if keys >= RESULT_KEYS:
                 result_files.append(path)
             elif _is_dataset_file(path, keys):
@@ -41,51 +41,55 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _read_keys(path: Path) -> set[str]:
+def _read_first_record_keys(path: Path) -> set[str]:
     return set(as_object(read_first_record(path, MAX_FIRST_RECORD_BYTES)))
 
 
 def _is_dataset_file(path: Path, keys: set[str]) -> bool:
-    """Return whether a file has samples, or is empty and has the name of the dataset.
+    """Return whether `keys`, the keys of the first record of a file, are those of a sample.
 
-    `keys` are the keys of its first record.
+    An empty file with the name of the dataset is also a dataset file.
     """
     return keys >= DATASET_KEYS or (path.name == DATASET_NAME and not keys)
 
 
 def _make_plan(
-    path: Path, result_files: list[Path], dataset_files: list[Path], dataset_folders: Sequence[Path]
+    result_file: Path, result_files: list[Path], dataset_files: list[Path], dataset_folders: Sequence[Path]
 ) -> RunPlan:
-    siblings = [other for other in result_files if other.parent == path.parent]
-    name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
-    files = _find_run_dataset(path, dataset_files, dataset_folders)
-    log_folder = path.with_suffix("") / "logs"
+    siblings = [other for other in result_files if other.parent == result_file.parent]
+    name = result_file.parent.name if len(siblings) == 1 else f"{result_file.parent.name} ({result_file.stem})"
+    files = _find_run_dataset(result_file, dataset_files, dataset_folders)
+    log_folder = result_file.with_suffix("") / "logs"
     dataset = os.path.commonpath([each.absolute() for each in files]) if len(files) > 1 else "".join(map(str, files))
-    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=dataset or None)
-    run.settings["experiment"] = path.stem
-    plan = RunPlan(run, [path], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False)
-    plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
+    run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
+    run.settings["experiment"] = result_file.stem
+    plan = RunPlan(
+        run, [result_file], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False
+    )
+    plan.logs = sorted(result_file for result_file in log_folder.glob("*.log") if result_file.is_file())
     if not files:
-        text = f"{DATASET_NAME} not found, so golden calls are missing. Pass --data DIR."
-        plan.issues.append(ImportIssue(str(path), None, text))
+        text = (
+            f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR with the folder of the file."
+        )
+        plan.issues.append(ImportIssue(str(result_file), None, text))
     if not plan.logs:
-        text = f"no logs found in {path.stem}/logs, so the verdicts on some calls are unknown"
-        plan.issues.append(ImportIssue(str(path), None, text, severity="notice"))
+        text = f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are unknown"
+        plan.issues.append(ImportIssue(str(result_file), None, text, severity="notice"))
     return plan
 
 
-def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
+def _find_run_dataset(result_file: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
     if passed := list(_iter_dataset_files(dataset_folders)):
         return passed
-    folders = [folder for root in list(path.parents)[:4] for folder in (root / "data", root)]
+    folders = [folder for root in list(result_file.parents)[:4] for folder in (root / "data", root)]
     files = dataset_files or list(_iter_dataset_files(folders))
     # A file that shares fewer parent folders with the run may belong to another run.
-    shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in files}
+    shared = {file: len(os.path.commonpath([result_file.absolute(), file.absolute()])) for file in files}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 
 
 def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-            if _is_dataset_file(path, _read_keys(path)):
+            if _is_dataset_file(path, _read_first_record_keys(path)):
                 yield path

@@ -1,8 +1,10 @@
 """Compute ComplexFuncBench's metrics.
 
-There are three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
-denominators; the same metrics with success rates over the existing records; and the paper's error analysis (Figures 4
-and 5) and distribution of steps (Figure 6).
+There are three groups of metrics:
+
+* the output of the released `print_results.py` (commit c37b284), whose success rates have fixed denominators
+* the same metrics, but with success rates over the existing records
+* the paper's error analysis (Figures 4 and 5) and distribution of steps (Figure 6)
 
 The table shows the effect of an override on a call (criterion `equivalent`, or `correct` of the call):
 
@@ -45,10 +47,11 @@ class ReviewedCall:
     """A predicted call with the evaluator's verdict and its override."""
 
     officially_accepted: bool | None
-    """Whether the evaluator accepted the call; None if it did not judge the call."""
+    """Whether the evaluator accepted the call, or None if it did not judge the call."""
     golden: int | None
-    """Number of the golden call that the call was compared with, from 1; None without a golden call."""
+    """Number, from 1, of the golden call that the evaluator compared it with, or None without such a call."""
     error: str | None
+    """The evaluator's error type."""
     wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
     """Parameter that differs from the golden call -> the paper's parameter type."""
     override: bool | None = None
@@ -56,12 +59,12 @@ class ReviewedCall:
 
     @property
     def accepted(self) -> bool | None:
-        """Effective verdict on the call; None if the call has no verdict."""
+        """Effective verdict on the call, or None without a verdict."""
         return self.officially_accepted if self.override is None else self.override
 
 
-def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
-    """Return the predicted calls that the importer stored in the metadata."""
+def load_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
+    """Return the predicted calls that the importer stored in the item's metadata, with their overrides."""
     calls = []
     for address, call in as_object(item.metadata.get("calls")).items():
         override = item.overrides.get((address, EQUIVALENT), item.derive("complexfuncbench", address, EQUIVALENT))
@@ -78,10 +81,10 @@ class CallCounts(NamedTuple):
 
 
 def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
-    """Return the recorded counts, updated by the overrides on calls.
+    """Return the recorded counts with the changes from overrides on calls.
 
-    The evaluator may count a repeated optional call twice, and the returned counts keep this. A call that an override
-    accepts is counted only if its golden call has no other accepted call.
+    The evaluator may count a repeated optional call twice, which the result keeps. A call that an override accepts
+    counts only if its golden call has no other accepted call.
     """
     recorded = as_object(item.metadata.get("counts"))
     n_accepted = sum(call.officially_accepted is True for call in calls)
@@ -101,9 +104,8 @@ def read_count(counts: Mapping[str, Any], name: str) -> int:
     return counts[name] if is_integer(counts.get(name)) else 0
 
 
-def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """Return the recorded error type of a failed sample or, without one, that of the first call that an override
-    rejects."""
+def get_sample_error_type(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
+    """Return the error type of a failed sample: the recorded one or that of the first call that an override rejects."""
     if item.valid is not False:
         return None
     rejected = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)
@@ -119,7 +121,7 @@ class SampleOutcome:
     correct_calls: int
     golden_calls: int
     completeness: int | None = None
-    """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
+    """Score of the judge, from 0 to 2. None, -1 and -2 mean that the judge gave no usable score."""
     correctness: int | None = None
     """Score of the judge, with the same values as `completeness`."""
 
@@ -132,28 +134,29 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
     successes = Counter(outcome.domain for outcome in outcomes if outcome.success)
     return {
         "Domain Success Rate": {name: n / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, n in successes.items()},
-        "Domain Call Accuracy": {name: call_accuracy(part) for name, part in _group_by_domain(outcomes).items()},
+        "Domain Call Accuracy": {
+            name: compute_call_accuracy(part) for name, part in _group_by_domain(outcomes).items()
+        },
         "Overall Success Rate": successes.total() / N_SAMPLES * 100,
-        "Overall Call Accuracy": call_accuracy(outcomes),
-        "Complete Score": mean_score([outcome.completeness for outcome in outcomes]),
-        "Correct Score": mean_score([outcome.correctness for outcome in outcomes]),
+        "Overall Call Accuracy": compute_call_accuracy(outcomes),
+        "Complete Score": compute_mean_score([outcome.completeness for outcome in outcomes]),
+        "Correct Score": compute_mean_score([outcome.correctness for outcome in outcomes]),
     }
 
 
-def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
-    """Compute the metrics of `print_results.py`, with success rates over the existing records instead of fixed
-    denominators."""
-    rates = {name: success_rate(part) for name, part in _group_by_domain(outcomes).items()}
+def compute_metrics_of_present_records(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
+    """Compute the metrics of `print_results.py`, but divide the success rates by the number of existing records."""
+    rates = {name: compute_success_rate(part) for name, part in _group_by_domain(outcomes).items()}
     metrics = compute_printed_metrics(outcomes)
-    return metrics | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(outcomes)}
+    return metrics | {"Domain Success Rate": rates, "Overall Success Rate": compute_success_rate(outcomes)}
 
 
-def success_rate(outcomes: Sequence[SampleOutcome]) -> float:
+def compute_success_rate(outcomes: Sequence[SampleOutcome]) -> float:
     """Return the share of successful samples in percent."""
     return sum(outcome.success is True for outcome in outcomes) / len(outcomes) * 100 if outcomes else 0.0
 
 
-def call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
+def compute_call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
     """Return the number of accepted calls divided by the number of golden calls, in percent."""
     golden = sum(outcome.golden_calls for outcome in outcomes)
     return sum(outcome.correct_calls for outcome in outcomes) / golden * 100 if golden else 0.0
@@ -166,33 +169,39 @@ def _group_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, list[Sample
     return domains
 
 
-def mean_score(scores: Sequence[int | None]) -> float:
+def compute_mean_score(scores: Sequence[int | None]) -> float:
     """Return the mean of the usable scores (0 to 2), or 0."""
     usable = [score for score in scores if score in (0, 1, 2)]
     return sum(usable) / len(usable) if usable else 0.0
 
 
 FIXED_DENOMINATOR_NOTE = (
-    "divided by 150 samples a domain (Cross 400, overall 1000), regardless of the number of records"
+    "always divided by 150 samples per domain (Cross: 400, overall: 1000), even if records are missing"
 )
 PAPER_ERROR_TYPES = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
 """Error types of the paper's Figure 4. The paper calls `param_hallucination` just hallucination."""
 ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
+"""A sample and its predicted calls."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Compute the metrics of a run. A sample without a record counts only if annotators gave it a verdict."""
     with_verdict = [item for item in items if item.valid is not None]
-    samples = [(item, read_reviewed_calls(item)) for item in with_verdict]
+    samples = [(item, load_reviewed_calls(item)) for item in with_verdict]
     if not samples:
         return []
     outcomes = [_make_outcome(item, calls) for item, calls in samples]
-    metrics = _make_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
-    metrics += _make_metrics("over the records present", compute_present_metrics(outcomes), "")
-    return metrics + _error_type_metrics(samples) + _parameter_type_metrics(samples) + _step_metrics(with_verdict)
+    metrics = _to_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
+    metrics += _to_metrics("existing records only", compute_metrics_of_present_records(outcomes), "")
+    return (
+        metrics
+        + _compute_error_type_metrics(samples)
+        + _compute_parameter_type_metrics(samples)
+        + _compute_step_metrics(with_verdict)
+    )
 
 
-def _make_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
+def _to_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
     metrics = []
     for name, value in values.items():
         if isinstance(value, dict):
@@ -210,19 +219,19 @@ def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
     return SampleOutcome(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
 
 
-def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return Figure 4: the share of each error type among the failed samples that have an error type."""
-    type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error(item, calls)))
+def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
+    """Compute the paper's Figure 4: the share of each error type among the failed samples with an error type."""
+    type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error_type(item, calls)))
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
     counts = [Metric("error types", name, type_counts[name], "count") for name in names]
-    note = "denominator: failed samples with an error type"
+    note = "share of the failed samples with an error type"
     shares = [type_counts[name] / total if total else None for name in names]
     return counts + [Metric("error shares", *share, note=note) for share in zip(names, shares, strict=True)]
 
 
-def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return Figure 5: the share of compared parameters with a difference in a rejected call, by parameter type."""
+def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
+    """Compute the paper's Figure 5: the share of compared parameters that differ in a rejected call, by type."""
     wrong, compared = Counter[str](), Counter[str]()
     for item, calls in samples:
         compared.update(item.metadata.get("parameters compared") or {})
@@ -230,23 +239,23 @@ def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
             wrong.update(call.wrong_parameter_types.values() if call.accepted is False else ())
     names = [name for name in PARAMETER_TYPES if compared[name]]
     counts = [Metric("wrong parameters by type", name, wrong[name], "count") for name in names]
-    note = "denominator: parameters of compared calls"
+    note = "share of the parameters in compared calls"
     return counts + [Metric("error rate by type", name, wrong[name] / compared[name], note=note) for name in names]
 
 
-def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     counts = [item.metadata["counts"] for item in items if isinstance(item.metadata.get("counts"), dict)]
     steps_taken = [read_count(each, "real_turn_num") for each in counts]
     golden_steps = [read_count(each, "total_turn_num") for each in counts]
     if not sum(golden_steps):
         return []
     metrics = [
-        Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score"),
-        Metric("steps", "mean, taken", sum(steps_taken) / len(counts), "score"),
-        Metric("steps", "mean, golden path", sum(golden_steps) / len(counts), "score"),
+        Metric("steps", "model steps / golden steps", sum(steps_taken) / sum(golden_steps), "score"),
+        Metric("steps", "mean number of model steps", sum(steps_taken) / len(counts), "score"),
+        Metric("steps", "mean number of golden steps", sum(golden_steps) / len(counts), "score"),
     ]
-    # Figure 6: the number of samples with each number of steps.
-    for table, values in (("steps taken", steps_taken), ("steps of the golden path", golden_steps)):
+    # The paper's Figure 6 shows the number of samples with each number of steps.
+    for table, values in (("model steps", steps_taken), ("golden steps", golden_steps)):
         metrics += [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
     return metrics
 
@@ -258,15 +267,15 @@ _PARAMETER_TYPE_WORDS = {
     "key": {"key"}, "id": {"id"}, "type": {"type"}, "age": {"age", "ages", "children"},
     "people": {"adults", "people", "passengers"},
 }  # fmt: skip
-"""Parameter type -> words in the names of such parameters. The first type with a matching word applies. The paper's
-Table 4 has one example for each of 13 types, but does not state the type of every parameter."""
+"""Parameter type -> words in the names of parameters of this type. The first type with a matching word applies. The
+paper's Table 4 has one example for each of 13 types, but does not state the type of every parameter."""
 OTHER_TYPE = "other"
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 
 
-def classify_parameter(parameter: str) -> str:
-    """Return the paper's type of a parameter: `date` for `departDate`, `sort_by` for `sort_option_id`."""
-    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
+def classify_parameter(parameter_name: str) -> str:
+    """Return the parameter type for a name: `date` for `departDate`, `sort_by` for `sort_option_id`."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter_name)}
     return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
 
 
@@ -275,35 +284,38 @@ def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
     "wrong": {"legs": "legs"}}`.
 
     `accepted` is null if the evaluator did not judge the call. `golden` is the number, from 1, of the compared golden
-    call; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call, it is the error
-    type that the call would get if it were rejected. `wrong` contains the differing parameters with the paper's types.
+    call. It is omitted without such a call. `error` is the evaluator's error type. For an accepted call, it is the
+    error type that the call would get if it were rejected. `wrong` maps the parameters that differ to their types.
     """
     summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
         summary["golden"] = verdict.golden.index + 1
-    predicted, golden = _compared_arguments(verdict)
+    predicted, golden = _get_compared_arguments(verdict)
     equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
     wrong = {name: classify_parameter(name) for name in [*golden, *predicted] if name not in equal}
     error = verdict.error_type
     if error is None and wrong and verdict.golden is not None:
-        error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden))[0]
+        error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden)).error_type
     if error is not None:
         summary["error"] = error
     return summary | ({"wrong": wrong} if wrong else {})
 
 
-def _compared_arguments(verdict: CallVerdict) -> tuple[JsonCall, JsonCall]:
-    """Return the (predicted, golden) arguments that the evaluator compared.
+class ComparedArguments(NamedTuple):
+    """Arguments that the evaluator compared. Both are empty for an invalid call and for a call of another function."""
 
-    They are empty for a malformed call, and for a call of another function.
-    """
+    predicted: JsonCall
+    golden: JsonCall
+
+
+def _get_compared_arguments(verdict: CallVerdict) -> ComparedArguments:
     predicted, golden = verdict.predicted, verdict.golden
     if golden is None or verdict.tier == "format" or golden.name != predicted.name:
-        return {}, {}
-    return call_to_json(predicted)["arguments"], call_to_json(golden)["arguments"]
+        return ComparedArguments({}, {})
+    return ComparedArguments(call_to_json(predicted)["arguments"], call_to_json(golden)["arguments"])
 
 
 def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
-    """Count the compared parameters of the calls by parameter type of the paper."""
-    calls = [_compared_arguments(verdict) for verdict in verdicts]
+    """Return the number of compared parameters by parameter type."""
+    calls = [_get_compared_arguments(verdict) for verdict in verdicts]
     return dict(Counter(classify_parameter(name) for predicted, golden in calls for name in {**golden, **predicted}))

@@ -1,6 +1,6 @@
 """Parse ComplexFuncBench's evaluation logs, one for each sample.
 
-Only the logs state which tier decided on each pair of calls, and the judge's reasons.
+Only the logs state which tier decided the verdict on each call, and the judge's reasons.
 
 Source of the format: the modules `utils/logger` and `runner` of the release (commit c37b284). Python literals in a log
 are parsed with `ast.literal_eval`, which runs no code.
@@ -33,7 +33,7 @@ class LoggedComparison:
     predicted: JsonCall | None
     golden: JsonCall | None
     tier: str = "failed"
-    """Tier that decided on the pair, as listed in the module docstring of `checker`."""
+    """Tier that decided the verdict, as listed in the module docstring of `checker`."""
     accepted: bool = False
     error_type: str | None = None
     message: str | None = None
@@ -58,7 +58,7 @@ class EvaluationLog:
     query: str = ""
     turns: list[LoggedTurn] = field(default_factory=list)
     surplus_call: str | None = None
-    """Call that the model made although no golden call remained, as printed by the runner."""
+    """Call that the model made although no golden call remained, as the runner printed it."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -74,7 +74,7 @@ class LogRecord(NamedTuple):
         return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
 
 
-def split_log(text: str) -> Iterator[LogRecord]:
+def split_log_records(text: str) -> Iterator[LogRecord]:
     """Yield the records of a log. A line without a header belongs to the record above it."""
     record: LogRecord | None = None
     for line in text.split("\n"):
@@ -90,7 +90,7 @@ def split_log(text: str) -> Iterator[LogRecord]:
 
 
 def parse_literal(text: str) -> Any:
-    """Parse a Python literal. Returns None for any other text."""
+    """Parse a Python literal. Return None for any other text."""
     if len(text) > MAX_LITERAL_CHARS:
         return None
     try:
@@ -107,10 +107,10 @@ def _parse_json(text: str) -> Any:
 
 
 def parse_log(text: str) -> EvaluationLog:
-    """Parse the last attempt in a log."""
+    """Parse the last attempt at a sample in a log."""
     log = EvaluationLog()
     comparison: LoggedComparison | None = None
-    for record in (each.text for each in split_log(text) if each.header):
+    for record in (each.text for each in split_log_records(text) if each.header):
         head, _, body = record.partition("\n")
         turn = log.turns[-1] if log.turns else None
         if head.startswith("Test Example "):
@@ -123,43 +123,40 @@ def parse_log(text: str) -> EvaluationLog:
             predicted, _, golden = body.partition("\n")
             comparison = LoggedComparison(_call_or_none(parse_literal(predicted)), _call_or_none(parse_literal(golden)))
             turn.comparisons.append(comparison)
-        elif comparison is not None and apply_outcome_line(record, comparison):
+        elif comparison is not None and record_outcome(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
             _read_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
             turn.observations = as_list(_parse_json(body))
         else:
-            _apply_sample_line(record, log)
+            _read_sample_line(record, log)
     return log
 
 
-def _apply_sample_line(record: str, log: EvaluationLog) -> None:
-    if record.startswith("Query: "):
-        log.query = record.removeprefix("Query: ").rstrip("\n")
-    elif record.startswith("Output FC:"):
-        log.surplus_call = record.partition(":")[2].strip()
+def _read_sample_line(record_text: str, log: EvaluationLog) -> None:
+    if record_text.startswith("Query: "):
+        log.query = record_text.removeprefix("Query: ").rstrip("\n")
+    elif record_text.startswith("Output FC:"):
+        log.surplus_call = record_text.partition(":")[2].strip()
 
 
-def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
-    """Add what a log record states to the comparison above it.
-
-    Returns False for a record that is not about a comparison.
-    """
-    if record.startswith("Rule-based compare success"):
+def record_outcome(record_text: str, comparison: LoggedComparison) -> bool:
+    """Set the outcome of a comparison from a later log record. Return False if the record states no outcome."""
+    if record_text.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True
-    elif record.startswith("Response-based compare success"):
+    elif record_text.startswith("Response-based compare success"):
         comparison.tier, comparison.accepted = "response", True
-    elif record.startswith("LLM-based comparison output:"):
+    elif record_text.startswith("LLM-based comparison output:"):
         comparison.tier = "judge"
-        parsed = parse_literal(record.partition(":")[2])
-        comparison.judge = parsed if isinstance(parsed, dict) else {"reason": record.partition(":")[2].strip()}
-    elif record.startswith("LLM-based compare success"):
+        parsed = parse_literal(record_text.partition(":")[2])
+        comparison.judge = parsed if isinstance(parsed, dict) else {"reason": record_text.partition(":")[2].strip()}
+    elif record_text.startswith("LLM-based compare success"):
         comparison.tier, comparison.accepted = "judge", True
-    elif record.startswith("All compare method failed"):
+    elif record_text.startswith("All compare method failed"):
         comparison.accepted = False
-    elif record.startswith("{'error_type'"):
-        parsed = as_object(parse_literal(record))
+    elif record_text.startswith("{'error_type'"):
+        parsed = as_object(parse_literal(record_text))
         comparison.tier, comparison.accepted = "exact", False
         comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
     else:
@@ -171,8 +168,8 @@ def _call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(as_object(value).get("name"), str) else None
 
 
-def _read_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:
+def _read_calls(value: Any, log: EvaluationLog, record_title: str) -> list[JsonCall]:
     if not isinstance(value, list):
-        log.problems.append(f"{record_name}: not a list of calls")
+        log.problems.append(f"the log record '{record_title}' does not contain a list of calls")
         return []
     return [call for call in map(_call_or_none, value) if call]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
 from fcreview.importers.common.records import (
@@ -34,7 +34,7 @@ from fcreview.safe_files import read_file
 JsonObject = dict[str, Any]
 NOT_RECOMPUTED_NOTE = "success depends on live API responses and an LLM judge"
 JUDGE_NAME = "gpt-4o (as published)"
-"""Name of the judge in the released code. The files of a run do not state the judge."""
+"""Name of the judge in the released code. The files of a run do not name the judge."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -51,19 +51,20 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             continue
         name = as_object(row.value).get("id")
         if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
-            yield ImportIssue(str(path), row.line, "record has no id or no gen_convs", str(row.value)[:300])
+            what = "the record has no id or no gen_convs and was skipped"
+            yield ImportIssue(str(path), row.line, what, str(row.value)[:300])
             continue
         item_id = f"{name}#{row.line}" if name in seen_ids else name
         if item_id != name:
             text = f"{name} occurs more than once. This record is imported as {item_id}."
             yield ImportIssue(str(path), row.line, text, item=name)
         item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
-        yield _note_missing_sample(item, name, samples)
+        yield _report_missing_sample(item, name, samples)
         seen_ids.add(name)
     for name, file in logs.items():
         if name not in seen_ids:
             seen_ids.add(name)
-            yield _note_missing_sample(_read_item_without_record(name, file, samples.get(name)), name, samples)
+            yield _report_missing_sample(_read_item_from_log(name, file, samples.get(name)), name, samples)
     if plan.data and (n_missing := len(seen_ids - samples.keys())):
         yield missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
 
@@ -83,10 +84,14 @@ def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict
     return dataset
 
 
-def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
+def _read_item(
+    row: JsonRecord, item_id: str, sample: dict[str, Any] | None, log_file: Path | None, result_file: Path
+) -> Item:
     record = row.value
-    category = record["id"].rpartition("-")[0]  # such as `Car-Rental` for `Car-Rental-12`
-    item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
+    category = record["id"].rpartition("-")[0]  # The id `Car-Rental-12` has the category `Car-Rental`.
+    item = Item(
+        id=item_id, category=category, file=str(result_file), line=row.line, offset=row.offset, length=row.length
+    )
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
     item.rule_note = NOT_RECOMPUTED_NOTE
@@ -96,60 +101,69 @@ def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_fi
 def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
-    golden_path = checker.read_golden_path(sample)
+    golden_path = checker.parse_golden_path(sample)
     item.golden, item.functions = golden_path.calls, read_function_docs((sample or {}).get("functions"))
-    verdicts, by_address = _fill_calls(item, record, golden_path, item.functions, log)
+    verdicts, by_address = _fill_calls_and_verdicts(item, record, golden_path, item.functions, log)
     item.n_steps = len({call.step for call in item.predicted})
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     unpaired = {call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None}
     compared = {name: each.golden.index for name, each in by_address.items() if each.golden and name in unpaired}
     item.extra.compared_with = compared or None
-    item.extra.needs = checker.find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
+    item.extra.needs = checker.list_required_calls(golden_path, by_address, bool(item.official)) if sample else None
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
     if sample:
         add_decisive_call(item, only_effect=False)
 
 
-def _fill_calls(
-    item: Item, record: JsonObject, golden_path: GoldenPath, functions: list[JsonObject], log: EvaluationLog | None
-) -> tuple[list[CallVerdict], dict[str, CallVerdict]]:
-    """Add the conversation, the call pairs and the verdicts on calls. Returns the verdicts, in order and by address."""
-    path = checker.read_predicted_path(record)
+class CallVerdicts(NamedTuple):
+    """The verdicts on the predicted calls of an item, in call order and by address."""
+
+    in_order: list[CallVerdict]
+    by_address: dict[str, CallVerdict]
+
+
+def _fill_calls_and_verdicts(
+    item: Item, record: JsonObject, golden_path: GoldenPath, function_docs: list[JsonObject], log: EvaluationLog | None
+) -> CallVerdicts:
+    """Add the conversation, the call pairs and the verdicts on calls to an item. Return the verdicts."""
+    path = checker.parse_predicted_path(record)
     item.messages, item.predicted = path.messages, [call for step in path.steps for call in step]
     item.question = first_question(item.messages)
-    verdicts = checker.derive_call_verdicts(path, golden_path, functions, log)
+    verdicts = checker.derive_call_verdicts(path, golden_path, function_docs, log)
     item.pairs = pair_calls(verdicts, golden_path)
-    by_address = checker.verdicts_by_address(item.pairs, verdicts)
+    by_address = checker.index_verdicts_by_address(item.pairs, verdicts)
     for address, each in by_address.items():
         source: SourceName = "judge" if each.tier == "judge" else "official"
-        tier = f"{each.tier} tier" + (", golden call guessed" if each.is_partner_guessed else "")
+        tier = f"{each.tier} tier" + (", golden call chosen by fcreview" if each.is_golden_guessed else "")
         by = JUDGE_NAME if source == "judge" else tier
         item.verdicts.append(Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by))
-    return verdicts, by_address
+    return CallVerdicts(verdicts, by_address)
 
 
-def _note_missing_sample(item: Item, name: str, dataset: dict[str, dict[str, Any]]) -> Item:
-    """Add a note and an issue to an item that is not in the dataset. A missing dataset is an issue of the run."""
-    if name not in dataset:
-        item.rule_note = "no golden answer to compare with"
+def _report_missing_sample(item: Item, sample_id: str, dataset: dict[str, dict[str, Any]]) -> Item:
+    """Add a note and an issue to an item that is not in the dataset. If there is no dataset, add only the note."""
+    if sample_id not in dataset:
+        item.rule_note = "the dataset does not contain this sample"
         if dataset:
-            add_issue(item, f"{name} is not in the dataset, so its golden calls and functions are missing")
+            add_issue(item, f"{sample_id} is not in the dataset, so its golden calls and functions are missing")
     return item
 
 
-def _read_item_without_record(name: str, file: Path, sample: dict[str, Any] | None) -> Item:
-    """Read a sample from its log. The evaluator stores no record if the run ends without an answer."""
-    item = Item(id=name, category=name.rpartition("-")[0], file=str(file), line=1)
+def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] | None) -> Item:
+    """Read an item from its log. The evaluator writes no result record for a sample that ends without an answer."""
+    item = Item(id=sample_id, category=sample_id.rpartition("-")[0], file=str(log_file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
-    item.extra.metadata["outcome"] = "no result record: the run ended without an answer"
-    add_issue(item, "log without a result record, so there is no official verdict", str(file), severity="notice")
-    return fill_safely(item, lambda: _fill_from_log(item, sample, _read_log(file, item)))
+    item.extra.metadata["outcome"] = "no result record, because the run ended without an answer"
+    add_issue(
+        item, "this log has no result record, so the sample has no official verdict", str(log_file), severity="notice"
+    )
+    return fill_safely(item, lambda: _fill_from_log(item, sample, _read_log(log_file, item)))
 
 
 def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
-    golden_path = checker.read_golden_path(sample)
+    golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
         dialogue: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
@@ -157,21 +171,21 @@ def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog
             dialogue.append({"role": "assistant", "function_call": turn.predicted})
             dialogue.append({"role": "observation", "content": turn.observations})
         item.prediction_hash = answer_hash(dialogue)
-        functions = read_function_docs((sample or {}).get("functions"))
-        _, by_address = _fill_calls(item, {"gen_convs": dialogue}, golden_path, functions, log)
+        function_docs = read_function_docs((sample or {}).get("functions"))
+        _, by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
         _add_metric_inputs(item, by_address)
 
 
-def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
-    if file is None:
+def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
+    if log_file is None:
         return None
     try:
-        log = parse_log(read_file(file, MAX_FILE_BYTES).decode("utf-8", "replace"))
+        log = parse_log(read_file(log_file, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:
-        add_issue(item, f"cannot read log: {error.strerror}", str(file))
+        add_issue(item, f"the log cannot be read: {error.strerror}", str(log_file))
         return None
     for problem in log.problems:
-        add_issue(item, problem, str(file), severity="notice")
+        add_issue(item, problem, str(log_file), severity="notice")
     return log
 
 
@@ -196,9 +210,11 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
     return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
 
-def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
-    item.extra.metadata["calls"] = {address: summarize_call(verdict) for address, verdict in verdicts.items()}
-    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts.values()))
+def _add_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
+    item.extra.metadata["calls"] = {
+        address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()
+    }
+    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts_by_address.values()))
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
@@ -207,7 +223,7 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
     entries = [message] if isinstance(message, dict) else as_list(message)
     if not item.official:
         error_type = as_object(next(iter(entries), None)).get("error_type", "unknown")
-        # The error type is null in an exported override without an error type.
+        # In an exported override without an error type, the error type is null.
         item.error_type = None if error_type is None else str(error_type)
     lines = (f"{each.get('error_type')}: {each.get('content')}" for each in list_objects(entries))
     text = message if isinstance(message, str) else "\n".join(lines)
@@ -222,7 +238,7 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
             continue
         score, text = entry.get("score"), f"{entry.get('reason') or ''}"
         if score not in (0, 1, 2):
-            text, score = f"{text} (recorded score {score} is not a valid verdict)", None
+            text, score = f"{text} (the recorded score {score} is not valid)", None
         item.verdicts.append(Verdict("judge", score, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
 
 
@@ -233,12 +249,12 @@ def _add_metadata(
     if isinstance(counts, dict):
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
-        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} on the golden path"
-    if missing_calls := checker.find_unmatched_golden_calls(golden_path, verdicts):
-        item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
+        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} golden steps"
+    if missing_calls := checker.find_missing_golden_calls(golden_path, verdicts):
+        item.extra.metadata["missing golden calls"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
         item.extra.metadata["format errors"] = n_format_errors
     if log is not None and log.attempts > 1:
-        item.extra.metadata["attempts in the log"] = log.attempts
+        item.extra.metadata["attempts"] = log.attempts
     if log is not None and log.surplus_call:
-        item.extra.metadata["surplus call"] = log.surplus_call
+        item.extra.metadata["call after the last golden call"] = log.surplus_call

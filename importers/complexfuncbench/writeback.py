@@ -1,12 +1,12 @@
 """Write reviews and golden fixes to ComplexFuncBench's own files.
 
 Overrides change the outcome, the counts and the response scores in result records. Overrides on calls also change the
-logs, the only files with verdicts on calls: the evaluator's lines about a pair of calls are replaced by the lines of a
-judge's verdict. All other lines of a log are kept.
+logs, because only the logs contain verdicts on calls. There, the lines of a judge's verdict replace the evaluator's
+lines about the comparison. All other lines stay the same.
 
 A golden fix is `{"function_calls": [[{"name", "arguments"}]]}`, the golden calls of every step. The dataset contains a
-reply to each call, so the number of steps and calls must stay the same. Verdicts are not recomputed, because an LLM
-judge makes them: golden fixes have an effect only in a new run.
+reply to each call, so the numbers of steps and calls must stay the same. An LLM judge makes the verdicts, so fcreview
+cannot recompute them, and a golden fix has an effect only in a new run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common import writeback
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
@@ -23,15 +23,15 @@ from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import PredictedPath
 from fcreview.importers.complexfuncbench.leaderboard import (
     count_accepted_calls,
-    get_sample_error,
-    read_reviewed_calls,
+    get_sample_error_type,
+    load_reviewed_calls,
 )
 from fcreview.importers.complexfuncbench.log import (
     EvaluationLog,
     LoggedComparison,
-    apply_outcome_line,
     parse_log,
-    split_log,
+    record_outcome,
+    split_log_records,
 )
 from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
@@ -50,7 +50,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return error
     steps = golden_fix[FIX_FIELD]
     if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
-        return f'{FIX_FIELD} must be a list of steps, each a list of {{"name", "arguments"}}'
+        return f'{FIX_FIELD} must be a list of steps, and each step a list of {{"name", "arguments"}}'
     sizes = Counter(call.step for call in item.golden)
     expected = [sizes[step] for step in range(len(sizes))]
     if list(map(len, steps)) != expected:
@@ -65,7 +65,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the dataset files with the golden fixes. A sample in several files is changed in each."""
+    """Yield the dataset files with the golden fixes. If several files contain a sample, all of them get the fix."""
     fixes_by_id = writeback.fixes_by_record(fixes)
     missing = set(fixes_by_id)
     for path in plan.data:
@@ -79,6 +79,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> tuple[Any, Any, JsonObject]:
+    """Return the old golden calls, the new golden calls and the record with the new calls."""
     new_steps = iter(golden_fix[FIX_FIELD])
     old_steps, turns = list[Any](), list[Any]()
     for turn in record.get("conversations") or []:
@@ -91,32 +92,44 @@ def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> tuple[A
 
 
 ComparisonPosition = tuple[int, int]
-"""(turn with calls, comparison in the turn), both from 0, in the last attempt."""
-JUDGE_REASON = "verdict of an annotator"
+"""Position of a comparison in the last attempt of a log: its turn and its number in the turn, both from 0."""
+JUDGE_REASON = "an annotator gave this verdict"
 
 
-def override_log(
-    text: str, record: JsonObject, sample: JsonObject | None, overrides: Mapping[str, bool]
-) -> tuple[str, set[str]]:
-    """Write overridden verdicts on calls, as `{address: whether the call is accepted}`, into a log.
+class OverriddenLog(NamedTuple):
+    text: str
+    missing_addresses: set[str]
+    """Addresses of the overridden calls that the log does not contain."""
 
-    `record` is the result record, and `sample` the dataset record. Returns the new log, and the addresses of the
-    overridden calls that the log does not contain.
+
+def write_overrides_to_log(
+    log_text: str, result_record: JsonObject, dataset_record: JsonObject | None, overrides: Mapping[str, bool]
+) -> OverriddenLog:
+    """Write overridden verdicts on calls into a log.
+
+    Args:
+        log_text: text of the log.
+        result_record: result record of the sample.
+        dataset_record: dataset record of the sample, or None.
+        overrides: address of a call -> whether an annotator accepts it.
     """
     log, predicted_path, golden_path = (
-        parse_log(text),
-        checker.read_predicted_path(record),
-        checker.read_golden_path(sample),
+        parse_log(log_text),
+        checker.parse_predicted_path(result_record),
+        checker.parse_golden_path(dataset_record),
     )
-    verdicts = checker.derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
-    comparisons = _find_comparisons(predicted_path, log)
-    by_address = checker.verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
+    verdicts = checker.derive_call_verdicts(
+        predicted_path, golden_path, (dataset_record or {}).get("functions") or [], log
+    )
+    comparisons = _find_comparison_positions(predicted_path, log)
+    by_address = checker.index_verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
     positions = {address: comparisons.get(each.predicted.index) for address, each in by_address.items()}
     found = {address: at for address in overrides if (at := positions.get(address)) is not None}
-    return _insert_verdicts(text, {at: overrides[address] for address, at in found.items()}), overrides.keys() - found
+    new_text = _replace_outcomes(log_text, {at: overrides[address] for address, at in found.items()})
+    return OverriddenLog(new_text, overrides.keys() - found)
 
 
-def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
+def _find_comparison_positions(predicted_path: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
     """Return the position of each predicted call's comparison in the log, matched as in `derive_call_verdicts`."""
     positions: dict[int, ComparisonPosition] = {}
     for turn, (calls, logged) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
@@ -129,8 +142,8 @@ def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict
     return positions
 
 
-def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
-    records = list(split_log(text))
+def _replace_outcomes(log_text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
+    records = list(split_log_records(log_text))
     attempts = [index for index, record in enumerate(records) if record.text.startswith("Test Example ")]
     last_attempt = max(attempts, default=0)
     lines: list[str] = []
@@ -138,7 +151,7 @@ def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition
     for index, record in enumerate(records):
         if index >= last_attempt and record.text.startswith("Function Calls:"):
             turn, comparison = turn + 1, -1
-        if verdict is not None and apply_outcome_line(record.text, LoggedComparison(None, None)):
+        if verdict is not None and record_outcome(record.text, LoggedComparison(None, None)):
             continue
         verdict = None
         lines += record.lines
@@ -158,7 +171,7 @@ NO_SCORE = -1
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the result file and the logs that overrides change, and the overrides that they cannot represent."""
+    """Yield the result file and the logs with the overrides, and the overrides that these files cannot represent."""
     path = plan.results[0]
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
@@ -171,7 +184,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if item is None:
             continue
         found_ids.add(item.id)
-        new_record = override_record(record, item)
+        new_record = apply_overrides_to_record(record, item)
         if new_record != record:
             edits.replaced[line] = new_record
         log, missing = _rewrite_log(plan, record, item, samples)
@@ -180,16 +193,16 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             yield log
     yield from writeback.find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
     if n_missing_calls:
-        text = "verdicts on calls missing from the logs (only the count of accepted calls is updated)"
+        text = "verdicts on calls that the logs do not contain (only the count of accepted calls is updated)"
         yield Unrepresentable(text, n_missing_calls)
     if edits:
         yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
 def _rewrite_log(
-    plan: RunPlan, record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
+    plan: RunPlan, result_record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
 ) -> tuple[RewrittenFile | None, int]:
-    """Return the log of a sample if it changes, and the number of overridden calls that it does not contain."""
+    """Return the log of a sample, or None if it does not change, and the number of overridden calls that it lacks."""
     overrides = {
         target: value
         for (target, criterion), value in item.overrides.items()
@@ -201,7 +214,7 @@ def _rewrite_log(
     if path is None:
         return None, len(overrides)
     text = read_file(path).decode("utf-8", "surrogateescape")
-    new_text, missing = override_log(text, record, samples.get(item.id), overrides)
+    new_text, missing = write_overrides_to_log(text, result_record, samples.get(item.id), overrides)
     content = new_text.encode("utf-8", "surrogateescape")
     return (RewrittenFile(path, content) if new_text != text else None), len(missing)
 
@@ -211,22 +224,25 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [path for result_file in plan.results if (path := result_file.with_suffix(".print_results.txt")).is_file()]
 
 
-def _is_representable(key: CriterionKey) -> bool:
-    """Return whether the files can represent an override. They have verdicts on samples and calls, and scores."""
-    target, criterion = key
+def _is_representable(criterion_key: CriterionKey) -> bool:
+    """Return whether the files can represent an override: a verdict on a sample or a call, or a response score."""
+    target, criterion = criterion_key
     part = parse_address(target)
     if part is not None:
         return part.call is not None and part.argument is None and criterion in ROLL_UP_CRITERIA
-    return key == ITEM_CORRECT or (target == RESPONSE and criterion in RESPONSE_SCORE_FIELDS)
+    return criterion_key == ITEM_CORRECT or (target == RESPONSE and criterion in RESPONSE_SCORE_FIELDS)
 
 
-def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a result record with the effective outcome, count of accepted calls and response scores."""
-    new_record, calls = dict(record), read_reviewed_calls(item)
+def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a result record with the outcome, count of accepted calls and response scores after the overrides."""
+    new_record, calls = dict(record), load_reviewed_calls(item)
     if writeback.get_item_override(item) is True:
         new_record["message"] = "Success."
     elif writeback.get_item_override(item) is False:
-        new_record["message"] = {"error_type": get_sample_error(item, calls), "content": writeback.ANNOTATOR_REASON}
+        new_record["message"] = {
+            "error_type": get_sample_error_type(item, calls),
+            "content": writeback.ANNOTATOR_REASON,
+        }
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):
         new_record["count_dict"] = counts | {"correct_call_num": count_accepted_calls(item, calls).correct}
@@ -234,7 +250,10 @@ def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     for criterion, name in RESPONSE_SCORE_FIELDS.items():
         value = item.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
-            missing = {each: {"score": NO_SCORE, "reason": "not judged"} for each in RESPONSE_SCORE_FIELDS.values()}
+            missing = {
+                each: {"score": NO_SCORE, "reason": "the judge gave no score"}
+                for each in RESPONSE_SCORE_FIELDS.values()
+            }
             scores = dict(scores) if isinstance(scores, dict) else missing
             before = scores.get(name)
             scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
@@ -243,7 +262,7 @@ def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden calls of every step as a golden fix, or None if there are none."""
+    """Return the golden calls of every step as a golden fix, or None without decoded golden calls."""
     if not writeback.has_decoded_calls(item.golden):
         return None
     steps = groupby(sorted(item.golden, key=lambda call: call.step), key=lambda call: call.step)
@@ -255,5 +274,5 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Return None: verdicts cannot be recomputed."""
+    """Return None, because fcreview cannot recompute verdicts of this benchmark."""
     return None

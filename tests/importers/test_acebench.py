@@ -19,11 +19,11 @@ from fcreview.errata import Errata, ErrataEntry, hash_question, parse_errata, se
 from fcreview.importers.acebench.checker import (
     check_calls,
     check_end_state,
+    compute_milestone_share,
     compute_process_accuracy,
     decode_reply,
-    leading_milestone_share,
 )
-from fcreview.importers.acebench.items import parse_golden_calls, parse_history, parse_transcript
+from fcreview.importers.acebench.items import parse_dialogue_history, parse_golden_calls, parse_transcript
 from fcreview.importers.acebench.leaderboard import compute_metrics
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_items
@@ -166,8 +166,8 @@ def test_misspelt_golden_class_is_not_compared() -> None:
 
 
 def test_missed_milestone_ends_comparison() -> None:
-    assert leading_milestone_share(["[a()]", "[x()]", "[b()]"], ["[a()]", "[b()]"]) == 1.0
-    assert leading_milestone_share(["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]) == pytest.approx(1 / 3)
+    assert compute_milestone_share(["[a()]", "[x()]", "[b()]"], ["[a()]", "[b()]"]) == 1.0
+    assert compute_milestone_share(["[a()]", "[c()]"], ["[a()]", "[b()]", "[c()]"]) == pytest.approx(1 / 3)
     assert compute_process_accuracy(["[b()]"], [["[a()]"], ["[b()]"], ["[c()]"]], False) == (1.0, 0.0)
 
 
@@ -176,7 +176,7 @@ def test_history_joins_rows_and_spaced_errors() -> None:
         "| message_index | sender | recipient | content |\n|---|---|---|---|\n"
         "| 0 | user | agent | one |\n|   |      |       |  two |\n| 1 | execution | agent | E r r o r   d u r i n g |\n"
     )
-    messages, odd = parse_history(table)
+    messages, odd = parse_dialogue_history(table)
     assert [(one.sender, one.content) for one in messages] == [("user", "one two"), ("execution", "Error during")]
     assert odd == []
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import items
-from fcreview.importers.acebench.checker import choose_milestone_sequence, describe_milestones, find_met_milestones
+from fcreview.importers.acebench.checker import describe_milestones, find_milestone_messages, rank_milestone_sequences
 from fcreview.importers.acebench.items import (
     MAX_STATE_DIFFERENCES,
     find_state_differences,
@@ -82,10 +82,10 @@ def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
 def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
     golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
     predicted = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
-    assert find_met_milestones(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
+    assert find_milestone_messages(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
     pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, predicted, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
-    assert choose_milestone_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
+    assert rank_milestone_sequences(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
     assert describe_milestones(["[f(a=1)]"], 1) == "1 of 1 met: f"
 
 
@@ -114,8 +114,10 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    items.fill_reply_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
-    assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust mention for book: day, hour"
+    items.fill_non_agent_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    assert item.extra.golden_reply == (
+        "The reply must contain: Missing necessary parameters\nFor book, it must mention: day, hour"
+    )
 
 
 @pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])

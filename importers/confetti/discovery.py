@@ -34,11 +34,11 @@ HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
 METRICS_FILE = "metrics.json"
 SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
-"""Files with verdicts on single items: score files, soft scores, judge verdicts."""
+"""Names of the files that contain verdicts on items: score files, soft scores and judge verdicts."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-    """Find the runs among the files: one for each folder with results."""
+    """Make a run of each folder with result files."""
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = {}
     for path in files:
@@ -56,19 +56,26 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
-    dataset_folder = find_dataset_folder(folder, dataset_folders)
-    run = Run("confetti", "v1", "en", folder.name, str(folder), dataset=str(dataset_folder) if dataset_folder else None)
-    reason = "BFCL_v2 files of the categories conversationsclean and dialogacts"
+def _make_plan(result_folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
+    dataset_folder = find_dataset_folder(result_folder, dataset_folders)
+    run = Run(
+        "confetti",
+        "v1",
+        "en",
+        result_folder.name,
+        str(result_folder),
+        dataset=str(dataset_folder) if dataset_folder else None,
+    )
+    reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
-    score_folder = find_score_folder(folder)
+    score_folder = find_score_folder(result_folder)
     if score_folder is not None:
         plan.scores = [score_folder / name for name in SCORE_FOLDER_FILES if (score_folder / name).is_file()]
     if dataset_folder is not None:
         candidates = [dataset_folder / sub / name for name in QUESTION_FILES for sub in ("", "possible_answer")]
         plan.data = [path for path in candidates if path.is_file()]
     else:
-        plan.issues.append(ImportIssue(str(folder), None, "no CONFETTI questions found. Pass --data DIR."))
+        plan.issues.append(ImportIssue(str(result_folder), None, "no CONFETTI questions were found. Pass --data DIR."))
     categories = [RESULT_FILES[path.name] for path in plan.results]
     scored = {SCORE_FILES[path.name] for path in plan.scores if path.name in SCORE_FILES}
     report_missing_scores(plan, categories, [category for category in categories if category not in scored])
@@ -76,7 +83,7 @@ def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Pat
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
-    """Return `score/MODEL` for `result/MODEL`, or the result folder itself; None without score files."""
+    """Return the folder with score files: the result folder itself or `score/MODEL` for `result/MODEL`."""
     for folder in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
         if any((folder / name).is_file() for name in SCORE_FOLDER_FILES):
             return folder
@@ -84,10 +91,7 @@ def find_score_folder(result_folder: Path) -> Path | None:
 
 
 def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
-    """Return the folder with questions: one of `dataset_folders`, or else one near the run.
-
-    None without such a folder.
-    """
+    """Return the first folder with question files: one of `dataset_folders`, or else one near the run, or None."""
     nearby_folders = [root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")]
     for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
         if any((folder / name).is_file() for name in QUESTION_FILES):
@@ -100,7 +104,7 @@ RecordsById = dict[str, dict[str, Any]]
 
 @dataclass(slots=True)
 class RunRecords:
-    """Questions, golden answers, failures, soft scores, judge verdicts and chain positions of a run, by item id."""
+    """All records of a run except the results. Except for `scores_by_category`, the keys are item ids."""
 
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
@@ -129,7 +133,7 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     loaded.chain_positions = find_chain_positions(calls, acts)
     for path in plan.scores:
         if path.name in SCORE_FILES:
-            _load_scores(SCORE_FILES[path.name], path, loaded, plan, issues)
+            _load_score_file(SCORE_FILES[path.name], path, loaded, plan, issues)
         elif path.name == SOFT_SCORE_FILE:
             loaded.soft_scores = load_records_by_id(path, issues)
         elif path.name == HALLUCINATION_FILE:
@@ -139,24 +143,27 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     return loaded
 
 
-def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    """Load a category's score file if the run has results of the category, and check its counts against the results."""
+def _load_score_file(
+    category: str, score_file: Path, records: RunRecords, plan: RunPlan, issues: list[ImportIssue]
+) -> None:
+    """Load the score file of a category and compare its counts with the results. Skip a category without results."""
     result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
     if not result_files:
         return
-    scored = load_failure_list(path, lambda entry: find_failing_item(entry, category), issues)
+    scored = load_failure_list(score_file, lambda entry: get_failing_item_id(entry, category), issues)
     if scored.header:
         plan.run.official_metrics[category] = scored.header
     for item_id, entry in scored.entries.items():
-        if item_id != (expected := find_failing_item({"id": entry["id"]}, category)):
-            text = f"score entry {entry['id']} should contain {expected}, but contains {item_id}. Using {item_id}"
-            issues.append(ImportIssue(str(path), None, text, item=item_id))
+        if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
+            text = (
+                f"score entry {entry['id']} should be about {expected}, but its prompt is of {item_id}. Using {item_id}"
+            )
+            issues.append(ImportIssue(str(score_file), None, text, item=item_id))
     check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
-    loaded.scores_by_category[category] = scored
+    records.scores_by_category[category] = scored
 
 
-def find_failing_item(entry: dict[str, Any], category: str) -> str:
-    """Return the item id that a score entry quotes in its prompt or, if there is none, the id for its line number, from
-    1."""
-    prompt_id, position = as_object(entry.get("prompt")).get("id"), entry["id"]
+def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
+    """Return the item id in the prompt of a score entry or, without one, the id for its line number (from 1)."""
+    prompt_id, position = as_object(score_entry.get("prompt")).get("id"), score_entry["id"]
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import JsonRecord, read_records
@@ -39,23 +39,25 @@ from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
 
 
-def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, record_id: str, records: RunRecords) -> None:
+def fill_call_item(
+    item: Item, reply: Any, golden_record: dict[str, Any] | None, record_id: str, records: RunRecords
+) -> None:
     turn, step = _find_reply_position(item)
-    golden = answer.get("ground_truth") if answer else None
-    outcome = checker.check_call(result, checker.make_dataset_item(record_id, item.functions, golden))
+    golden = golden_record.get("ground_truth") if golden_record else None
+    outcome = checker.check_reply(reply, checker.make_bfcl_dataset_item(record_id, item.functions, golden))
     item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls or ())]
-    if outcome.calls is None and str(result).strip():
-        item.predicted = [Call("predicted", "", None, turn, step, 0, str(result), outcome.decode_error)]
+    if outcome.calls is None and str(reply).strip():
+        item.predicted = [Call("predicted", "", None, turn, step, 0, str(reply), outcome.decode_error)]
     if position := records.chain_positions.get(record_id):
         chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
         item.extra.metadata["chain"] = chain
     if golden is None:
-        item.rule_note = "no golden answer to compare with"
+        item.rule_note = "the dataset has no golden answer for this item"
         item.pairs = align([], item.predicted)
         return
     item.golden = checker.make_golden_calls(golden, turn)
     item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
-    _note_stored_values(item)
+    _note_multiple_golden_values(item)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
@@ -66,21 +68,27 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
             location = outcome.function or item.diff_function, outcome.argument or item.diff_argument
             set_difference_location(item, *location)
     else:
-        item.rule_note = "no question file, so the verdict was not recomputed"
+        item.rule_note = "the dataset has no question for this item"
     _add_soft_scores(item, golden, records.soft_scores.get(record_id))
     _add_hallucination_flags(item, records.hallucination_flags.get(record_id))
 
 
-def _find_reply_position(item: Item) -> tuple[int, int]:
-    """Return the turn and step of the model's reply, after the last message of the dialogue."""
+class ReplyPosition(NamedTuple):
+    turn: int
+    step: int
+
+
+def _find_reply_position(item: Item) -> ReplyPosition:
+    """Return the position of the model's reply, which follows the last message of the dialogue."""
     turn = item.n_turns - 1
-    return turn, max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    last_step = max((message.step for message in item.messages if message.turn == turn), default=-1)
+    return ReplyPosition(turn, last_step + 1)
 
 
-def _note_stored_values(item: Item) -> None:
-    """Add a note to each golden argument with several values.
+def _note_multiple_golden_values(item: Item) -> None:
+    """Add a note to each compared argument with several golden values.
 
-    The authors may have meant one list with these values, but the rules accept each value.
+    The authors may have meant one list with these values, but the rules accept each of the values.
     """
     for pair in item.pairs:
         golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
@@ -88,11 +96,11 @@ def _note_stored_values(item: Item) -> None:
         for name, accepted in (golden_arguments or {}).items():
             if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
-            path, stored = child_path("", name), f"stored as the list {to_json_text(accepted.any_of)}"
+            path, stored = child_path("", name), f"the golden answer contains the list {to_json_text(accepted.any_of)}"
             if (found := next((each for each in pair.diff if each.path == path), None)) is not None:
                 found.reason = f"{found.reason}; {stored}"
                 continue
-            pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each element"))
+            pair.diff.append(ArgumentDiff(path, "~", f"{stored}, and the rules accept each element"))
             pair.state = "~" if pair.state == "=" else pair.state
 
 
@@ -107,7 +115,7 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
     soft_score = checker.compute_soft_score(name_matches, argument_scores)
     item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
     item.verdicts += [
-        Verdict("rule", score, _argument_address(turn, 0, parameter), "soft_score", by="token F1")
+        Verdict("rule", score, _get_argument_address(turn, 0, parameter), "soft_score", by="token F1")
         for parameter, score in argument_scores.items()
     ]
     if score_record is not None:
@@ -115,34 +123,37 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
         item.verdicts.append(Verdict("official", official, criterion="soft_score", by="soft score file"))
         scores = as_object(score_record.get("param_scores"))
         name_matches = bool(score_record.get("function_match", name_matches))
-        if name_matches and not _is_mean_of_arguments(score_record.get("soft_score"), scores):
-            item.extra.metadata[checker.FIXED_SCORE_KEY] = (
-                "the official soft score is not the mean of the argument scores"
+        if name_matches and not _is_mean_of_argument_scores(score_record.get("soft_score"), scores):
+            item.extra.metadata[checker.FIXED_SCORE_REASON] = (
+                "the recorded soft score is not the mean of the argument scores"
             )
         for parameter, score in scores.items():
-            address = _argument_address(turn, 0, parameter)
+            address = _get_argument_address(turn, 0, parameter)
             item.verdicts.append(Verdict("official", score, address, "soft_score", by="soft score file"))
     if not name_matches:
-        item.extra.metadata[checker.FIXED_SCORE_KEY] = "not exactly one call of the golden function"
+        item.extra.metadata[checker.FIXED_SCORE_REASON] = "the reply is not exactly one call of the golden function"
 
 
-def _is_mean_of_arguments(score: Any, scores: dict[str, Any]) -> bool:
-    numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
+def _is_mean_of_argument_scores(soft_score: Any, argument_scores: dict[str, Any]) -> bool:
+    numbers = {name: value for name, value in argument_scores.items() if isinstance(value, (int, float))}
     return (
-        isinstance(score, (int, float))
-        and abs(score - checker.compute_soft_score(True, numbers)) < 10**-checker.SCORE_DECIMALS
+        isinstance(soft_score, (int, float))
+        and abs(soft_score - checker.compute_soft_score(True, numbers)) < 10**-checker.SCORE_DECIMALS
     )
 
 
-def _argument_address(turn: int, position: int, name: str) -> str:
+def _get_argument_address(turn: int, position: int, name: str) -> str:
     return argument_address(turn, position, child_path("", name))
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
-    """Add the judge's flags as verdicts on arguments, or its raw reply if a flag matches no argument."""
+    """Add the judge's flags as verdicts on arguments. If a flag matches no argument, also add the judge's raw reply."""
     if judge_record is None:
         return
-    judge_name, rationale = str(judge_record.get("judge_model") or "judge"), _to_text(judge_record.get("rationale"))
+    judge_name, rationale = (
+        str(judge_record.get("judge_model") or "judge"),
+        _to_text_or_none(judge_record.get("rationale")),
+    )
     flags = as_list(judge_record.get("hallucinated_parameters"))
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
@@ -158,7 +169,7 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         address, name_ok = call_address(turn, position), call.name == golden_name
         item.verdicts.append(Verdict("judge", name_ok, address, "name_matches", by=judge_name))
         for name in names:
-            address, flag = _argument_address(turn, position, name), name in flagged
+            address, flag = _get_argument_address(turn, position, name), name in flagged
             item.verdicts.append(Verdict("judge", flag, address, "hallucinated", None, rationale, judge_name))
     if unmatched or len(flagged_by_call) != len(item.predicted):
         item.extra.metadata["judge's raw reply"] = judge_record.get("response")
@@ -177,7 +188,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if isinstance(row, ImportIssue):
                 yield row
             elif not isinstance(row.value, dict) or not isinstance(row.value.get("id"), str):
-                yield ImportIssue(str(path), row.line, "result record has no id", str(row.value)[:300])
+                yield ImportIssue(
+                    str(path), row.line, "the result record has no id and was skipped", str(row.value)[:300]
+                )
             else:
                 name = row.value["id"]
                 if name in seen_ids:
@@ -194,10 +207,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield from find_missing_records(questions_file, records.questions, records.answers, seen_ids)
 
 
-def _read_item(name: str, row: JsonRecord, path: Path, records: RunRecords) -> Item:
-    record, category = row.value, RESULT_FILES[path.name]
+def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:
+    record, category = row.value, RESULT_FILES[result_file.name]
     question, answer = records.questions.get(record["id"], {}), records.answers.get(record["id"])
-    item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
+    item = Item(
+        id=item_id, category=category, file=str(result_file), line=row.line, offset=row.offset, length=row.length
+    )
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
     return fill_safely(item, lambda: _fill_item(item, record, question, answer, records))
@@ -209,7 +224,7 @@ def _fill_item(
     category, record_id = item.category, record["id"]
     _add_official_verdict(item, category, record_id, records)
     source = question or answer or {}
-    item.group = checker.get_dialog_id(str(source["dialog_id"])) if "dialog_id" in source else None
+    item.group = checker.get_conversation_id(str(source["dialog_id"])) if "dialog_id" in source else None
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if records.answers and (answer is None or "ground_truth" not in answer):
@@ -227,45 +242,48 @@ def _fill_item(
 
 
 def _fill_dialog_act_item(
-    item: Item, result: Any, answer: JsonObject | None, record_id: str, records: RunRecords
+    item: Item, reply: Any, golden_record: JsonObject | None, record_id: str, records: RunRecords
 ) -> None:
-    """Compare the golden labels of a reply with the labels that a judge gave to the predicted reply."""
+    """Fill a dialog act item. Compare the golden labels with those that a judge gave to the predicted reply."""
     turn, step = _find_reply_position(item)
-    item.messages.append(Message(turn, step, "assistant", str(result)))
-    golden = answer.get("ground_truth") if answer else None
-    if answer:
+    item.messages.append(Message(turn, step, "assistant", str(reply)))
+    golden = golden_record.get("ground_truth") if golden_record else None
+    if golden_record:
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
-        item.extra.golden_reply = _join_golden_reply(answer.get("ground_truth_content"))
+        item.extra.golden_reply = _join_golden_reply(golden_record.get("ground_truth_content"))
         item.extra.golden_labels = [str(label) for label in golden] if isinstance(golden, list) else None
     judge_record = records.act_labels.get(record_id)
     if judge_record is None:
-        item.rule_note = "no labels by a judge to compare with the golden labels"
+        item.rule_note = "no file states a judge's labels for this reply"
         return
     labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
-    judge_name, reply = str(judge_record.get("judge_model") or "judge"), _to_text(judge_record.get("response"))
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, reply, judge_name))
+    judge_name, judge_reply = (
+        str(judge_record.get("judge_model") or "judge"),
+        _to_text_or_none(judge_record.get("response")),
+    )
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_reply, judge_name))
     if isinstance(golden, list):
-        item.rule = checker.has_common_label(labels, golden)
+        item.rule = checker.has_common_act_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
-        reason = f"labels {', '.join(labels) or 'none'}; golden labels {', '.join(map(str, golden))}"
+        reason = f"labels: {', '.join(labels) or 'none'}; golden labels: {', '.join(map(str, golden))}"
         error_type, by = item.rule_error_type, "label overlap"
         item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
         item.judge = item.rule
         item.first_difference = None if item.rule else reason
 
 
-def _to_text(value: Any) -> str | None:
+def _to_text_or_none(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _join_golden_reply(content: Any) -> str | None:
-    """Join the calls and texts of a golden reply with line feeds."""
-    parts = content if isinstance(content, list) else [content]
+def _join_golden_reply(golden_content: Any) -> str | None:
+    """Return the calls and texts of a golden reply as one text, each on its own line."""
+    parts = golden_content if isinstance(golden_content, list) else [golden_content]
     return "\n".join(str(part) for part in parts if part is not None) or None
 
 
 def read_messages(question: Any) -> list[Message]:
-    """Read the dialogue of a question. A user message begins a turn. Content that is not text becomes JSON."""
+    """Read the dialogue of a question. Each user message begins a turn. Content that is not text becomes JSON text."""
     messages: list[Message] = []
     turn, step = -1, 0
     for entry in list_objects(question):
@@ -290,7 +308,7 @@ def _add_official_verdict(item: Item, category: str, record_id: str, records: Ru
     if scored is None or item.official is None:
         return
     entry = scored.get_failure(record_id) or {}
-    item.error_type, error = _to_text(entry.get("error_type")), entry.get("error")
+    item.error_type, error = _to_text_or_none(entry.get("error_type")), entry.get("error")
     rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
     verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
     item.verdicts.append(verdict)

@@ -1,7 +1,7 @@
 """Write reviews and golden fixes to CONFETTI's own files.
 
-Overrides change the score files, the soft scores and the judge's files. `metrics.json`, whose metrics are derived
-from these files, is not changed.
+Overrides change the score files, the soft scores and the judge's files. fcreview does not write `metrics.json`, whose
+metrics are derived from these files.
 
 A golden fix is `{"ground_truth": ...}`: one call as `[{function: {parameter: [accepted values]}}]`, or the labels of a
 dialog act item.
@@ -35,8 +35,8 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 
-def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a soft score record with the effective verdict, score of the call and scores of the arguments."""
+def override_soft_score_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a soft score record with the overridden verdict, score of the call and scores of the arguments."""
     new_record = dict(record)
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         new_record["valid"] = item.overrides[ITEM_CORRECT]
@@ -56,8 +56,8 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
     return new_record
 
 
-def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the effective flags. Flagged names that are not arguments of their call are kept."""
+def override_hallucination_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a judge's record with the overridden flags. It keeps flags that match no argument."""
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
     if not isinstance(old_lists, list) or not is_overridden:
@@ -67,7 +67,7 @@ def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonOb
     calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
     new_lists = [list(as_list(names)) for names in old_lists]
     for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
-        argument_names = _argument_names_by_path(actions[position]) if position < len(actions) else {}
+        argument_names = _map_argument_paths_to_names(actions[position]) if position < len(actions) else {}
         for target, flagged in flags.items():
             address = parse_address(target)
             if address is None or address.argument is None or enclosing_call(target) != call:
@@ -80,21 +80,21 @@ def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonOb
     return record | {"hallucinated_parameters": new_lists}
 
 
-def _argument_names_by_path(action: Any) -> dict[str, str]:
-    """Return a mapping from argument path to argument name, given a call `{function: {argument: value}}`."""
-    arguments = next(iter(action.values()), None) if isinstance(action, dict) else None
+def _map_argument_paths_to_names(predicted_call: Any) -> dict[str, str]:
+    """Return argument path -> argument name for a predicted call `{function: {argument: value}}`."""
+    arguments = next(iter(predicted_call.values()), None) if isinstance(predicted_call, dict) else None
     return {child_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
 
 
-def override_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's dialog act record with the labels of an override."""
+def override_act_judge_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+    """Return a judge's dialog act record with the overridden labels, or unchanged without an override."""
     labels = item.overrides.get((RESPONSE, checker.ACT_CRITERION))
     if not isinstance(labels, list):
         return record
     golden = item.metadata.get(GOLDEN_ACTS_KEY)
     new_record = record | {"predicted_dialog_acts": labels}
     if "match" in new_record and isinstance(golden, list):
-        new_record["match"] = checker.has_common_label(labels, golden)
+        new_record["match"] = checker.has_common_act_label(labels, golden)
     return new_record
 
 
@@ -133,23 +133,23 @@ ITEM_FILES = {
     (ITEM, HALLUCINATED_CRITERION): (discovery.HALLUCINATION_FILE,),
     (RESPONSE, checker.ACT_CRITERION): (discovery.ACT_JUDGE_FILE,),
 }
-"""(target, criterion) of a verdict -> names of the files that contain the verdict."""
+"""Target and criterion of a verdict -> names of the files that contain the verdict."""
 ARGUMENT_FILES = {SOFT_SCORE_CRITERION: discovery.SOFT_SCORE_FILE, HALLUCINATED_CRITERION: discovery.HALLUCINATION_FILE}
 """Criterion of an argument -> name of the file that contains the verdict."""
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the score files and judge files that overrides change, and the overrides that they cannot represent."""
+    """Yield the score files and judge files with the overrides, and the overrides that these files cannot represent."""
     records = discovery.load_run_records(plan, [])
     score_file_names = {path.name for path in plan.scores}
     yield from writeback.find_unrepresentable(
-        items, lambda *key: bool(score_file_names.intersection(_files_with_verdict(*key)))
+        items, lambda *key: bool(score_file_names.intersection(_list_files_with_verdict(*key)))
     )
     overridden_items = {item.id: item for item in items if item.overrides}
     override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        discovery.SOFT_SCORE_FILE: override_soft_scores,
-        discovery.HALLUCINATION_FILE: override_hallucination_flags,
-        discovery.ACT_JUDGE_FILE: override_act_labels,
+        discovery.SOFT_SCORE_FILE: override_soft_score_record,
+        discovery.HALLUCINATION_FILE: override_hallucination_record,
+        discovery.ACT_JUDGE_FILE: override_act_judge_record,
     }
     for path in plan.scores:
         raw = read_file(path)
@@ -159,9 +159,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             if scored is None or not scored.is_complete:
                 verdicts = [get_overridden_verdict(item) for item in items if item.category == category]
                 if n_overridden := sum(verdict is not None for verdict in verdicts):
-                    yield Unrepresentable(f"items of {category}, whose score file is damaged", n_overridden)
+                    yield Unrepresentable(f"items of {category}, because its score file is damaged", n_overridden)
                 continue
-            edits = _edit_score_file(plan, category, raw, records, items)
+            edits = _plan_score_file_edits(plan, category, raw, records, items)
         else:
             edits = LineEdits()
             for line, record in writeback.parse_numbered_records(raw):
@@ -178,8 +178,8 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [folder / discovery.METRICS_FILE for folder in folders if (folder / discovery.METRICS_FILE).is_file()]
 
 
-def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
-    """Return the names of the files that contain the verdict for an override."""
+def _list_files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
+    """Return the names of the files that contain the verdict on a target and criterion of an item."""
     target, criterion = key
     if key == ITEM_CORRECT:
         return [name for name, category in discovery.SCORE_FILES.items() if category == item.category]
@@ -190,22 +190,24 @@ def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
 
 
 def get_overridden_verdict(item: ScoredItem) -> bool | None:
-    """Return the overridden verdict on an item, or None if the score file needs no change."""
+    """Return the overridden verdict on an item, or None if the score file keeps its verdict."""
     if item.category == discovery.ACTS_CATEGORY and (RESPONSE, checker.ACT_CRITERION) in item.overrides:
         return checker.get_act_verdict(item)
     return writeback.get_item_override(item)
 
 
-def _edit_score_file(
+def _plan_score_file_edits(
     plan: RunPlan, category: str, raw: bytes, records: RunRecords, items: Sequence[ScoredItem]
 ) -> LineEdits:
-    """Remove the items that pass now from the failures of a category, and add the items that fail now."""
+    """Plan the edits of a score file: remove the items that now pass, and add the items that now fail."""
     category_items = [item for item in items if item.category == category]
     positions = writeback.positions_by_name([item.id for item in category_items])
     records_of_file = list(writeback.parse_numbered_records(raw))
-    line_numbers = {discovery.find_failing_item(each, category): line for line, each in records_of_file if "id" in each}
+    line_numbers = {
+        discovery.get_failing_item_id(each, category): line for line, each in records_of_file if "id" in each
+    }
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
-    results = _read_results(plan, category)
+    results = _read_results_by_id(plan, category)
     n_gained = 0
     for item in category_items:
         verdict = get_overridden_verdict(item)
@@ -221,14 +223,14 @@ def _edit_score_file(
     return edits
 
 
-def _read_results(plan: RunPlan, category: str) -> dict[str, Any]:
+def _read_results_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
     result_files = [path for path in plan.results if discovery.RESULT_FILES[path.name] == category]
     records = (row.value for path in result_files for row in read_records(path) if isinstance(row, JsonRecord))
     objects = (value for value in records if isinstance(value, dict))
     return {value["id"]: value.get("result") for value in objects if isinstance(value.get("id"), str | int)}
 
 
-def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, result: Any) -> dict[str, Any]:
+def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, reply: Any) -> dict[str, Any]:
     number = item.id.rpartition("_")[2]
     failure: dict[str, Any] = {
         "id": int(number) + 1 if number.isdigit() else item.id,
@@ -240,14 +242,14 @@ def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, r
     }
     if item.id in records.questions:
         failure["prompt"] = records.questions[item.id]
-    failure["model_result_raw"] = result
+    failure["model_result_raw"] = reply
     if item.category == discovery.CALLS_CATEGORY and item.id in records.answers:
         failure["possible_answer"] = records.answers[item.id].get("ground_truth")
     return failure
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden call or labels as a golden fix, or None if there are none."""
+    """Return the golden call or the golden labels as a golden fix, or None without them."""
     if item.category != discovery.CALLS_CATEGORY:
         return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
     if not writeback.has_decoded_calls(item.golden):
@@ -255,29 +257,29 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     calls = []
     for call in item.golden:
         arguments = (call.arguments or {}).items()
-        calls.append({call.name: {name: list(map(_make_fix_value, accepted.any_of)) for name, accepted in arguments}})
+        calls.append({call.name: {name: list(map(_to_fix_value, accepted.any_of)) for name, accepted in arguments}})
     return {FIX_FIELD: calls}
 
 
-def _make_fix_value(value: Any) -> Any:
+def _to_fix_value(value: Any) -> Any:
     if not isinstance(value, GoldenObject):
         return value
     return {name: next(iter(accepted.any_of), None) for name, accepted in value.fields.items()}
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with a golden fix. None if the verdict cannot be recomputed."""
+    """Recompute the verdict with a golden fix. Return None if that is not possible."""
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != discovery.CALLS_CATEGORY:
         judged = (each for each in item.verdicts if each.criterion == checker.ACT_CRITERION and each.source == "judge")
         labels = next((verdict.value for verdict in judged), None)
         if not isinstance(labels, list) or not isinstance(golden_answer, list):
             return None
-        return checker.has_common_label(labels, golden_answer)
+        return checker.has_common_act_label(labels, golden_answer)
     if not isinstance(record, dict) or not item.functions:
         return None
-    return checker.check_call(
-        record.get("result"), checker.make_dataset_item(item.id, item.functions, golden_answer)
+    return checker.check_reply(
+        record.get("result"), checker.make_bfcl_dataset_item(item.id, item.functions, golden_answer)
     ).valid
 
 

@@ -16,12 +16,11 @@ import pytest
 
 from fcreview.importers.confetti.checker import (
     compute_soft_score,
-    count_shared_labels,
+    compute_token_f1,
+    count_label_matches,
     find_chain_positions,
-    has_common_label,
-    token_f1,
+    has_common_act_label,
 )
-from fcreview.importers.confetti.leaderboard import count_valid_parameters
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
@@ -70,9 +69,9 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
             ours = {(f.table, f.name): f.value for f in compute_metrics(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]
             near = pytest.approx(expected["ast_soft_accuracy_per_action"], abs=1e-6)
-            assert ours["function calling", "soft accuracy, per call"] == near
+            assert ours["function calling", "soft accuracy per call"] == near
             near = pytest.approx(expected["ast_soft_accuracy_per_turn_chain_product"], abs=1e-6)
-            assert ours["function calling", "soft accuracy, chain product per turn"] == near
+            assert ours["function calling", "soft accuracy per turn"] == near
             for length, one in expected["chain_score_by_length"].items():
                 assert ours["by chain length", length] == pytest.approx(one["score"], abs=1e-6)
             validity = pytest.approx(expected["parameter_validity_rate"], abs=1e-6)
@@ -82,14 +81,13 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
 
 
 def test_small_rules() -> None:
-    assert token_f1("wild garlic", "Wild garlic likes shade") == pytest.approx(2 / 3)
+    assert compute_token_f1("wild garlic", "Wild garlic likes shade") == pytest.approx(2 / 3)
     assert compute_soft_score(True, {}) == 1.0
     assert compute_soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
     assert compute_soft_score(False, {"a": 1.0}) == 0.0
-    assert count_valid_parameters([(["a", "b"], ["b"]), ([], [])]) == (1, 2)
-    assert has_common_label(["a", "b"], ["b"]) and not has_common_label([], ["b"])
+    assert has_common_act_label(["a", "b"], ["b"]) and not has_common_act_label([], ["b"])
     assert (
-        count_shared_labels({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
+        count_label_matches({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
             "agent_inform_user"
         ]["only_golden"]
         == 1
@@ -105,7 +103,7 @@ def test_reply_without_list_links_nothing() -> None:
 
 
 CALLS = "function calling"
-PER_CALL, CHAIN = (CALLS, "soft accuracy, per call"), (CALLS, "soft accuracy, chain product per turn")
+PER_CALL, CHAIN = (CALLS, "soft accuracy per call"), (CALLS, "soft accuracy per turn")
 
 
 @pytest.fixture
@@ -150,7 +148,7 @@ def test_soft_score_of_call(run: ReviewedRun) -> None:
         PER_CALL: 506,
         CHAIN: 313,
         ("by chain length", "2"): 46,
-        ("by functions offered", "10-19"): count_turns(run, "len(functions) BETWEEN 10 AND 19"),
+        ("by available functions", "10-19"): count_turns(run, "len(functions) BETWEEN 10 AND 19"),
         ("by user turns", "1-5"): count_turns(run, "n_turns <= 5"),
     }
     assert run.changed_figures(before) == {
@@ -220,7 +218,7 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
     assert before["dialog act labels", "recall"] == 388 / 811
     assert before["dialog act labels", "F1"] == pytest.approx(2 * 388 / (490 + 811))
     seek, inform = "agent_seek_information", "agent_inform_user"
-    confused = {name: value for (table, name), value in before.items() if table == "dialog acts confused"}
+    confused = {name: value for (table, name), value in before.items() if table == "confused dialog acts"}
     shared = {name: value for (table, name), value in before.items() if table == "dialog acts"}
     run.review("dialogacts_10", [inform], "response", "dialog_act")
     changed = run.changed_figures(before)
@@ -229,11 +227,11 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
         ("dialog act labels", "precision"): 389 / 490,
         ("dialog act labels", "recall"): 389 / 811,
         ("dialog act labels", "F1"): pytest.approx(2 * 389 / (490 + 811)),
-        ("dialog acts confused", "function taken for seek_info"): confused["function taken for seek_info"] - 1,
-        ("dialog acts confused", "inform taken for seek_info"): confused["inform taken for seek_info"] - 1,
+        ("confused dialog acts", "golden function, predicted seek_info"): confused["golden function, predicted seek_info"] - 1,
+        ("confused dialog acts", "golden inform, predicted seek_info"): confused["golden inform, predicted seek_info"] - 1,
         ("dialog acts", f"{inform}: golden and predicted"): shared[f"{inform}: golden and predicted"] + 1,
-        ("dialog acts", f"{inform}: golden only"): shared[f"{inform}: golden only"] - 1,
-        ("dialog acts", f"{seek}: predicted only"): shared[f"{seek}: predicted only"] - 1,
+        ("dialog acts", f"{inform}: only golden"): shared[f"{inform}: only golden"] - 1,
+        ("dialog acts", f"{seek}: only predicted"): shared[f"{seek}: only predicted"] - 1,
     }
 
 

@@ -139,9 +139,9 @@ def make_confetti_item(stars: int) -> Item:
 def test_golden_list_is_shown_as_stored() -> None:
     (pair,) = make_confetti_item(4).pairs
     assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
-    assert pair.diff[0].reason == "stored as the list [4, 5]; the rules accept each element"
+    assert pair.diff[0].reason == "the golden answer contains the list [4, 5], and the rules accept each element"
     (pair,) = make_confetti_item(3).pairs
-    assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as the list [4, 5]")
+    assert pair.state == "!" and pair.diff[0].reason.endswith("; the golden answer contains the list [4, 5]")
 
 
 def test_refused_call_keeps_compared_golden_call(bench: Path) -> None:

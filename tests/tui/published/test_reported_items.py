@@ -33,7 +33,7 @@ FIRST_SCREEN = {
         "! query",
     ],
     ("confetti", "dialogacts_10"): ["── response · step 1 · judged", "golden", "! labels", "reply   "],
-    ("confetti", "conversationsclean_137"): ["~ star_ratings  4 or 5", "stored as the list [4, 5]"],
+    ("confetti", "conversationsclean_137"): ["~ star_ratings  4 or 5", "the golden answer contains the list [4, 5]"],
     ("acebench", "agent_multi_turn_20"): [
         "user    I am Frank",
         "= call 1 of 2",

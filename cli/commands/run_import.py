@@ -317,6 +317,6 @@ def schema() -> None:
 
     Example: fcreview schema > fcreview.schema.json
     """
-    from fcreview.importers.generic_format.read import json_schema
+    from fcreview.importers.generic_format.read import build_json_schema
 
-    emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))
+    emit(json.dumps(build_json_schema(), indent=2, ensure_ascii=True))

@@ -18,11 +18,11 @@ RECORD_FIELDS = frozenset({
     "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
     "tokens_out", "latency", "extra",
 })  # fmt: skip
-"""Fields of `read.Record`, listed here because importing `read` is slow."""
+"""Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
-"""Fields that chat logs do not have. A line with one of them is a record, even if it has other fields too."""
+"""Fields that chat logs do not have. A line with one of them is a record of the generic format."""
 CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
-"""Fields of a chat log that become part of the item. All other fields become metadata."""
+"""Fields of a chat log that are not stored as metadata, because they have their own place in an item."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
@@ -36,21 +36,25 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _make_plan(path: Path, first: Any) -> RunPlan | None:
-    if not isinstance(first, dict):
+def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
+    if not isinstance(first_record, dict):
         return None
     run = Run("generic", "", "", path.stem, str(path), needs_dataset=False)
-    if "fcreview" in first:
-        header = to_plain_json(first)
+    if "fcreview" in first_record:
+        header = to_plain_json(first_record)
         run.benchmark = str(header.get("benchmark") or run.benchmark)
         run.generation = str(header.get("generation") or "")
         run.language = str(header.get("language") or "")
         run.model = str(header.get("model") or run.model)
         run.settings = as_object(header.get("settings"))
-        confidence, reason = 1.0, "first line is a header of the generic format"
-    elif isinstance(first.get("messages"), list) and "id" in first and first.keys() & DISTINCTIVE_FIELDS:
-        confidence, reason = 0.6, "records with id and messages"
-    elif chat_log_to_record(first, 1) is not first:
+        confidence, reason = 1.0, "the first line is a header of the generic format"
+    elif (
+        isinstance(first_record.get("messages"), list)
+        and "id" in first_record
+        and first_record.keys() & DISTINCTIVE_FIELDS
+    ):
+        confidence, reason = 0.6, "the records have id and messages"
+    elif convert_chat_log_line(first_record, 1) is not first_record:
         run.generation = "chat log"
         confidence, reason = 0.4, "an OpenAI-style chat log"
     else:
@@ -58,8 +62,8 @@ def _make_plan(path: Path, first: Any) -> RunPlan | None:
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
 
 
-def chat_log_to_record(value: Any, line_number: int) -> Any:
-    """Convert a line of a chat log to a record. Any other value is returned unchanged.
+def convert_chat_log_line(value: Any, line_number: int) -> Any:
+    """Convert a line of a chat log to a record of the generic format. Return any other value unchanged.
 
     A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
     """

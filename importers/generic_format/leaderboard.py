@@ -10,17 +10,17 @@ from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute pass rates and means. In a mean, true counts as 1 and false as 0. Verdicts that are text have no mean."""
+    """Compute pass rates and means. In a mean, true counts as 1 and false as 0. Verdicts that are text are omitted."""
     of_items = [pair for item in items for pair in item.values.items()]
     of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
     return [
         *metrics_by_category(items),
-        *_mean_metrics("other criteria", of_items),
-        *_mean_metrics("criteria on turns, calls and arguments", of_parts),
+        *_compute_means("other criteria", of_items),
+        *_compute_means("criteria for turns, calls and arguments", of_parts),
     ]
 
 
-def _mean_metrics(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
+def _compute_means(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
     values: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):

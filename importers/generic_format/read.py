@@ -1,7 +1,7 @@
 """Read items from the generic format and from OpenAI-style chat logs. Issues contain the line and the field.
 
-The first line of a file may be a `Header`. Every other line is a `Record`, or a line of an OpenAI-style chat log with
-nothing but `messages`. If a record has no predicted calls, the `tool_calls` of its assistant messages are used.
+The first line of a file may be a `Header`. Every other line is a `Record` or a line of an OpenAI-style chat log. If a
+record has no predicted calls, the `tool_calls` of its assistant messages are used.
 `fcreview schema` prints these models as JSON Schema.
 """
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.importers.common.records import fill_safely, first_question, read_tools
-from fcreview.importers.generic_format.discovery import chat_log_to_record
+from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
@@ -39,7 +39,7 @@ class Header(_StrictModel):
     benchmark: str = Field("generic", description="Display name of the benchmark.")
     generation: str = Field("", description="Version of the benchmark.")
     language: str = ""
-    model: str | None = Field(None, description="Name of the model. Default: the file name without suffix.")
+    model: str | None = Field(None, description="Name of the model. Default: the file name without its suffix.")
     settings: dict[str, JsonValue] = Field(
         {}, description='Settings of the run as any JSON object, such as `{"temperature": 0}`.'
     )
@@ -49,7 +49,7 @@ class FunctionCall(BaseModel):
     """A function call in the OpenAI chat format."""
 
     name: str
-    arguments: dict[str, JsonValue] | str = Field({}, description="An object, or the JSON text of one.")
+    arguments: dict[str, JsonValue] | str = Field({}, description="A JSON object, or a string that contains one.")
 
 
 class ToolCall(BaseModel):
@@ -95,7 +95,7 @@ class PredictedCall(_StrictModel):
     """A call by the model."""
 
     name: str
-    arguments: dict[str, JsonValue] | str = Field({}, description="An object, or the JSON text of one.")
+    arguments: dict[str, JsonValue] | str = Field({}, description="A JSON object, or a string that contains one.")
     turn: int = Field(0, ge=0, description="Number of the turn, from 0.")
     step: int = Field(0, ge=0, description="Number of the model's step in the turn, from 0.")
 
@@ -103,9 +103,13 @@ class PredictedCall(_StrictModel):
 class RecordVerdict(_StrictModel):
     """A verdict on the item or one of its parts."""
 
-    source: Literal["official", "rule", "judge"] = Field(description="`rule` is a verdict recomputed from rules.")
+    source: Literal["official", "rule", "judge"] = Field(
+        description="Origin of the verdict. `rule` means that it was recomputed from rules."
+    )
     value: bool | int | float | str | list[str] | None
-    target: str = Field(ITEM, description=f"{ADDRESS_FORMS}. Turn and call numbers start at 1.")
+    target: str = Field(
+        ITEM, description=f"What the verdict is about: {ADDRESS_FORMS}. Turn and call numbers start at 1."
+    )
     criterion: str = CORRECT
     error_type: str | None = None
     rationale: str | None = None
@@ -117,12 +121,12 @@ class Record(_StrictModel):
 
     id: str
     category: str = "all"
-    group: str | None = Field(None, description="Name of the conversation, if it has several records.")
+    group: str | None = Field(None, description="Id of the conversation, if it has several records.")
     messages: list[ChatMessage]
     tools: list[dict[str, JsonValue]] = Field([], description="Available functions: OpenAI tools or function docs.")
     golden: list[GoldenCall] | None = Field(
         None,
-        description="Golden answer. If omitted, there is none. An empty list means that the model must make no call.",
+        description="Golden answer. Omit it if there is none. An empty list means that the model must not make a call.",
     )
     predicted: list[PredictedCall] | None = Field(
         None, description="Calls by the model. Default: the tool_calls of the assistant messages."
@@ -131,16 +135,16 @@ class Record(_StrictModel):
     verdicts: list[RecordVerdict] = []
     tokens_in: int | None = None
     tokens_out: int | None = None
-    latency: float | None = Field(None, description="Seconds.")
-    extra: dict[str, JsonValue] = Field({}, description="Metadata: any names and values.")
+    latency: float | None = Field(None, description="Duration of the reply in seconds.")
+    extra: dict[str, JsonValue] = Field({}, description="Metadata with any names and values.")
 
 
-def json_schema() -> dict[str, Any]:
-    """Build the JSON Schema of one line."""
+def build_json_schema() -> dict[str, Any]:
+    """Build the JSON Schema of one line of the generic format."""
     schema: dict[str, Any] = TypeAdapter(Header | Record).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "fcreview generic format, one line",
+        "title": "One line of fcreview's generic format",
     } | schema
 
 
@@ -148,8 +152,8 @@ ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
 
 
-def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
-    """Set messages, question and calls. A user message that follows an assistant message begins a turn."""
+def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
+    """Fill messages, question and predicted calls. A user message that follows an assistant message begins a turn."""
     turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
@@ -157,7 +161,7 @@ def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
             turn, step, index, is_answered = turn + 1, -1, 0, False
         if role == "assistant":
             step, n_steps, is_answered = step + 1, n_steps + 1, True
-        text = content_text(message.content)
+        text = to_content_text(message.content)
         if text or role != "assistant":
             message_step = -1 if role in ("user", "system") else max(step, 0)
             item.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
@@ -168,7 +172,7 @@ def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
     item.question = first_question(item.messages)
 
 
-def content_text(content: Any) -> str:
+def to_content_text(content: Any) -> str:
     """Return the content of a message as text. Parts without text, such as images, are shown as JSON."""
     if content is None:
         return ""
@@ -178,15 +182,15 @@ def content_text(content: Any) -> str:
 
 
 def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: int, index: int) -> Call:
-    """Parse a call by the model. Arguments that are not a JSON object give a call with a decoding error."""
+    """Parse a call by the model. If its arguments are not a JSON object, the call has a decoding error."""
     arguments = call.arguments
     if not isinstance(arguments, str):
         return Call("predicted", call.name, dict(arguments), turn, step, index)
     try:
         value = json.loads(arguments or "{}")
-        error = None if isinstance(value, dict) else "arguments are not a JSON object"
+        error = None if isinstance(value, dict) else "the arguments are not a JSON object"
     except (ValueError, RecursionError) as reason:
-        error = f"arguments are not JSON: {reason}"
+        error = f"the arguments are not valid JSON: {reason}"
     return Call("predicted", call.name, None if error else value, turn, step, index, arguments, error)
 
 
@@ -203,35 +207,36 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if is_header:
                 Header.model_validate(line.value)
                 continue
-            record = Record.model_validate(chat_log_to_record(line.value, line.line))
+            record = Record.model_validate(convert_chat_log_line(line.value, line.line))
         except ValidationError as error:
-            yield from _validation_issues(error, path, line)
+            yield from _describe_validation_errors(error, path, line)
             continue
         item_id = record.id
         if item_id in known_ids:
             item_id = f"{item_id}#{line.line}"
-            yield ImportIssue(str(path), line.line, f"duplicate id {record.id}; imported as {item_id}", item=item_id)
+            what = f"{record.id} occurs more than once. This record is imported as {item_id}"
+            yield ImportIssue(str(path), line.line, what, item=item_id)
         known_ids.add(item_id)
         item = Item(item_id, record.category, record.group, file=str(path))
         item.line, item.offset, item.length = line.line, line.offset, line.length
         yield fill_safely(item, partial(_fill_item, item, record))
 
 
-def _validation_issues(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
+def _describe_validation_errors(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
     for problem in problems[:MAX_FIELD_ISSUES]:
         field_name = ".".join(map(str, problem["loc"])) or "the line"
         yield ImportIssue(str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error")
     if (n_more := len(problems) - MAX_FIELD_ISSUES) > 0:
-        yield ImportIssue(str(path), line.line, f"and {n_more} more fields", None, severity="error")
+        yield ImportIssue(str(path), line.line, f"{n_more} more fields are not valid", None, severity="error")
 
 
 def _fill_item(item: Item, record: Record) -> None:
-    _fill_chat(item, record.messages)
+    _fill_conversation(item, record.messages)
     item.functions = read_tools(record.tools)
     if record.predicted is not None:
-        calls = _enumerate_by_turn(record.predicted)
+        calls = _number_calls_in_turns(record.predicted)
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
@@ -245,35 +250,35 @@ def _fill_item(item: Item, record: Record) -> None:
         _recompute_verdict(item)
     else:
         item.pairs = align_turns([], item.predicted)
-        item.rule_note = "no golden answer to compare with"
-    _set_verdict_fields(item)
+        item.rule_note = "the record has no golden answer"
+    _copy_item_verdicts(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
 
-def _enumerate_by_turn(calls: list[Any]) -> Iterator[tuple[int, Any]]:
+def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
     counts: dict[int, int] = {}
     for call in calls:
         yield counts.setdefault(call.turn, 0), call
         counts[call.turn] += 1
 
 
-def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
-    def accepted_values(value: Any) -> AcceptedValues:
+def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
+    def to_accepted_values(value: Any) -> AcceptedValues:
         is_simple = not isinstance(value, Alternatives)
         return AcceptedValues([value]) if is_simple else AcceptedValues(list(value.any_of), value.optional)
 
     return [
-        Call("golden", call.name, {n: accepted_values(v) for n, v in call.arguments.items()}, call.turn, 0, index)
-        for index, call in _enumerate_by_turn(calls)
+        Call("golden", call.name, {n: to_accepted_values(v) for n, v in call.arguments.items()}, call.turn, 0, index)
+        for index, call in _number_calls_in_turns(golden_calls)
     ]
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Pass the item if all call pairs are equal. Otherwise the error type describes the first pair that differs."""
+    """Set the recomputed verdict: pass if all call pairs are equal, else the error type of the first other pair."""
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
-    item.rule_error_type = _pair_error_type(differing) if differing else None
+    item.rule_error_type = _choose_error_type(differing) if differing else None
     if not any(verdict.source == "rule" and verdict.criterion == "correct" for verdict in item.verdicts):
         rationale = item.first_difference
         item.verdicts.append(
@@ -281,15 +286,15 @@ def _recompute_verdict(item: Item) -> None:
         )
 
 
-def _pair_error_type(pair: CallPair) -> str:
-    if pair.state in "-+":
-        return "missing_call" if pair.state == "-" else "extra_call"
-    if not pair.diff or not pair.diff[0].path:
+def _choose_error_type(differing_pair: CallPair) -> str:
+    if differing_pair.state in "-+":
+        return "missing_call" if differing_pair.state == "-" else "extra_call"
+    if not differing_pair.diff or not differing_pair.diff[0].path:
         return "wrong_function"
-    return {"-": "missing_argument", "+": "extra_argument"}.get(pair.diff[0].state, "wrong_value")
+    return {"-": "missing_argument", "+": "extra_argument"}.get(differing_pair.diff[0].state, "wrong_value")
 
 
-def _set_verdict_fields(item: Item) -> None:
+def _copy_item_verdicts(item: Item) -> None:
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

@@ -1,6 +1,6 @@
 """Write reviewed verdicts and golden fixes to files in the generic format.
 
-A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, as in `GoldenCall`. Reviewed verdicts replace the
+A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, a list of `GoldenCall`. Reviewed verdicts replace the
 verdicts in the records. A line of a chat log cannot represent verdicts.
 """
 
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from fcreview.importers.common import writeback
 from fcreview.importers.common.records import as_list, function_names
 from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
-from fcreview.importers.generic_format.discovery import chat_log_to_record
+from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.read import GoldenCall, parse_golden_calls
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
@@ -40,7 +40,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return f"{'.'.join(map(str, (GOLDEN_FIELD, *first['loc'])))}: {first['msg']}"
     available = function_names(item.functions)
     unknown = next((call.name for call in calls if available and call.name not in available), None)
-    return f"function {unknown} is not available" if unknown is not None else None
+    return f"the function {unknown} is not available to the model" if unknown is not None else None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
@@ -55,13 +55,13 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     edits, found_ids, known_ids = LineEdits(), set[str](), set[str]()
     for line, record in writeback.parse_numbered_records(raw):
         stated_id = record.get("id")
-        if not isinstance(stated_id, str) or "fcreview" in record or chat_log_to_record(record, line) is not record:
+        if not isinstance(stated_id, str) or "fcreview" in record or convert_chat_log_line(record, line) is not record:
             continue
         item_id = f"{stated_id}#{line}" if stated_id in known_ids else stated_id
         known_ids.add(stated_id)
         if item_id in overridden:
             found_ids.add(item_id)
-            new_record = override_verdicts(record, overridden[item_id])
+            new_record = apply_overrides_to_record(record, overridden[item_id])
             if new_record != record:
                 edits.replaced[line] = new_record
     yield from writeback.find_unrepresentable(items, lambda item, _: item.id in found_ids)
@@ -70,15 +70,15 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
-    """Return no files: no program derives metrics files from the generic format."""
+    """Return no files, because no program derives metrics files from the generic format."""
     return []
 
 
-def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
+def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the overrides of its item.
 
-    An override replaces the automatic verdict that counts: official, else recomputed, else judge. If there is none, the
-    override is added with the source `rule`.
+    An override replaces the official verdict or, without one, the recomputed or the judge verdict. If the record has no
+    verdict, the override is added with the source `rule`.
     """
     verdicts: list[JsonObject] = [dict(each) for each in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
@@ -104,12 +104,12 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
         return None
     calls = []
     for call in item.golden:
-        arguments = {name: _argument_template(accepted) for name, accepted in (call.arguments or {}).items()}
+        arguments = {name: _make_argument_template(accepted) for name, accepted in (call.arguments or {}).items()}
         calls.append({"name": call.name, "arguments": arguments} | ({"turn": call.turn} if call.turn else {}))
     return {GOLDEN_FIELD: calls}
 
 
-def _argument_template(accepted: AcceptedValues) -> Any:
+def _make_argument_template(accepted: AcceptedValues) -> Any:
     if len(accepted.any_of) == 1 and not accepted.optional:
         return accepted.any_of[0]
     any_of = writeback.list_accepted_values(AcceptedValues(accepted.any_of))
@@ -117,7 +117,7 @@ def _argument_template(accepted: AcceptedValues) -> Any:
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict of an item with other golden calls. Returns None without a record or valid calls."""
+    """Recompute the verdict of an item with a golden fix. Return None without a record or with an invalid fix."""
     if not isinstance(record, dict):
         return None
     try:

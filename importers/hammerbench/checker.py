@@ -29,22 +29,24 @@ from fcreview.model.item import ImportIssue, Item, Verdict
 from fcreview.model.verdict import SAME_NAMES_KEY
 
 ParsedCall = dict[str, Any]
-"""`{"name": str, "arguments": {...}}`. The optional key `"blank"` lists the arguments that were dropped as empty."""
+"""A call `{"name": str, "arguments": {...}}`. The optional key `"blank"` lists arguments that were removed as empty."""
 
 
-def choose_parser(log_path: str) -> str:
-    """Return `ministral`, `xlam` or `toolace`, whichever the path of the log contains first, else `default`."""
+def choose_parser_name(log_path: str) -> str:
+    """Return the first of `ministral`, `xlam` and `toolace` that the path of the log contains, or `default`."""
     lower_path = log_path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
 
 
-def parse_prediction(prediction: Any, parser: str = "default") -> ParsedCall | None:
-    """Parse the call in a prediction. An object with a name is returned unchanged. Returns None for text."""
+def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCall | None:
+    """Parse the call in a prediction. Return an object with a name unchanged, and None for text without a call."""
     if isinstance(prediction, dict):
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):
         return None
-    parse = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(parser, _parse_default)
+    parse = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(
+        parser_name, _parse_default
+    )
     try:
         return parse(prediction)
     except (ValueError, RecursionError, MemoryError):
@@ -69,11 +71,11 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
-    name, arguments = value.get("name"), value.get("arguments")
+def _make_parsed_call(json_call: dict[str, Any]) -> ParsedCall | None:
+    name, arguments = json_call.get("name"), json_call.get("arguments")
     if name is None:
         return None
-    arguments = arguments if isinstance(arguments, dict) else as_object(value.get("parameters"))
+    arguments = arguments if isinstance(arguments, dict) else as_object(json_call.get("parameters"))
     blank = [key for key, argument in arguments.items() if isinstance(argument, str) and argument in ("", "\\")]
     nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
     return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
@@ -81,17 +83,17 @@ def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
 
 def _parse_ministral(text: str) -> ParsedCall | None:
     _, bracket, rest = text.partition("[TOOL_CALLS]")[2].partition("[")
-    return _parse_first_call_of_list(bracket + rest)
+    return _parse_first_listed_call(bracket + rest)
 
 
 def _parse_xlam(text: str) -> ParsedCall | None:
     _, bracket, rest = text.partition('"tool_calls":')[2].split("\n")[0].rpartition("[")
-    return _parse_first_call_of_list(bracket + rest) if bracket else None
+    return _parse_first_listed_call(bracket + rest) if bracket else None
 
 
-def _parse_first_call_of_list(text: str) -> ParsedCall | None:
-    end = text.find("]")
-    value = json.loads(text[: end + 1]) if end >= 0 else None
+def _parse_first_listed_call(json_list: str) -> ParsedCall | None:
+    end = json_list.find("]")
+    value = json.loads(json_list[: end + 1]) if end >= 0 else None
     return _make_parsed_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
 
 
@@ -110,15 +112,15 @@ def _parse_toolace(text: str) -> ParsedCall | None:
 
 
 def compute_rouge_l(prediction: str, golden: str, language: str) -> float:
-    """Compute the F value of ROUGE-L of two texts, from 0 to 1. It is 0 if a text is blank."""
-    hypothesis, reference = _normalize(prediction, language), _normalize(golden, language)
+    """Compute the F value of ROUGE-L for two texts, from 0 to 1. It is 0 if a text is blank."""
+    hypothesis, reference = _normalize_text(prediction, language), _normalize_text(golden, language)
     if not hypothesis.strip() or not reference.strip():
         return 0.0
     predicted_sentences, golden_sentences = _split_sentences(hypothesis), _split_sentences(reference)
-    return _compute_f(predicted_sentences, golden_sentences) if predicted_sentences and golden_sentences else 0.0
+    return _compute_rouge_f(predicted_sentences, golden_sentences) if predicted_sentences and golden_sentences else 0.0
 
 
-def _normalize(text: str, language: str) -> str:
+def _normalize_text(text: str, language: str) -> str:
     if language == "zh":
         text = text.strip("。！ ")
         return re.sub(r"([\u4e00-\u9fff])", r" \1 ", text)
@@ -126,13 +128,15 @@ def _normalize(text: str, language: str) -> str:
 
 
 def _split_sentences(text: str) -> list[list[str]]:
-    """Split a text at full stops into sentences, and each sentence into words. A sentence of spaces is one empty
-    word."""
+    """Split a text at full stops into sentences, and each sentence into words.
+
+    A sentence that consists of spaces has one empty word.
+    """
     return [part.split() or [""] for part in text.split(".") if part]
 
 
-def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]) -> float:
-    """Compute the F value over distinct words. A word that several pairs of sentences have in common counts once."""
+def _compute_rouge_f(predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]) -> float:
+    """Compute the F value over distinct words. A word counts once, even if several pairs of sentences share it."""
     golden_words = {word for sentence in golden_sentences for word in sentence}
     predicted_words = {word for sentence in predicted_sentences for word in sentence}
     hits = {
@@ -148,8 +152,8 @@ def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Seque
 def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
     """Return the longest common subsequence of two lists of words.
 
-    If there are several, the choice is as in the package `rouge`: going back from the ends of both lists, a word of `x`
-    is skipped only if skipping a word of `y` instead would give a shorter subsequence.
+    If there are several, the result is that of the package `rouge`. It goes back from the ends of both lists, and skips
+    a word of `x` only if skipping a word of `y` instead would give a shorter subsequence.
     """
     lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
     for i, a in enumerate(x, 1):
@@ -173,67 +177,86 @@ MIN_SIMILARITY = 0.7
 
 @dataclass(slots=True)
 class SnapshotCheck:
+    """Result of the rules for one snapshot. The fields have the names of the criteria."""
+
     is_text: bool
+    """Whether the prediction contains no call."""
     func_ok: bool
+    """Whether the function name is the golden one."""
     args_ok: bool
     """Whether the arguments are equal or similar enough. The function name does not matter."""
     rejected: bool
-    """Whether `func_ok` is false and the text contains "sorry"."""
+    """Whether `func_ok` is false and the prediction contains "sorry"."""
     hallucinated: list[str]
     """Names of the predicted arguments that the golden call does not have."""
     missing: list[str]
     """Names of the golden arguments that the prediction does not have."""
     lowest_similarity: float | None = None
-    """Lowest similarity of an argument, from 0 to 1. None if the check needed no similarities."""
+    """Lowest similarity of an argument, from 0 to 1, or None if the check needed no similarities."""
     lowest_argument: str | None = None
+    """Name of the argument with the lowest similarity."""
 
 
-def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:
-    """Check a prediction (`call`, or None if it is text; `raw` as logged) against the golden call `label`.
+def check_snapshot(predicted_call: ParsedCall | None, prediction: Any, label: Any, language: str) -> SnapshotCheck:
+    """Check the prediction of a snapshot against its label.
 
-    If `label` is the expected refusal as text, only `rejected` can be true. `language` is `en` or `zh`.
+    Args:
+        predicted_call: the parsed call, or None if the prediction is text.
+        prediction: the prediction as logged.
+        label: the golden call, or the expected refusal as text. With a refusal, only `is_text` and `rejected` can be
+            true.
+        language: `en` or `zh`.
     """
     golden_arguments = as_object(as_object(label).get("arguments"))
-    name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")
-    rejected = not name_ok and "sorry" in (raw if isinstance(raw, str) else str(raw)).lower()
-    if call is None or not isinstance(label, dict):
-        return SnapshotCheck(call is None, False, False, rejected, [], list(golden_arguments))
-    predicted_arguments = as_object(call.get("arguments"))
+    name_ok = predicted_call is not None and isinstance(label, dict) and predicted_call.get("name") == label.get("name")
+    rejected = not name_ok and "sorry" in (prediction if isinstance(prediction, str) else str(prediction)).lower()
+    if predicted_call is None or not isinstance(label, dict):
+        return SnapshotCheck(predicted_call is None, False, False, rejected, [], list(golden_arguments))
+    predicted_arguments = as_object(predicted_call.get("arguments"))
     hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
     missing = [key for key in golden_arguments if key not in predicted_arguments]
-    args_ok, lowest, lowest_name = check_arguments(call.get("arguments"), golden_arguments, language)
-    return SnapshotCheck(False, name_ok, args_ok, rejected, hallucinated, missing, lowest, lowest_name)
+    compared = compare_arguments(predicted_call.get("arguments"), golden_arguments, language)
+    return SnapshotCheck(False, name_ok, compared[0], rejected, hallucinated, missing, *compared[1:])
 
 
-def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tuple[bool, float | None, str | None]:
-    """Return whether the arguments agree, and the lowest similarity and its argument if similarities were computed."""
+class ArgumentComparison(NamedTuple):
+    args_ok: bool
+    """Whether the arguments are equal or similar enough."""
+    lowest_similarity: float | None = None
+    """Lowest similarity of an argument, from 0 to 1, or None if no similarity was computed."""
+    lowest_argument: str | None = None
+    """Name of the argument with the lowest similarity."""
+
+
+def compare_arguments(predicted: Any, golden: dict[str, Any], language: str) -> ArgumentComparison:
     if not isinstance(predicted, dict):
-        return False, None, None
+        return ArgumentComparison(False)
     predicted_texts = {key: str(value) for key, value in predicted.items() if value != ""}
     golden_texts = {key: str(value) for key, value in golden.items() if value != ""}
     if any(key not in golden_texts for key in predicted_texts):
-        return False, None, None
+        return ArgumentComparison(False)
     if golden_texts.pop("kwargs", None) is not None:
         predicted_texts.pop("kwargs", None)
     if predicted_texts == golden_texts:
-        return True, None, None
+        return ArgumentComparison(True)
     scores = {
         key: compute_rouge_l(predicted_texts[key], golden_text, language) if key in predicted_texts else 0.0
         for key, golden_text in golden_texts.items()
     }
     if not scores:
-        return False, None, None
+        return ArgumentComparison(False)
     lowest_argument = min(scores, key=scores.__getitem__)
-    return scores[lowest_argument] >= MIN_SIMILARITY, scores[lowest_argument], lowest_argument
+    lowest = scores[lowest_argument]
+    return ArgumentComparison(lowest >= MIN_SIMILARITY, lowest, lowest_argument)
 
 
 class ConversationFlags(NamedTuple):
-    """Verdicts on a conversation in `badcase.csv`."""
+    """Verdicts on a conversation, from its row in `badcase.csv`."""
 
     name_ok: bool
     """Whether the first predicted call has the name of the golden function."""
     arguments: list[bool]
-    """`args_ok` of each snapshot."""
+    """Whether the arguments of each snapshot are correct."""
 
 
 @dataclass(slots=True)
@@ -241,64 +264,67 @@ class CompanionVerdicts:
     """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
 
     scores: list[ConversationFlags] = field(default_factory=list)
+    """The evaluator's verdicts on each conversation."""
     replies: list[list[str]] = field(default_factory=list)
-    """The judge's reply to each snapshot, as text, in a list for each conversation."""
+    """One list per conversation: the judge's reply on each snapshot."""
     flags: list[list[bool]] = field(default_factory=list)
     """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
 
-    def add(self, item: Item, conversation: int, snapshot: int) -> None:
-        """Add the official verdict and the judge verdicts of a snapshot to its item.
+    def add_to_item(self, item: Item, conversation: int, snapshot: int) -> None:
+        """Add the official verdict and the judge verdicts on a snapshot to its item.
 
-        `conversation` and `snapshot` count from 0.
+        `conversation` and `snapshot` are numbers from 0.
         """
         if conversation < len(self.scores):
             name_ok, flags = self.scores[conversation]
             if snapshot < len(flags):
                 item.official = name_ok and flags[snapshot]
                 item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
-                by = f"{BADCASE_FILE}, first snapshot"
+                by = f"{BADCASE_FILE} (first snapshot of the conversation)"
                 item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
                 item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
-        judge_reply = get_cell(self.replies, conversation, snapshot)
-        judge_flag = get_cell(self.flags, conversation, snapshot)
+        judge_reply = get_snapshot_value(self.replies, conversation, snapshot)
+        judge_flag = get_snapshot_value(self.flags, conversation, snapshot)
         if judge_flag is None and judge_reply is not None:
             judge_flag = "True" in judge_reply
         if judge_flag is not None:
-            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_names(item)
+            same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_function_and_argument_names(item)
             item.judge = bool(judge_flag) and same_names
             rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
             item.verdicts += [
                 Verdict("judge", item.judge, rationale=rationale, by=by),
                 Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
-                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
+                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by} (unchanged reply)"),
             ]
 
 
-def _has_golden_names(item: Item) -> bool:
-    """Return whether function and argument names are the golden ones. If not, the evaluator ignores the judge."""
+def _has_golden_function_and_argument_names(item: Item) -> bool:
+    """Return whether the function and argument names are the golden ones. If not, the evaluator ignores the judge."""
     if not item.golden or not item.predicted or item.predicted[0].arguments is None:
         return False
     golden, predicted = item.golden[0], item.predicted[0]
     return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
 
 
-def get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
-    row = rows[conversation] if conversation < len(rows) else []
-    return row[snapshot] if snapshot < len(row) else None
+def get_snapshot_value(values_by_conversation: list[list[Any]], conversation: int, snapshot: int) -> Any:
+    values = values_by_conversation[conversation] if conversation < len(values_by_conversation) else []
+    return values[snapshot] if snapshot < len(values) else None
 
 
-def count_snapshots(entry: Any) -> int:
-    return len(as_list(as_object(entry).get("FC_res")))
+def count_snapshots(conversation_result: Any) -> int:
+    return len(as_list(as_object(conversation_result).get("FC_res")))
 
 
-def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
-    """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
+def load_companion_verdicts(
+    folder: Path, conversation_results: list[Any], issues: list[ImportIssue]
+) -> CompanionVerdicts:
+    """Load the files next to `MT_res.json`. A file that does not match its conversations is ignored with an issue."""
     companions = CompanionVerdicts()
-    snapshot_counts = [count_snapshots(entry) for entry in results]
+    snapshot_counts = [count_snapshots(entry) for entry in conversation_results]
     names = (BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE, "LLM_check_L.json")
     badcase_file, flags_file, replies_file, offsets_file = (folder / name for name in names)
     if badcase_file.is_file():
-        companions.scores = _read_badcase(badcase_file, snapshot_counts, issues)
+        companions.scores = _load_badcase_flags(badcase_file, snapshot_counts, issues)
     if flags_file.is_file():
         companions.flags = list(map(as_list, read_json(flags_file, issues, list) or []))
     if replies_file.is_file() and offsets_file.is_file():
@@ -308,12 +334,12 @@ def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIs
         companions.replies = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
         if [len(row) for row in companions.replies] != snapshot_counts:
             companions.replies = []
-            text = "replies do not match the snapshots. Only turn_flags_res.json is used."
+            text = "the judge's replies do not match the snapshots. Only turn_flags_res.json is used."
             issues.append(ImportIssue(str(replies_file), None, text))
     return companions
 
 
-def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
+def _load_badcase_flags(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
     csv.field_size_limit(1 << 27)
     rows: list[ConversationFlags] = []
     try:
@@ -322,7 +348,7 @@ def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIss
                 flags = json.loads((row.get("Args") or "[]").lower())
                 rows.append(ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags))))
     except (OSError, csv.Error, ValueError) as error:
-        issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
+        issues.append(ImportIssue(str(path), len(rows) + 2, f"the rest of the file cannot be read: {error}"))
     if [len(row.arguments) for row in rows] != snapshot_counts:
         issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
         return []

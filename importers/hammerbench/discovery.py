@@ -1,6 +1,6 @@
 """Recognize HammerBench files, and split item ids into their parts.
 
-A run is either one flat log, or all folders of conversations that belong to one model.
+A run is one flat log, or it consists of all folders of conversations of one model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.discovery import gather_files
 from fcreview.importers.common.records import as_object
@@ -28,14 +28,24 @@ LOG_KEYS = {"input", "predict", "label"}
 MAX_HEAD_BYTES = 1 << 16
 
 
-def split_item_id(item_id: str) -> tuple[str, str, int]:
-    """Split `SO_case1_12_3` into type, conversation and snapshot: (`SO_case1`, `12`, 3)."""
+class SnapshotKey(NamedTuple):
+    """The parts of an item id: `SO_case1_12_3` has type `SO_case1`, conversation `12` and snapshot 3."""
+
+    type_name: str
+    """Type of the dataset, or empty if the id has another form."""
+    conversation: str
+    snapshot: int
+    """Number of the snapshot in the conversation, from 1."""
+
+
+def split_item_id(item_id: str) -> SnapshotKey:
     parts = item_id.rsplit("_", 2)
-    return (parts[0], parts[1], int(parts[2])) if len(parts) == 3 and parts[2].isdigit() else ("", item_id, 1)
+    is_valid = len(parts) == 3 and parts[2].isdigit()
+    return SnapshotKey(parts[0], parts[1], int(parts[2])) if is_valid else SnapshotKey("", item_id, 1)
 
 
 def read_first_array_object(path: Path) -> dict[str, Any]:
-    """Read the first object of a JSON array from the beginning of a file. Empty for other files."""
+    """Read the first object of a JSON array at the start of a file. Return an empty object for other files."""
     try:
         with open_file(path) as file:
             text = file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
@@ -48,8 +58,8 @@ def read_first_array_object(path: Path) -> dict[str, Any]:
     return as_object(value)
 
 
-def get_folder_type(folder: Path) -> str:
-    """Return the type of a folder of conversations, or its name if it is not a type."""
+def get_dataset_type(folder: Path) -> str:
+    """Return the dataset type in the name of a folder of conversations. Return any other folder name unchanged."""
     match = TYPE_FOLDER_NAME.fullmatch(folder.name)
     return match[1] if match else folder.name
 
@@ -62,22 +72,22 @@ def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[
             for subfolder in (folder / "single-turn", folder / "multi-turn", folder):
                 files = sorted(subfolder.glob("*.json")) if subfolder.is_dir() else []
                 yield from (path for path in files if DATASET_FILE_NAME.fullmatch(path.name))
-            if _has_dataset(folder):
+            if _contains_dataset_file(folder):
                 return
 
 
-def _has_dataset(folder: Path) -> bool:
-    """Return whether a folder contains a dataset. The search is limited: a folder `data` may contain a whole disk."""
+def _contains_dataset_file(folder: Path) -> bool:
+    """Return whether a folder contains a dataset file. The search is limited, because a folder `data` may be huge."""
     if not folder.is_dir():
         return False
     names = (path.name for path in gather_files([folder], max_files=2000, max_depth=3).files)
     return any(name.endswith("ST_Perfect.json") or fnmatch(name, "HammerBench_*.json") for name in names)
 
 
-def detect_language(path: Path, text: str) -> str:
-    """Return the name of the nearest folder `en` or `zh`, or else the language of the text."""
+def detect_language(path: Path, sample_text: str) -> str:
+    """Return `en` or `zh`: the name of the nearest such folder or, without one, the language of the text."""
     folder_language = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
-    return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", text) else "en")
+    return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", sample_text) else "en")
 
 
 BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
@@ -106,19 +116,19 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _make_flat_plan(path: Path, first: dict[str, Any], dataset_folders: Sequence[Path]) -> RunPlan:
-    language = detect_language(path, str(first.get("input", "")))
-    files = list(dict.fromkeys(find_dataset_files(path, language, dataset_folders)))
+def _make_flat_plan(log_file: Path, first_record: dict[str, Any], dataset_folders: Sequence[Path]) -> RunPlan:
+    language = detect_language(log_file, str(first_record.get("input", "")))
+    files = list(dict.fromkeys(find_dataset_files(log_file, language, dataset_folders)))
     dataset = str(files[0].parent.parent) if files else None
-    run = Run("hammerbench", "flat", language, path.stem, str(path), dataset=dataset)
+    run = Run("hammerbench", "flat", language, log_file.stem, str(log_file), dataset=dataset)
     reason = "a JSON array of records with input, predict and label"
-    return RunPlan(run, [path], data=files, reason=reason, needs_scores=False)
+    return RunPlan(run, [log_file], data=files, reason=reason, needs_scores=False)
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
-    language, dataset = detect_language(result_files[0], ""), "MT_0.json next to each result"
+    language, dataset = detect_language(result_files[0], ""), "MT_0.json in the folder of each MT_res.json"
     run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset=dataset)
     companions = [each for path in result_files for name in COMPANION_FILES if (each := path.parent / name).is_file()]
     data = [each for path in result_files if (each := path.parent / "MT_0.json").is_file()]
-    reason = f"folders with MT_res.json: {', '.join(get_folder_type(path.parent) for path in result_files)}"
+    reason = f"folders with MT_res.json: {', '.join(get_dataset_type(path.parent) for path in result_files)}"
     return RunPlan(run, result_files, scores=companions, data=data, reason=reason)

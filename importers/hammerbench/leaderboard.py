@@ -53,6 +53,8 @@ TALLY_CACHE_SIZE = 1 << 14
 
 
 class SnapshotOutcome(NamedTuple):
+    """The values of a snapshot that the metrics use. The criteria are explained in the docstring of `SnapshotCheck`."""
+
     func_ok: bool
     args_ok: bool
     is_text: bool = False
@@ -70,10 +72,11 @@ class SnapshotOutcome(NamedTuple):
 
 
 Conversation = tuple[SnapshotOutcome, ...]
+"""The snapshots of a conversation, in order."""
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
-    """Compute the metrics of the script for flat logs, which counts each snapshot independently of the others."""
+    """Compute the metrics of the script for flat logs, in which each snapshot counts on its own."""
     all_counts = Counter(outcomes).items()
     if not all_counts:
         return {}
@@ -91,18 +94,18 @@ def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float
     }
 
 
-def _weighted_mean(values: Iterable[tuple[float, int]], added: float = 0.0) -> float:
-    """Return the weighted mean of (value, weight) pairs. `added` is added to the sum of the weights."""
-    weighted = list(values)
-    return _ratio(sum(value * n for value, n in weighted), sum(n for _, n in weighted), added)
+def _weighted_mean(weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0) -> float:
+    """Return the weighted mean of pairs of value and weight. `epsilon` is added to the sum of the weights."""
+    pairs = list(weighted_values)
+    return _divide_or_zero(sum(value * n for value, n in pairs), sum(n for _, n in pairs), epsilon)
 
 
-def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
-    return numerator / (denominator + added) if denominator else 0.0
+def _divide_or_zero(numerator: float, denominator: int, epsilon: float = 0.0) -> float:
+    return numerator / (denominator + epsilon) if denominator else 0.0
 
 
 def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
-    """Return the snapshots for a selector: `all`, `0` (first), `-1` (last) or `mid` (those with `is_changed`)."""
+    """Return the snapshots for a selector: `all`, `0` (first), `-1` (last) or `mid` (changed snapshots)."""
     if selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_changed)
     return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
@@ -121,7 +124,7 @@ class ConversationTally(NamedTuple):
     hallucinated: int
     missing: int
     n_name_ok_snapshots: int
-    """Number of snapshots if `name_ok` is true. This field and all fields below it are 0 if `name_ok` is false."""
+    """Number of snapshots if `name_ok` is true. If it is false, this field and all fields below are 0."""
     snapshots_with_hallucination: int
     snapshots_with_missing: int
     other_errors: int
@@ -157,9 +160,9 @@ def tally_conversation(conversation: Conversation, selector: str) -> Conversatio
 
 
 class ConversationCounts:
-    """The distinct conversations, with the number of occurrences of each.
+    """The distinct conversations of a run, and how often each of them occurs.
 
-    Many conversations are equal, so each distinct one is tallied only once.
+    Many conversations have equal outcomes. Each distinct one is tallied only once, which is faster.
     """
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
@@ -169,7 +172,7 @@ class ConversationCounts:
         counts = Counter(self.indexes)
         self.n_occurrences = [counts[index] for index in range(len(positions))]
 
-    def tally_for(self, selector: str) -> ConversationTally | None:
+    def tally_all(self, selector: str) -> ConversationTally | None:
         """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
         tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
         counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
@@ -178,33 +181,33 @@ class ConversationCounts:
         counts = [n for _, n in counted]
         columns = zip(*(tally for tally, _ in counted), strict=True)
         progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
-        in_order = sum(map(progress.__getitem__, self.indexes))  # in the order of the script, for the same rounding
+        in_order = sum(map(progress.__getitem__, self.indexes))  # The script's order gives the same rounding.
         return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
 
 
 def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
-    """Compute the metrics of the script for conversations, in which the first snapshot's function counts for all."""
-    tally = conversations.tally_for(selector)
+    """Compute the metrics of the script for conversations. There, a wrong function in the first snapshot fails all."""
+    tally = conversations.tally_all(selector)
     if tally is None:
         return {}
     return {
         "Rejection rate": tally.rejected / tally.n,
         "Output string ratio": tally.text_snapshots / tally.n,
-        HALLUCINATED_AVERAGE: _ratio(tally.hallucinated, tally.n_snapshots, EPSILON),
-        MISSING_AVERAGE: _ratio(tally.missing, tally.n_snapshots, EPSILON),
-        "PN_FP": _ratio(tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON),
-        "PN_FN": _ratio(tally.snapshots_with_missing, tally.n_name_ok_snapshots, EPSILON),
+        HALLUCINATED_AVERAGE: _divide_or_zero(tally.hallucinated, tally.n_snapshots, EPSILON),
+        MISSING_AVERAGE: _divide_or_zero(tally.missing, tally.n_snapshots, EPSILON),
+        "PN_FP": _divide_or_zero(tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON),
+        "PN_FN": _divide_or_zero(tally.snapshots_with_missing, tally.n_name_ok_snapshots, EPSILON),
         "Func_Acc": tally.name_ok / tally.n,
-        "Args_Acc": _ratio(tally.right_arguments, tally.n_snapshots),
+        "Args_Acc": _divide_or_zero(tally.right_arguments, tally.n_snapshots),
         "PR": tally.progress / (tally.n + EPSILON),
         "SR": tally.success / (tally.n + EPSILON),
-        OTHER_ERRORS: _ratio(tally.other_errors, tally.n_name_ok_snapshots, EPSILON),
+        OTHER_ERRORS: _divide_or_zero(tally.other_errors, tally.n_name_ok_snapshots, EPSILON),
     }
 
 
 JUDGE_CRITERION = "args_ok_llm"
 CHANGE_KEY = "moment"
-"""Metadata key of snapshots in which the user changes a slot or refers to an attached message."""
+"""Metadata key of the reason why a snapshot counts as changed."""
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
@@ -221,9 +224,9 @@ def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> Snapsh
 
 
 def is_declined(item: ScoredItem) -> bool | None:
-    """Return whether the model declined an item that it should decline.
+    """Return whether the model declined an item that it should decline, or None without a verdict.
 
-    The verdict on the item decides, or an override of `rejected`.
+    The verdict on the item or an override of `rejected` decides.
     """
     declined: bool | None = item.derive("hammerbench", ITEM, CORRECT)
     return item.valid if declined is None else declined
@@ -235,7 +238,7 @@ def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
 
 
 def _count_names(value: Any) -> int:
-    """Count the names in a reviewed list. The review `yes` counts as one name."""
+    """Count the names in a list. If an annotator answered yes instead of listing names, the count is 1."""
     return len(value) if isinstance(value, list) else int(value is True)
 
 
@@ -246,77 +249,82 @@ PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
 SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots"}
 """Snapshot selector of the script for conversations -> title."""
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
-"""Metrics of first and last snapshots: the paper's Table 6. Table 13 has PR and SR of changed snapshots too."""
+"""Metrics of first and last snapshots, from the paper's Table 6. Table 13 also has PR and SR of changed snapshots."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
-"""Metrics that are compared between each type and the base type, as in the paper's tables 10 and 12."""
-CONVERSATION_NOTE = "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
+"""Metrics of the comparison of each type with the base type, from the paper's tables 10 and 12."""
+CONVERSATION_NOTE = "a wrong function in the first snapshot fails all snapshots, as in the script for conversations"
 OTHER_ERRORS_NOTE = (
-    "correct argument names with a wrong value, among snapshots with the golden function; "
-    "not printed by the official scripts"
+    "share of snapshots with correct argument names and a wrong value, among snapshots with the golden function; "
+    "the official scripts do not print it"
 )
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics over all types and of each type. Type IS has only the share of declined requests."""
+    """Compute the metrics of all types together and of each type. For type IS, compute only the share of declined
+    requests."""
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
     if run.generation == "conversation":
-        metrics = [metric for part in items_by_type.items() for metric in _conversation_metrics(*part)]
-        return metrics + _base_comparison_metrics(items_by_type, from_flat_log=False)
+        metrics = [metric for part in items_by_type.items() for metric in _compute_conversation_tables(*part)]
+        return metrics + _compare_with_base_type(items_by_type, from_flat_log=False)
     call_items = [item for item in items if item.category != "IS"]
-    metrics = _flat_metrics("all types", call_items)
+    metrics = _compute_flat_table("all types", call_items)
     for type_name, type_items in items_by_type.items():
-        metrics += _decline_metrics(type_name, type_items) if type_name == "IS" or type_name.startswith("ir_") else []
-        metrics += _flat_metrics(type_name, type_items) if type_name != "IS" else []
-        metrics += _progress_metrics(type_name, type_items) if type_name in PROGRESS_TYPES else []
-    return metrics + _base_comparison_metrics(items_by_type, from_flat_log=True)
+        metrics += (
+            _compute_decline_metrics(type_name, type_items) if type_name == "IS" or type_name.startswith("ir_") else []
+        )
+        metrics += _compute_flat_table(type_name, type_items) if type_name != "IS" else []
+        metrics += _compute_progress_tables(type_name, type_items) if type_name in PROGRESS_TYPES else []
+    return metrics + _compare_with_base_type(items_by_type, from_flat_log=True)
 
 
-def _make_metric(table: str, name: str, value: float, note: str = "") -> Metric:
+def _to_metric(table: str, name: str, value: float, note: str = "") -> Metric:
     unit: MetricUnit = "score" if name.startswith("Average") else "share"
     return Metric(table, name, value, unit, note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note)
 
 
 @cached_on_item
-def _rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
+def _get_rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
     return get_snapshot_outcome(item) if item.values.keys() >= {"func_ok", "args_ok"} else None
 
 
 @cached_on_item
-def _judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
+def _get_judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
     is_judged = item.values.keys() >= {"func_ok", JUDGE_CRITERION}
     return get_snapshot_outcome(item, JUDGE_CRITERION) if is_judged else None
 
 
-OutcomeFunction = Callable[[ScoredItem], SnapshotOutcome | None]
+GetOutcome = Callable[[ScoredItem], SnapshotOutcome | None]
 
 
-def _list_outcomes(items: Iterable[ScoredItem], get_outcome: OutcomeFunction = _rule_outcome) -> Conversation:
+def _collect_outcomes(items: Iterable[ScoredItem], get_outcome: GetOutcome = _get_rule_outcome) -> Conversation:
     return tuple([outcome for item in items if (outcome := get_outcome(item)) is not None])
 
 
-def _flat_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    return [_make_metric(table, name, value) for name, value in compute_flat_metrics(_list_outcomes(items)).items()]
+def _compute_flat_table(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
+    return [_to_metric(table, name, value) for name, value in compute_flat_metrics(_collect_outcomes(items)).items()]
 
 
-def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
+def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
     verdicts = [value for item in items if DECLINE_KEY in item.metadata and (value := is_declined(item)) is not None]
-    note = "the correct answer is to decline; the script counts a call to the absent function as correct"
+    note = "the correct answer is to decline, although the script counts a call of the missing function as correct"
     return [Metric(table, "declined", sum(verdicts) / len(verdicts), note=note)] if verdicts else []
 
 
-def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return PR and SR (the paper's tables 5 and 9), and metrics of first, last (table 6) and changed (table 13)
-    snapshots."""
+def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute PR and SR (the paper's tables 5 and 9), and the metrics of first, last and changed snapshots.
+
+    The paper has the metrics of first and last snapshots in table 6, and those of changed snapshots in table 13.
+    """
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
     for selector, title in _list_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"
         names = [] if selector == "all" else [*END_SNAPSHOT_METRICS]
         names += ["PR", "SR"] if selector in ("all", "mid") else []
         if values := compute_conversation_metrics(conversations, selector):
-            metrics += [_make_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
+            metrics += [_to_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
     return metrics
 
 
@@ -324,44 +332,51 @@ def _list_selectors(type_name: str) -> list[tuple[str, str]]:
     return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
 
 
-def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
+def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     groups = _group_by_conversation(items).values()
-    by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _judge_outcome)
+    by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _get_judge_outcome)
     has_names = any("hallucinated" in item.values for item in items)
     metrics = []
     for selector, title in _list_selectors(type_name):
         table = f"{type_name}, {title}"
         values = compute_conversation_metrics(by_rule_counts, selector)
         names = [name for name in values if has_names or name in BADCASE_METRICS]
-        metrics += [_make_metric(table, name, values[name]) for name in names]
+        metrics += [_to_metric(table, name, values[name]) for name in names]
         by_judge = compute_conversation_metrics(by_judge_counts, selector)
         metrics += [Metric(table, f"{name} LLM", by_judge[name]) for name in BADCASE_METRICS[1:] if by_judge]
     return metrics
 
 
 def _count_conversations(
-    conversations: Iterable[Sequence[ScoredItem]], get_outcome: OutcomeFunction = _rule_outcome
+    conversations: Iterable[Sequence[ScoredItem]], get_outcome: GetOutcome = _get_rule_outcome
 ) -> ConversationCounts:
-    return ConversationCounts(_list_outcomes(items, get_outcome) for items in conversations)
+    return ConversationCounts(_collect_outcomes(items, get_outcome) for items in conversations)
 
 
 def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
     groups: dict[str, list[tuple[int, ScoredItem]]] = defaultdict(list)
     for item in snapshots:
-        conversation, number = _conversation_and_number(item)
+        conversation, number = _get_snapshot_position(item)
         if conversation is not None:
             groups[conversation].append((number, item))
     return {name: [item for _, item in sorted(group, key=itemgetter(0))] for name, group in groups.items()}
 
 
+class SnapshotPosition(NamedTuple):
+    conversation: str | None
+    """Id of the conversation, or None for an item without one."""
+    snapshot: int
+    """Number of the snapshot, from 1."""
+
+
 @cached_on_item
-def _conversation_and_number(item: ScoredItem) -> tuple[str | None, int]:
+def _get_snapshot_position(item: ScoredItem) -> SnapshotPosition:
     conversation = None if item.group is None else item.group.rpartition("_")[2]
-    return conversation, split_item_id(item.id.partition("#")[0])[2]
+    return SnapshotPosition(conversation, split_item_id(item.id.partition("#")[0]).snapshot)
 
 
-def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
-    """Compare each type with the base type on the conversations that both have (the paper's tables 10 and 12)."""
+def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
+    """Compare each type with the base type over the conversations that both have (the paper's tables 10 and 12)."""
     metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     for type_name in PROGRESS_TYPES if base_conversations else ():
@@ -369,9 +384,13 @@ def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from
         common = [each for each in type_conversations if each in base_conversations]
         if type_name == BASE_TYPE or not common:
             continue
-        type_metrics = _compute_ablation([type_conversations[each] for each in common], from_flat_log=from_flat_log)
-        base_metrics = _compute_ablation([base_conversations[each] for each in common], from_flat_log=from_flat_log)
-        note = f"from the {len(common)} conversations that both types have"
+        type_metrics = _compute_ablation_metrics(
+            [type_conversations[each] for each in common], from_flat_log=from_flat_log
+        )
+        base_metrics = _compute_ablation_metrics(
+            [base_conversations[each] for each in common], from_flat_log=from_flat_log
+        )
+        note = f"only the {len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():
             table = f"{type_name} against {BASE_TYPE}"
             metrics.append(Metric(table, f"{each}, {BASE_TYPE}", base_metrics[each], note=note))
@@ -379,8 +398,10 @@ def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from
     return metrics
 
 
-def _compute_ablation(conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool) -> dict[str, float]:
-    """Compute PR and SR by the script for conversations, and the other metrics by the script for the kind of log."""
+def _compute_ablation_metrics(
+    conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool
+) -> dict[str, float]:
+    """Compute the metrics of the comparison. PR and SR always follow the script for conversations."""
     values = compute_conversation_metrics(_count_conversations(conversations))
-    flat_metrics = compute_flat_metrics(_list_outcomes(chain(*conversations))) if from_flat_log else {}
+    flat_metrics = compute_flat_metrics(_collect_outcomes(chain(*conversations))) if from_flat_log else {}
     return values | flat_metrics if values else {}

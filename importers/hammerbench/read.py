@@ -1,6 +1,6 @@
 """Read HammerBench items, one for each snapshot, from flat logs or folders of conversations.
 
-A dialogue is read from the dataset, or else from the text `input` of a flat log.
+fcreview reads a dialogue from the dataset or, without the dataset, from the field `input` of a flat log.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -29,13 +29,13 @@ from fcreview.importers.hammerbench.checker import (
     CompanionVerdicts,
     SnapshotCheck,
     check_snapshot,
-    choose_parser,
+    choose_parser_name,
+    load_companion_verdicts,
     parse_prediction,
-    read_companion_files,
 )
 from fcreview.importers.hammerbench.discovery import (
     DATASET_FILE_NAME,
-    get_folder_type,
+    get_dataset_type,
     split_item_id,
 )
 from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
@@ -54,46 +54,49 @@ QUOTED_MESSAGE_NAME = "quoted"
 """`Message.name` of text that a user attached, which HammerBench calls a quoted message."""
 
 
-def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
-    """Read the messages before a golden call, given the messages of a dataset record and the call's number, from 1.
+def read_dialogue_before_call(message_records: list[dict[str, Any]], call_number: int) -> list[Message]:
+    """Read the messages of a dataset record before the golden call with a number, from 1.
 
     Earlier golden calls become messages of the assistant, because later turns build on them.
     """
     messages: list[Message] = []
     turn, calls = -1, 0
-    for record in records:
+    for record in message_records:
         role, content = record.get("role"), record.get("content")
         if role == "user":
             turn += 1
             messages += parse_user_message(str(content), turn)
         elif role == "function call":
             calls += 1
-            if calls == snapshot:
+            if calls == call_number:
                 break
             text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
             messages.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
-        elif turn + 1 > snapshot:
+        elif turn + 1 > call_number:
             break
         else:
             messages.append(Message(max(turn, 0), 1, "assistant", str(content)))
     return messages
 
 
-def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
-    """Return the messages without the final text of the assistant, and this text or None.
+class DialogueAndReply(NamedTuple):
+    messages: list[Message]
+    golden_reply: str | None
+    """Final text of the assistant, or None without one."""
 
-    In a dialogue without a suitable function, the final text is the golden answer.
-    """
+
+def split_golden_reply(messages: list[Message]) -> DialogueAndReply:
+    """Split the final text of the assistant from a dialogue. Without a suitable function, it is the golden answer."""
     if not messages or messages[-1].role != "assistant" or messages[-1].name is not None:
-        return messages, None
-    return messages[:-1], messages[-1].content
+        return DialogueAndReply(messages, None)
+    return DialogueAndReply(messages[:-1], messages[-1].content)
 
 
-def parse_log_input(text: str) -> list[Message]:
-    """Parse the `input` of a flat log: messages that begin with `user:` or `assistant:`, or else one user message."""
-    _, *parts = _ROLE_PREFIX.split(text)
+def parse_flat_log_dialogue(log_input: str) -> list[Message]:
+    """Parse the `input` of a flat log: messages that begin with `user:` or `assistant:`, or one user message."""
+    _, *parts = _ROLE_PREFIX.split(log_input)
     if not parts:
-        return parse_user_message(text, 0)
+        return parse_user_message(log_input, 0)
     messages: list[Message] = []
     turn = -1
     for role, content in zip(parts[::2], parts[1::2], strict=True):
@@ -107,7 +110,7 @@ def parse_log_input(text: str) -> list[Message]:
 
 
 def parse_user_message(content: str, turn: int) -> list[Message]:
-    """Parse a user message. Quoted text (after `<EK>:` or `EK:`) becomes a message of its own."""
+    """Parse a user message. Text after `<EK>:` or `EK:`, which the user attached, becomes a separate message."""
     mark = _QUOTE_MARK.search(content)
     if not mark:
         return [Message(turn, -1, "user", content)]
@@ -119,11 +122,13 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
 
 
 DIFF_RULES = ComparisonRules(normalise=lambda text: " ".join(text.strip(".?!。！ ").lower().split()))
-"""Rules for the argument differences on screen. Verdicts use `compute_rouge_l`."""
+"""Rules for the differences that the screens show. The verdicts use `compute_rouge_l` instead."""
 
 
 @dataclass(slots=True)
-class SnapshotSource:
+class SnapshotData:
+    """The recorded data of a snapshot, from which its item is filled."""
+
     prediction: Any
     label: Any
     """Golden call as an object, or the expected refusal as text."""
@@ -132,62 +137,66 @@ class SnapshotSource:
     language: str = "en"
     parser: str = "default"
     earlier: dict[str, Any] = field(default_factory=dict)
-    """Golden arguments of the earlier snapshots of the conversation: the values of slots before an override."""
+    """Golden arguments of the earlier snapshots of the conversation, by name. A later snapshot may override them."""
 
 
-def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
-    """Fill in the item of a snapshot. Returns whether the function name is the golden one (`func_ok`).
+def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | None = None) -> bool:
+    """Fill the item of a snapshot. Return whether the function name is the golden one (`func_ok`).
 
-    In folders of conversations, `first_func_ok` of the first snapshot counts for all snapshots of the conversation. It
-    is None if each snapshot counts for itself.
+    In folders of conversations, `func_ok` of the first snapshot counts for all snapshots of the conversation. It is
+    passed as `first_func_ok`, which is None if each snapshot counts on its own.
     """
-    declines = should_decline(item.category, source.label)
+    declines = should_decline(item.category, data.label)
     if declines:
-        source.messages, golden_reply = split_golden_reply(source.messages)
-        item.extra.golden_reply = source.label if isinstance(source.label, str) else golden_reply
-    item.messages, item.functions = source.messages, source.tools
-    turn = max((message.turn for message in source.messages), default=0)
+        data.messages, golden_reply = split_golden_reply(data.messages)
+        item.extra.golden_reply = data.label if isinstance(data.label, str) else golden_reply
+    item.messages, item.functions = data.messages, data.tools
+    turn = max((message.turn for message in data.messages), default=0)
     item.n_turns = turn + 1
-    item.question = last_question(source.messages)
-    raw = source.prediction
+    item.question = last_question(data.messages)
+    raw = data.prediction
     if not isinstance(raw, str):
         raw = orjson.dumps(to_plain_json(raw)).decode()
-    call = parse_prediction(source.prediction, source.parser)
+    call = parse_prediction(data.prediction, data.parser)
     if call is None:
-        item.messages = [*source.messages, Message(turn, 2, "assistant", raw)]
+        item.messages = [*data.messages, Message(turn, 2, "assistant", raw)]
     else:
         item.predicted = [Call("predicted", str(call.get("name")), as_object(call.get("arguments")), turn, raw=raw)]
-    if isinstance(source.label, dict) and not declines:
-        item.golden = [make_golden_call(source.label, turn)]
+    if isinstance(data.label, dict) and not declines:
+        item.golden = [label_to_golden_call(data.label, turn)]
     item.pairs = align(item.golden, item.predicted, DIFF_RULES)
-    if not isinstance(source.label, (dict, str)):
-        item.rule_note = "no golden answer to compare with"
-        add_issue(item, f"{item.id} has no label")
+    if not isinstance(data.label, (dict, str)):
+        item.rule_note = "the log has no golden answer for this item"
+        add_issue(item, f"{item.id} has no label, so it has no golden answer")
         return False
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check_snapshot(call, source.prediction, source.label, source.language)
+    outcome = check_snapshot(call, data.prediction, data.label, data.language)
     _add_verdicts(item, outcome, declines, first_func_ok)
-    _add_slot_metadata(item, source, call)
+    _add_slot_metadata(item, data, call)
     return outcome.func_ok
 
 
 def should_decline(category: str, label: Any) -> bool:
-    """Return whether no available function is suitable, as in the `ir_` types and in the last snapshot of type IS."""
+    """Return whether the correct answer is to decline, because no available function is suitable.
+
+    This is so in all items of the `ir_` types, and in the last snapshots of type IS.
+    """
     return category.startswith("ir_") or isinstance(label, str)
 
 
-def make_golden_call(label: dict[str, Any], turn: int) -> Call:
+def label_to_golden_call(label: dict[str, Any], turn: int) -> Call:
     arguments = {k: AcceptedValues([value], value == "") for k, value in as_object(label.get("arguments")).items()}
     return Call("golden", str(label.get("name")), arguments, turn, 0, 0)
 
 
 def _add_verdicts(item: Item, outcome: SnapshotCheck, expects_decline: bool, first_func_ok: bool | None) -> None:
-    name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
-    item.rule = outcome.rejected if expects_decline else name_ok and outcome.args_ok
-    item.rule_error_type = None if item.rule else _find_error_type(outcome, expects_decline, name_ok)
+    is_name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
+    item.rule = outcome.rejected if expects_decline else is_name_ok and outcome.args_ok
+    item.rule_error_type = None if item.rule else _find_error_type(outcome, expects_decline, is_name_ok)
     rationale = None
     if outcome.lowest_similarity is not None:
-        rationale = f"lowest ROUGE-L {outcome.lowest_similarity:.3f} at {outcome.lowest_argument} (required: 0.7)"
+        similarity = f"{outcome.lowest_similarity:.3f} ({outcome.lowest_argument})"
+        rationale = f"lowest ROUGE-L of an argument: {similarity}; required: 0.7"
     add = item.verdicts.append
     add(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=rationale, by="HammerBench rules"))
     for criterion in ("func_ok", "args_ok", "hallucinated", "missing", "rejected", "is_text"):
@@ -197,133 +206,135 @@ def _add_verdicts(item: Item, outcome: SnapshotCheck, expects_decline: bool, fir
         item.diff_argument = item.diff_argument or outcome.lowest_argument
 
 
-def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, name_ok: bool) -> str:
+def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, is_name_ok: bool) -> str:
     if expects_decline:
         return "not_declined"
     if outcome.is_text:
         return "refused" if outcome.rejected else "text"
-    if not name_ok:
+    if not is_name_ok:
         return "wrong_first_function" if outcome.func_ok else "wrong_function"
     if outcome.hallucinated:
         return "hallucinated_parameter"
     return "missing_parameter" if outcome.missing else "wrong_value"
 
 
-def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] | None) -> None:
-    label, raw = as_object(source.label), source.prediction if isinstance(source.prediction, dict) else call or {}
+def _add_slot_metadata(item: Item, data: SnapshotData, predicted_call: dict[str, Any] | None) -> None:
+    label, raw = as_object(data.label), data.prediction if isinstance(data.prediction, dict) else predicted_call or {}
     golden = as_object(label.get("arguments"))
-    predicted = as_object(raw.get("arguments")) | dict.fromkeys((call or {}).get("blank", ()), "")
-    golden_function = next((each for each in source.tools if each.get("name") == label.get("name")), {})
+    predicted = as_object(raw.get("arguments")) | dict.fromkeys((predicted_call or {}).get("blank", ()), "")
+    golden_function = next((each for each in data.tools if each.get("name") == label.get("name")), {})
     properties = read_declared_parameters(golden_function).properties or {}
     names = dict.fromkeys([*properties, *golden, *predicted])
-    states = {each: (_slot_state(golden, each), _slot_state(predicted, each)) for each in names}
+    states = {each: (_describe_slot_state(golden, each), _describe_slot_state(predicted, each)) for each in names}
     unfilled = {each: pair for each, pair in states.items() if pair != ("filled", "filled")}
-    item.extra.metadata["slots"] = f"{len(states) - len(unfilled)} of {len(states)} filled on both sides"
+    item.extra.metadata["slots"] = f"{len(states) - len(unfilled)} of {len(states)} are filled in both calls"
     for name, (golden_state, predicted_state) in unfilled.items():
         item.extra.metadata[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
-    earlier = source.earlier
+    earlier = data.earlier
     earlier_values = {name: earlier[name] for name, value in golden.items() if earlier.get(name, value) != value}
     if earlier_values:
-        item.extra.metadata["overridden slots, value before"] = earlier_values
-    if should_decline(item.category, source.label):
+        item.extra.metadata["earlier values of overridden slots"] = earlier_values
+    if should_decline(item.category, data.label):
         item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
     if earlier_values:
-        item.extra.metadata[CHANGE_KEY] = "a slot is overridden"
-    elif any(each.name == QUOTED_MESSAGE_NAME and each.turn == item.n_turns - 1 for each in source.messages):
+        item.extra.metadata[CHANGE_KEY] = "the user overrides a slot"
+    elif any(each.name == QUOTED_MESSAGE_NAME and each.turn == item.n_turns - 1 for each in data.messages):
         item.extra.metadata[CHANGE_KEY] = "the user refers to an attached message"
 
 
-def _slot_state(arguments: dict[str, Any], name: str) -> str:
+def _describe_slot_state(arguments: dict[str, Any], name: str) -> str:
     return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for path in plan.results:
-        yield from _read_conversations(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
+        yield from _read_conversation_folder(path, plan) if path.name == "MT_res.json" else _read_flat_log(path, plan)
 
 
-def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
-    log = read_json(path, issues, list) or []
-    dataset = _read_dataset(plan.data, issues)
+    log = read_json(log_file, issues, list) or []
+    dataset = _load_dataset(plan.data, issues)
     yield from issues
     golden_by_conversation, seen_ids = defaultdict[tuple[str, str], dict[str, Any]](dict), set[str]()
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
-            text = f"element {position} of the array is not a log record"
-            yield ImportIssue(str(path), None, text, repr(record)[:300])
+            text = f"element {position} of the array is not a log record and was skipped"
+            yield ImportIssue(str(log_file), None, text, repr(record)[:300])
             continue
         recorded_id = name = str(record.get("id", f"unnamed_0_{position}"))
         if recorded_id in seen_ids:
             name = f"{recorded_id}#{position}"
             text = f"{recorded_id} occurs more than once in the log. This record is imported as {name}."
-            yield ImportIssue(str(path), None, text, item=name)
+            yield ImportIssue(str(log_file), None, text, item=name)
         seen_ids.add(recorded_id)
         type_name, conversation, number = split_item_id(recorded_id)
         item = Item(name, type_name or "unknown", f"{type_name}_{conversation}" if type_name else None)
         earlier_golden = golden_by_conversation[type_name, conversation]
-        source = _make_snapshot_source(item, record, path, position, plan, earlier_golden)
+        source = _make_snapshot_data(item, record, log_file, position, plan, earlier_golden)
         yield fill_safely(item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number))
         earlier_golden.update(as_object(as_object(source.label).get("arguments")))
 
 
-def _make_snapshot_source(
-    item: Item, record: dict[str, Any], path: Path, position: int, plan: RunPlan, earlier_golden: dict[str, Any]
-) -> SnapshotSource:
-    item.file, item.line = str(path), position
-    predicted, label, parser = record.get("predict"), record.get("label"), choose_parser(str(path))
+def _make_snapshot_data(
+    item: Item, record: dict[str, Any], log_file: Path, position: int, plan: RunPlan, earlier_golden: dict[str, Any]
+) -> SnapshotData:
+    item.file, item.line = str(log_file), position
+    predicted, label, parser = record.get("predict"), record.get("label"), choose_parser_name(str(log_file))
     item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
-    return SnapshotSource(predicted, label, [], [], plan.run.language, parser, dict(earlier_golden))
+    return SnapshotData(predicted, label, [], [], plan.run.language, parser, dict(earlier_golden))
 
 
 def _fill_flat_item(
-    item: Item, source: SnapshotSource, record: dict[str, Any], dataset_record: dict[str, Any] | None, snapshot: int
+    item: Item, data: SnapshotData, record: dict[str, Any], dataset_record: dict[str, Any] | None, snapshot: int
 ) -> None:
     if dataset_record:
         is_single_turn = item.category.startswith(("ST_", "ir_"))
-        source.messages = read_dialogue(dataset_record["messages"], 1 if is_single_turn else snapshot)
-        source.tools = read_function_docs(dataset_record.get("multiple_tools") or dataset_record.get("single_tool"))
+        data.messages = read_dialogue_before_call(dataset_record["messages"], 1 if is_single_turn else snapshot)
+        data.tools = read_function_docs(dataset_record.get("multiple_tools") or dataset_record.get("single_tool"))
     else:
-        source.messages = parse_log_input(str(record.get("input", "")))
-    fill_snapshot_item(item, source)
+        data.messages = parse_flat_log_dialogue(str(record.get("input", "")))
+    fill_snapshot_item(item, data)
 
 
 @dataclass(slots=True)
-class ConversationState:
-    """State of a conversation in a folder of conversations while its snapshots are read."""
+class ConversationInputs:
+    """What the snapshots of a conversation in a folder have in common. It is updated while they are read."""
 
-    number: int
-    """Index in `MT_res.json` and in the files next to it."""
+    index: int
+    """Index of the conversation in `MT_res.json` and in the files next to it."""
     record: dict[str, Any]
-    """Record in `MT_0.json`; empty if it is not found."""
+    """Record of the conversation in `MT_0.json`, or empty if there is none."""
     companions: CompanionVerdicts
     first_func_ok: bool | None = None
-    """`func_ok` of the first snapshot; None before it is read."""
+    """`func_ok` of the first snapshot, or None before it is read."""
     golden: dict[str, Any] = field(default_factory=dict)
+    """Golden arguments of the snapshots that are already read, by name."""
 
 
-def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def _read_conversation_folder(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
-    dataset_records = read_dataset_copy(path.parent, issues)
-    companions = read_companion_files(path.parent, results, issues)
+    dataset_records = load_adjacent_dataset(path.parent, issues)
+    companions = load_companion_verdicts(path.parent, results, issues)
     yield from issues
-    type_name = get_folder_type(path.parent)
+    type_name = get_dataset_type(path.parent)
     for index, entry in enumerate(results):
         snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
-            yield ImportIssue(str(path), None, f"conversation {index} has no FC_res list", repr(entry)[:300])
+            text = f"conversation {index} has no list FC_res and was skipped"
+            yield ImportIssue(str(path), None, text, repr(entry)[:300])
             continue
         dataset_record = dataset_records.get(index, {})
         group = f"{type_name}_{dataset_record.get('id', index)}"
-        conversation = ConversationState(index, dataset_record, companions)
+        conversation = ConversationInputs(index, dataset_record, companions)
         for snapshot, record in enumerate(snapshots):
             if not isinstance(record, dict):
-                text = f"snapshot {snapshot + 1} of conversation {index} is not an object"
+                text = f"snapshot {snapshot + 1} of conversation {index} is not an object and was skipped"
                 yield ImportIssue(str(path), None, text, repr(record)[:300])
                 continue
             item = Item(id=f"{group}_{snapshot + 1}", category=type_name, group=group)
-            snapshot_source = _make_snapshot_source(item, record, path, index + 1, plan, conversation.golden)
+            snapshot_source = _make_snapshot_data(item, record, path, index + 1, plan, conversation.golden)
             fill = partial(_fill_conversation_item, item, snapshot_source, record, conversation, snapshot)
             yield fill_safely(item, fill)
             if conversation.first_func_ok is None:
@@ -333,24 +344,24 @@ def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
 
 
 def _fill_conversation_item(
-    item: Item, source: SnapshotSource, record: dict[str, Any], conversation: ConversationState, snapshot: int
+    item: Item, data: SnapshotData, record: dict[str, Any], conversation: ConversationInputs, snapshot: int
 ) -> None:
     dataset_record = conversation.record
-    messages = read_dialogue(as_list(dataset_record.get("messages")), snapshot + 1)
-    source.messages = messages or parse_log_input(str(record.get("input", "")))
-    source.tools = read_function_docs(dataset_record.get("single_tool" if snapshot else "multiple_tools"))
-    fill_snapshot_item(item, source, first_func_ok=conversation.first_func_ok)
-    conversation.companions.add(item, conversation.number, snapshot)
+    messages = read_dialogue_before_call(as_list(dataset_record.get("messages")), snapshot + 1)
+    data.messages = messages or parse_flat_log_dialogue(str(record.get("input", "")))
+    data.tools = read_function_docs(dataset_record.get("single_tool" if snapshot else "multiple_tools"))
+    fill_snapshot_item(item, data, first_func_ok=conversation.first_func_ok)
+    conversation.companions.add_to_item(item, conversation.index, snapshot)
 
 
-def read_dataset_copy(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:
-    """Read `MT_0.json`, the dataset records next to `MT_res.json`, by index. Empty if the file is missing."""
+def load_adjacent_dataset(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:
+    """Load the dataset records in `MT_0.json`, next to `MT_res.json`, by index. Return none if the file is missing."""
     path = folder / "MT_0.json"
     records = (read_json(path, issues, list) or []) if path.is_file() else []
     return {index: as_object(record) for index, record in enumerate(records)}
 
 
-def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+def _load_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     dataset: dict[str, dict[str, Any]] = {}
     for path in files:
         for record in read_json(path, issues, list) or [] if DATASET_FILE_NAME.fullmatch(path.name) else ():

@@ -1,8 +1,8 @@
 """Write reviews and golden fixes to HammerBench's own files.
 
 Overrides change `badcase.csv` and the judge's flags and replies next to it. Only folders of conversations have these
-files: a flat log contains answers and labels but no verdicts. `badcase.csv` is written by pandas, one row for each
-conversation, with JSON of several lines in its cells.
+files. A flat log contains answers and labels, but no verdicts. The evaluator writes `badcase.csv` with pandas. The file
+has one row for each conversation, and its cells may contain line feeds.
 
 A golden fix is the call `{"name", "arguments"}` of one snapshot. It changes the dataset and the copies of golden calls
 in every log. Later records of a conversation repeat the calls of earlier snapshots, so they change too.
@@ -27,24 +27,25 @@ from fcreview.importers.hammerbench.checker import (
     CompanionVerdicts,
     ConversationFlags,
     check_snapshot,
-    choose_parser,
+    choose_parser_name,
     count_snapshots,
-    get_cell,
+    get_snapshot_value,
+    load_companion_verdicts,
     parse_prediction,
-    read_companion_files,
 )
 from fcreview.importers.hammerbench.discovery import (
     BADCASE_FILE,
     JUDGE_FLAGS_FILE,
     JUDGE_REPLIES_FILE,
     TYPE_FOLDER_NAME,
-    get_folder_type,
+    SnapshotKey,
+    get_dataset_type,
     split_item_id,
 )
 from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import (
-    make_golden_call,
-    read_dataset_copy,
+    label_to_golden_call,
+    load_adjacent_dataset,
     should_decline,
 )
 from fcreview.model.address import ITEM
@@ -59,11 +60,11 @@ from fcreview.safe_files import read_file
 NAME_COLUMN, ARGUMENTS_COLUMN = "Func Name", "Args"
 
 
-def rewrite_badcase(raw: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
-    """Return `badcase.csv` with the flags of each row replaced, or None if no flag changes. Other cells are kept."""
+def replace_badcase_flags(content: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
+    """Return the content of `badcase.csv` with new flags in each row, or None if no flag changes."""
     csv.field_size_limit(1 << 27)
-    ending = "\r\n" if raw.split(b"\n", 1)[0].endswith(b"\r") else "\n"
-    header, *rows = csv.reader(io.StringIO(raw.decode("utf-8", "replace"), newline=""))
+    ending = "\r\n" if content.split(b"\n", 1)[0].endswith(b"\r") else "\n"
+    header, *rows = csv.reader(io.StringIO(content.decode("utf-8", "replace"), newline=""))
     name_index, arguments_index = header.index(NAME_COLUMN), header.index(ARGUMENTS_COLUMN)
     new_rows = [list(row) for row in rows]
     for row, row_flags in zip(new_rows, flags, strict=False):
@@ -76,10 +77,8 @@ def rewrite_badcase(raw: bytes, flags: Sequence[ConversationFlags]) -> bytes | N
     return out.getvalue().encode("utf-8")
 
 
-SnapshotKey = tuple[str, str, int]
-"""(type, conversation, snapshot from 1), see `discovery.split_item_id`."""
 FixesByKey = dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]
-"""Snapshot -> ((category, item id), golden fix)."""
+"""Snapshot -> the category and id of its item, and the golden fix."""
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
@@ -87,10 +86,11 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
         return (
-            writeback.check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
+            writeback.check_fix_fields(golden_fix, "name", "arguments")
+            or "a golden call must have the fields name and arguments"
         )
     name, arguments = golden_fix["name"], golden_fix["arguments"]
-    # HammerBench also requires slots that must still be empty.
+    # The function docs also require parameters for which the user has not yet stated a value.
     parameters = [
         {key: value for key, value in get_parameters_schema(each).items() if key != "required"}
         for each in item.functions
@@ -100,12 +100,12 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return error
     for argument, value in arguments.items():
         if isinstance(value, (list, dict)) or value is None:
-            return f"{argument} must be text, a number, true or false"
+            return f"the value of {argument} must be a string, a number, true or false"
     return None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the dataset files (including `MT_0.json`) and logs that golden fixes change."""
+    """Yield the dataset files (including `MT_0.json`) and the logs with the golden fixes."""
     fixes_by_key: FixesByKey = {split_item_id(item[1]): (item, golden_fix) for item, golden_fix in fixes.items()}
     applied_keys: set[SnapshotKey] = set()
     for path in dict.fromkeys([*plan.data, *plan.results]):
@@ -119,9 +119,10 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         changes = list(replace(path, value, fixes_by_key))
         if json.dumps(value) == before:
             continue
-        new_content = _dump_in_style_of(value, json.loads(before), raw)
+        new_content = _dump_with_layout_of(value, json.loads(before), raw)
         if new_content is None:
-            yield Unrepresentable(f"golden answers in {path.name}, whose JSON layout is unknown", len(changes))
+            text = f"golden answers in {path.name}, because its JSON layout is unknown"
+            yield Unrepresentable(text, len(changes))
             continue
         yield RewrittenFile(path, new_content)
         for key, old, new in changes:
@@ -133,13 +134,13 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]
-"""(snapshot, old golden call, new golden call)."""
+"""The snapshot, the old golden call and the new golden call of each change."""
 
 
-def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
-    """Replace golden calls in dataset records, in place. Yields a change for every record that contains the call."""
+def _replace_dataset_calls(path: Path, records: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+    """Replace golden calls in dataset records, in place. Yield a change for every record that contains the call."""
     folder_match = TYPE_FOLDER_NAME.fullmatch(path.parent.name) if path.name == "MT_0.json" else None
-    for index, record in enumerate(as_list(value)):
+    for index, record in enumerate(as_list(records)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
         record_id = str(record.get("id", index))
@@ -152,35 +153,35 @@ def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> 
                 yield key, old, message["content"]
 
 
-def _replace_log_labels(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
-    for key, record in _iter_log_records(path, value):
+def _replace_log_labels(path: Path, records: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
+    for key, record in _iter_log_records(path, records):
         if key in fixes_by_key and isinstance(record, dict) and record.get("label") != fixes_by_key[key][1]:
             old, record["label"] = record.get("label"), fixes_by_key[key][1]
             yield key, old, record["label"]
 
 
-def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any]]:
+def _iter_log_records(path: Path, records: Any) -> Iterator[tuple[SnapshotKey, Any]]:
     if path.name != "MT_res.json":
-        yield from ((split_item_id(str(record.get("id"))), record) for record in list_objects(value))
+        yield from ((split_item_id(str(record.get("id"))), record) for record in list_objects(records))
         return
-    dataset_records, type_name = read_dataset_copy(path.parent, []), get_folder_type(path.parent)
-    for index, entry in enumerate(as_list(value)):
+    dataset_records, type_name = load_adjacent_dataset(path.parent, []), get_dataset_type(path.parent)
+    for index, entry in enumerate(as_list(records)):
         conversation = dataset_records.get(index, {}).get("id", index)
         for snapshot, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
-            yield (type_name, str(conversation), snapshot), record
+            yield SnapshotKey(type_name, str(conversation), snapshot), record
 
 
-def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
-    text = raw.decode("utf-8", "replace")
+def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> bytes | None:
+    text = old_content.decode("utf-8", "replace")
     for indent, escaped, end in product((4, 2, 1, None, 0, 3, 8), (False, True), ("", "\n")):
-        if json.dumps(before, indent=indent, ensure_ascii=escaped) + end == text:
+        if json.dumps(old_value, indent=indent, ensure_ascii=escaped) + end == text:
             return (json.dumps(value, indent=indent, ensure_ascii=escaped) + end).encode()
     return None
 
 
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
 SnapshotPosition = tuple[int, int]
-"""(conversation, snapshot), both from 0."""
+"""Position of a snapshot in `MT_res.json`: the index of its conversation, and its index in the conversation."""
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
@@ -192,14 +193,14 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if path.name != "MT_res.json" or not has_overrides:
             continue
         results = read_json(path, [], list) or []
-        items_by_position = locate_items(path, results, items)
-        companions = read_companion_files(path.parent, results, [])
+        items_by_position = map_items_to_positions(path, results, items)
+        companions = load_companion_verdicts(path.parent, results, [])
         scores = enumerate(companions.scores)
-        flags = [_override_flags(index, recorded, items_by_position) for index, recorded in scores]
+        flags = [_apply_overrides_to_flags(index, recorded, items_by_position) for index, recorded in scores]
         for (conversation, _), item in items_by_position.items():
             if conversation < len(flags):
                 name_ok_by_id[item.id] = flags[conversation].name_ok
-        rewritten_files += _rewrite_folder(path.parent, items_by_position, companions, flags)
+        rewritten_files += _rewrite_verdict_files(path.parent, items_by_position, companions, flags)
     yield from writeback.find_unrepresentable(
         items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id))
     )
@@ -207,10 +208,10 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
         yield Unrepresentable(
-            "pass verdicts by the judge on answers whose function names differ from the golden ones", n_refused
+            "pass verdicts by the judge on answers whose function or argument names are not the golden ones", n_refused
         )
     if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
-        text = "pass verdicts on answers that contain 'sorry' (the script counts these as rejections)"
+        text = "pass verdicts on answers that contain 'sorry', because the script counts these as rejections"
         yield Unrepresentable(text, n_rejected)
     yield from rewritten_files
 
@@ -220,28 +221,34 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
 
 
-def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None) -> bool:
+def _is_representable(item: ScoredItem, criterion_key: CriterionKey, is_first_name_ok: bool | None) -> bool:
     """Return whether the files can represent an override.
 
-    `name_ok` is the verdict on the first snapshot's function name in the rewritten file, or None without a file. The
-    files contain no other verdict on function names, and if it is false, no snapshot passes. The evaluator ignores the
-    judge if argument names are not golden.
+    `is_first_name_ok` is the verdict on the first snapshot's function name in the rewritten file, or None without a
+    file. If it is false, no snapshot passes, because the files contain no other verdict on function names. The
+    evaluator ignores the judge if the argument names are not the golden ones.
     """
-    target, criterion = key
+    target, criterion = criterion_key
     if target != ITEM:
         return False
     if criterion in JUDGE_CRITERIA:
-        return SAME_NAMES_KEY in item.metadata and (item.overrides[key] is False or bool(item.metadata[SAME_NAMES_KEY]))
-    if name_ok is None:
+        return SAME_NAMES_KEY in item.metadata and (
+            item.overrides[criterion_key] is False or bool(item.metadata[SAME_NAMES_KEY])
+        )
+    if is_first_name_ok is None:
         return False
     if criterion == "func_ok":
         return split_item_id(item.id)[2] == 1
-    return criterion == "args_ok" or (criterion == CORRECT and (name_ok or item.overrides[key] is False))
+    return criterion == "args_ok" or (
+        criterion == CORRECT and (is_first_name_ok or item.overrides[criterion_key] is False)
+    )
 
 
-def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
-    """Find the item of each snapshot in an `MT_res.json`, by its position in the file."""
-    dataset_records, type_name = read_dataset_copy(path.parent, []), get_folder_type(path.parent)
+def map_items_to_positions(
+    result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
+) -> dict[SnapshotPosition, ScoredItem]:
+    """Return the item of each snapshot in an `MT_res.json` by the position of the snapshot."""
+    dataset_records, type_name = load_adjacent_dataset(result_file.parent, []), get_dataset_type(result_file.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         if item.category == type_name:
@@ -256,18 +263,18 @@ def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]
     return items_by_position
 
 
-def _rewrite_folder(
+def _rewrite_verdict_files(
     folder: Path,
     items: Mapping[SnapshotPosition, ScoredItem],
     companions: CompanionVerdicts,
     flags: Sequence[ConversationFlags],
 ) -> Iterator[RewrittenFile]:
-    """Yield the changed files of a folder. Also writes the overridden replies of the judge to `companions`."""
-    if flags and (content := rewrite_badcase(read_file(folder / BADCASE_FILE), flags)) is not None:
+    """Yield the changed files with verdicts in a folder, and set the judge's overridden replies in `companions`."""
+    if flags and (content := replace_badcase_flags(read_file(folder / BADCASE_FILE), flags)) is not None:
         yield RewrittenFile(folder / BADCASE_FILE, content)
     changed: set[SnapshotPosition] = set()
     for (conversation, snapshot), item in items.items():
-        reply = _get_overridden_judge_flag(item)
+        reply = _find_overridden_judge_flag(item)
         if reply is None or _get_recorded_judge_flag(companions, conversation, snapshot) in (None, reply):
             continue
         changed.add((conversation, snapshot))
@@ -281,22 +288,22 @@ def _rewrite_folder(
             yield RewrittenFile(path, writeback.dump_with_indentation_of(value, read_file(path)))
 
 
-def _override_flags(
-    conversation: int, recorded: ConversationFlags, items_by_position: Mapping[SnapshotPosition, ScoredItem]
+def _apply_overrides_to_flags(
+    conversation_index: int, recorded: ConversationFlags, items_by_position: Mapping[SnapshotPosition, ScoredItem]
 ) -> ConversationFlags:
     name_ok, flags = recorded.name_ok, list(recorded.arguments)
-    first_item = items_by_position.get((conversation, 0))
+    first_item = items_by_position.get((conversation_index, 0))
     if first_item is not None and first_item.overrides:
         name_ok = get_snapshot_outcome(first_item).func_ok
     for snapshot in range(len(flags)):
-        item = items_by_position.get((conversation, snapshot))
+        item = items_by_position.get((conversation_index, snapshot))
         if item is not None and item.overrides:
             flags[snapshot] = get_snapshot_outcome(item).args_ok
     return ConversationFlags(name_ok, flags)
 
 
-def _get_overridden_judge_flag(item: ScoredItem) -> bool | None:
-    """Return whether the judge accepts the arguments by the overrides, or None if they do not determine this."""
+def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
+    """Return the overridden verdict of the judge on the arguments, or None if the overrides do not determine it."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
@@ -306,7 +313,7 @@ def _get_overridden_judge_flag(item: ScoredItem) -> bool | None:
 
 
 def _get_recorded_judge_flag(companions: CompanionVerdicts, conversation: int, snapshot: int) -> bool | None:
-    reply = get_cell(companions.flags or companions.replies, conversation, snapshot)
+    reply = get_snapshot_value(companions.flags or companions.replies, conversation, snapshot)
     return None if reply is None else bool(reply) if companions.flags else "True" in reply
 
 
@@ -319,29 +326,25 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with a golden fix.
 
-    In folders of conversations, the first snapshot's function decides for all snapshots, and a golden fix of a later
-    snapshot does not change this. The prediction is taken from the item, because `record` is None: the files are JSON
-    arrays, not lines.
+    In folders of conversations, the first snapshot's function name counts for all snapshots. A golden fix of a later
+    snapshot does not change this. The prediction comes from the item, because `record` is None for JSON arrays.
     """
     last_message = item.messages[-1].content if item.messages else None
     raw = item.predicted[0].raw if item.predicted else last_message
     if raw is None:
         return None
-    call = parse_prediction(raw, choose_parser(f"{run.path}/{item.file}"))
+    call = parse_prediction(raw, choose_parser_name(f"{run.path}/{item.file}"))
     outcome = check_snapshot(call, raw, golden_fix, run.language)
     is_independent = run.generation != "conversation" or item.id.endswith("_1")
-    name_ok = outcome.func_ok if is_independent else _recover_first_func_ok(item)
+    name_ok = outcome.func_ok if is_independent else _infer_first_func_ok(item)
     return None if name_ok is None else name_ok and outcome.args_ok
 
 
-def _recover_first_func_ok(item: Item) -> bool | None:
-    """Return whether the first snapshot has the golden function, from the verdict on a later snapshot.
-
-    None if that verdict does not show this.
-    """
+def _infer_first_func_ok(item: Item) -> bool | None:
+    """Infer from the verdict on a later snapshot whether the first one has the golden function. None means unknown."""
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
-    return [make_golden_call(golden_fix, 0)]
+    return [label_to_golden_call(golden_fix, 0)]

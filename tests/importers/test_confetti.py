@@ -218,6 +218,7 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
     assert before["dialog act labels", "recall"] == 388 / 811
     assert before["dialog act labels", "F1"] == pytest.approx(2 * 388 / (490 + 811))
     seek, inform = "agent_seek_information", "agent_inform_user"
+    function_pair, inform_pair = "golden function, predicted seek_info", "golden inform, predicted seek_info"
     confused = {name: value for (table, name), value in before.items() if table == "confused dialog acts"}
     shared = {name: value for (table, name), value in before.items() if table == "dialog acts"}
     run.review("dialogacts_10", [inform], "response", "dialog_act")
@@ -227,8 +228,8 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
         ("dialog act labels", "precision"): 389 / 490,
         ("dialog act labels", "recall"): 389 / 811,
         ("dialog act labels", "F1"): pytest.approx(2 * 389 / (490 + 811)),
-        ("confused dialog acts", "golden function, predicted seek_info"): confused["golden function, predicted seek_info"] - 1,
-        ("confused dialog acts", "golden inform, predicted seek_info"): confused["golden inform, predicted seek_info"] - 1,
+        ("confused dialog acts", function_pair): confused[function_pair] - 1,
+        ("confused dialog acts", inform_pair): confused[inform_pair] - 1,
         ("dialog acts", f"{inform}: golden and predicted"): shared[f"{inform}: golden and predicted"] + 1,
         ("dialog acts", f"{inform}: only golden"): shared[f"{inform}: only golden"] - 1,
         ("dialog acts", f"{seek}: only predicted"): shared[f"{seek}: only predicted"] - 1,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fcreview.importers.generic_format.discovery import RECORD_FIELDS
-from fcreview.importers.generic_format.read import Record, json_schema
+from fcreview.importers.generic_format.read import Record, build_json_schema
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 
@@ -82,7 +82,7 @@ def test_invalid_arguments_are_shown_raw(tmp_path: Path) -> None:
 
 
 def test_schema_names_fields() -> None:
-    schema = json_schema()
+    schema = build_json_schema()
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"Record", "Header", "ChatMessage", "GoldenCall"} <= schema["$defs"].keys()
     json.dumps(schema)

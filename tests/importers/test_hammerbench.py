@@ -22,9 +22,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.hammerbench.checker import (
-    check_arguments,
     check_snapshot,
-    choose_parser,
+    choose_parser_name,
+    compare_arguments,
     compute_rouge_l,
     parse_prediction,
 )
@@ -183,9 +183,8 @@ def test_blank_arguments_are_dropped() -> None:
 
 
 def test_parser_families_by_path() -> None:
-    assert [choose_parser(p) for p in ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")] == [
-        "xlam", "toolace", "ministral", "default",
-    ]  # fmt: skip
+    paths = ("logs/xLAM-7b.json", "a/ToolACE/b.json", "x/Ministral.json", "gpt.json")
+    assert list(map(choose_parser_name, paths)) == ["xlam", "toolace", "ministral", "default"]
     assert parse_prediction("[a.b(x='1', y='')]", "toolace") == {"name": "a.b", "arguments": {"x": "1", "y": ""}}
     assert parse_prediction('x[TOOL_CALLS] [{"name": "a", "arguments": {"k": 1}}]', "ministral") == {
         "name": "a",
@@ -200,11 +199,11 @@ def test_any_text_is_parsed_or_kept(text: str, parser: str) -> None:
 
 
 def test_args_ok_rules() -> None:
-    assert check_arguments({}, {}, "en")[0]
-    assert not check_arguments({"x": "1"}, {}, "en")[0]
-    assert check_arguments({"x": 26}, {"x": "26"}, "en")[0]
-    assert check_arguments({"x": "a"}, {"x": "a", "kwargs": "b"}, "en")[0]
-    assert not check_arguments({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
+    assert compare_arguments({}, {}, "en")[0]
+    assert not compare_arguments({"x": "1"}, {}, "en")[0]
+    assert compare_arguments({"x": 26}, {"x": "26"}, "en")[0]
+    assert compare_arguments({"x": "a"}, {"x": "a", "kwargs": "b"}, "en")[0]
+    assert not compare_arguments({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
     assert check_snapshot(
         {"name": "f", "arguments": {}}, "x", {"name": "g", "arguments": {}}, "en"
     ).args_ok  # the name does not matter
@@ -221,9 +220,9 @@ def test_ids_are_split_from_right() -> None:
 def test_overridden_slots_show_old_value(samples: Path) -> None:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
     found = {item.id: item for item in read_run_items(plan)}
-    assert found["mSv_0_2"].extra.metadata["overridden slots, value before"] == {"time": "8"}
+    assert found["mSv_0_2"].extra.metadata["earlier values of overridden slots"] == {"time": "8"}
     assert found["Based_0_1"].extra.metadata["slot start"] == "golden absent, predicted empty"
-    assert found["ST_Perfect_0_1"].extra.metadata["slots"] == "3 of 3 filled on both sides"
+    assert found["ST_Perfect_0_1"].extra.metadata["slots"] == "3 of 3 are filled in both calls"
     assert found["ir_ST_Perfect_0_1"].rule is True
     assert found["ir_ST_Perfect_1_1"].rule_error_type == "not_declined"
 
@@ -572,4 +571,4 @@ def test_snapshot_without_label_has_issue(bench: Path, tmp_path: Path) -> None:
     (plan,) = discover([root / "en/some.json"]).plans
     item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "ST_Perfect_1_1")
     assert (item.rule, item.first_difference, item.verdicts) == (None, None, [])
-    assert [issue.what for issue in item.issues] == ["ST_Perfect_1_1 has no label"]
+    assert [issue.what for issue in item.issues] == ["ST_Perfect_1_1 has no label, so it has no golden answer"]

@@ -16,7 +16,7 @@ from fcreview.importers.acebench.items import (
 )
 from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
-from fcreview.importers.hammerbench.read import SnapshotSource, fill_snapshot_item
+from fcreview.importers.hammerbench.read import SnapshotData, fill_snapshot_item
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 
@@ -124,7 +124,7 @@ def test_special_item_has_golden_reply() -> None:
 def test_golden_refusal_is_not_model_message(label: Any) -> None:
     item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
     messages = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
-    fill_snapshot_item(item, SnapshotSource("I cannot do that.", label, messages, []))
+    fill_snapshot_item(item, SnapshotData("I cannot do that.", label, messages, []))
     assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
     assert item.extra.golden_reply == "Sorry, no tool."
 

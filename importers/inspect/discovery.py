@@ -1,8 +1,8 @@
 """Recognize Inspect logs by their content. One log is one run.
 
-Logs with the same task id are attempts at the same run: retries copy finished samples, and an edit writes another file.
-Only the latest attempt is imported, so that no sample counts twice. The parts of a log that several workers write
-(`NAME.shards/`) are one run, unless the merged log exists.
+Logs with the same task id are attempts at the same run, because a retry copies the finished samples and an edit writes
+another file. fcreview imports only the latest attempt, so that no sample counts twice. If several workers wrote parts
+of a log (`NAME.shards/`), these parts are one run, unless the merged log exists.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
-from fcreview.importers.inspect.log import UnreadableLog, copy_sort_key, is_log, read_eval_fields
+from fcreview.importers.inspect.log import UnreadableLog, get_copy_sort_key, is_log, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 LOG_SUFFIXES = (".eval", ".json")
 SHARDS_SUFFIX = ".shards"
 _INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
-"""Files of a log folder that are not logs."""
+"""Names of files in a log folder that are not logs."""
 BFCL = "bfcl"
 """Task whose samples are joined with the BFCL dataset."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
@@ -44,7 +44,7 @@ class FoundLog:
     @property
     def order(self) -> tuple[str, int, tuple[int, ...], str]:
         """Sort key of attempts: the latest attempt is last. A log and its edited copies have the same `created`."""
-        return str(self.fields.get("created") or ""), *copy_sort_key(self.paths[-1]), str(self.paths[-1])
+        return str(self.fields.get("created") or ""), *get_copy_sort_key(self.paths[-1]), str(self.paths[-1])
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
@@ -56,13 +56,13 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             continue
         if path.name in _INDEX_FILES or not is_log(path):
             if path.suffix == ".eval":
-                what = "not an Inspect log: neither an archive with header.json nor JSON with `eval`"
+                what = "this file is not an Inspect log: it is neither an archive with header.json nor JSON with `eval`"
                 found.issues.append(ImportIssue(str(path), None, what, severity="error"))
             elif path.name in _INDEX_FILES and any(each.suffix == ".eval" for each in files):
                 found.claimed.add(path)
             continue
         found.claimed.add(path)
-        if (folder := _shards_folder(path)) is not None:
+        if (folder := _find_shards_folder(path)) is not None:
             shards.setdefault(folder, []).append(path)
         else:
             logs.append(FoundLog([path]))
@@ -78,46 +78,48 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _shards_folder(path: Path) -> Path | None:
-    """Return the folder `NAME.shards` that contains the file; None for a file outside such a folder."""
+def _find_shards_folder(path: Path) -> Path | None:
+    """Return the folder `NAME.shards` that contains the file, or None."""
     return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
 
 
 def _group_attempts(logs: Sequence[FoundLog]) -> list[list[FoundLog]]:
-    """Group logs by task id, in the order of the files. The last log of a group is the latest attempt."""
+    """Group logs by task id. The last log of a group is the latest attempt."""
     groups: dict[str, list[FoundLog]] = {}
     for log in logs:
         groups.setdefault(log.task_id, []).append(log)
     for attempts in groups.values():
-        if len(attempts) > 1:  # a merged log is preferred to its parts
-            attempts.sort(key=lambda log: (_shards_folder(log.paths[0]) is None, log.order))
+        if len(attempts) > 1:  # A merged log comes after its parts.
+            attempts.sort(key=lambda log: (_find_shards_folder(log.paths[0]) is None, log.order))
     return list(groups.values())
 
 
-def task_name(fields: dict[str, Any]) -> str:
+def get_task_name(eval_fields: dict[str, Any]) -> str:
     """Return the last part of the task's name: `bfcl` for `inspect_evals/bfcl`."""
-    name = fields.get("task_registry_name") or fields.get("task")
+    name = eval_fields.get("task_registry_name") or eval_fields.get("task")
     return _UNSAFE.sub("", str(name or "unknown task")).rpartition("/")[2] or "unknown task"
 
 
 def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) -> RunPlan:
     log = attempts[-1]
-    fields, path = log.fields, log.paths[0]
-    place = path if len(log.paths) == 1 else _shards_folder(path) or path
-    model = _UNSAFE.sub("", str(fields.get("model") or "unknown model"))
-    run = Run("inspect", task_name(fields), "en", model, str(place), needs_dataset=False)
-    plan = RunPlan(run, log.paths, reason="an Inspect log: an archive or object with `eval`", needs_scores=False)
+    eval_fields, path = log.fields, log.paths[0]
+    run_path = path if len(log.paths) == 1 else _find_shards_folder(path) or path
+    model = _UNSAFE.sub("", str(eval_fields.get("model") or "unknown model"))
+    run = Run("inspect", get_task_name(eval_fields), "en", model, str(run_path), needs_dataset=False)
+    plan = RunPlan(
+        run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)", needs_scores=False
+    )
     if run.generation == BFCL:
-        _attach_bfcl_dataset(plan, fields, dataset_folders)
+        _attach_bfcl_dataset(plan, eval_fields, dataset_folders)
     if older := [part.paths[0].name for part in attempts[:-1]]:
         names = ", ".join(older[-MAX_LISTED_ATTEMPTS:])
         names += f" and {len(older) - MAX_LISTED_ATTEMPTS} more" if len(older) > MAX_LISTED_ATTEMPTS else ""
-        what = f"earlier logs of the same task were skipped: {names}. Open a log by its name to import it"
+        what = f"older logs of the same task were skipped: {names}. To import such a log, pass its path"
         plan.issues.append(ImportIssue(str(path), None, what, severity="notice"))
     return plan
 
 
-def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
+def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
     """Find the BFCL dataset in the same way as for BFCL runs.
 
     A missing dataset is not an issue, because a log contains the questions and golden answers.
@@ -125,7 +127,7 @@ def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders:
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.inspect.tasks import list_categories
 
-    names = list_categories(as_object(fields.get("dataset")).get("sample_ids"))
+    names = list_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
     if not names:
         return
     search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)

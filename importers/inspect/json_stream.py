@@ -1,7 +1,7 @@
-"""Read JSON that is too large for memory. Members and elements are read one by one, and unwanted values are skipped.
+"""Read JSON that is too large for memory, one value at a time, and skip values that are not needed.
 
-Skipping does not parse. It counts the brackets outside strings, a chunk at a time, which is several times as fast as
-parsing and needs no memory.
+To skip a value, fcreview does not parse it, but counts the brackets outside strings in each chunk of bytes. This is
+several times as fast as parsing, and needs little memory.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 CHUNK_BYTES = 1 << 20
 FIRST_CHUNK_BYTES = 1 << 14
-"""Number of bytes that are searched first for the end of a value, because most values are short."""
+"""Size of the first chunk of a value, in bytes. It is small, because most values are short."""
 _SPACE = b" \t\r\n"
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -21,39 +22,42 @@ _STRING_REST = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _SCALAR_END = re.compile(rb"[,\]}\s]")
 _NOT_BRACKETS = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _TO_STEPS = bytes(1 if byte in b"{[" else 255 if byte in b"}]" else 0 for byte in range(256))
-"""Translates brackets to 1 and -1 as signed bytes."""
+"""Table for `bytes.translate`: an opening bracket becomes 1, and a closing bracket -1 (as a signed byte)."""
 MAX_KEY_BYTES = 1 << 20
 
 
 class JsonStreamError(ValueError):
-    """Raised if the text is not JSON or ends too early. The message contains the position."""
+    """Raised for text that is not JSON or ends too early. The message contains the position."""
 
 
 class JsonStream:
-    """Reads a JSON text from beginning to end. `read(n)` must return the next bytes, at most n, and none at the end."""
+    """Reads a JSON text from beginning to end.
+
+    `read(n)` must return at most the next n bytes, and no bytes at the end of the text.
+    """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
         self._buffer = b""
         self._at = 0
         self._start = 0
-        """Position of the buffer's first byte in the text."""
+        """Position in the text of the buffer's first byte."""
         self._lines = 0
-        """Number of line feeds before the buffer."""
+        """Number of line feeds in the text before the buffer."""
 
     @property
     def position(self) -> int:
-        """Position in the text, in bytes from 0."""
+        """Current position in the text, in bytes from 0."""
         return self._start + self._at
 
     @property
     def line(self) -> int:
-        """Line of the position, from 1."""
+        """Number of the line at the current position, from 1."""
         return self._lines + self._buffer.count(b"\n", 0, self._at) + 1
 
     def peek(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
-        while self._at < len(self._buffer) or self._fill():
+        while self._at < len(self._buffer) or self._read_more():
             if self._buffer[self._at] not in _SPACE:
                 return self._buffer[self._at : self._at + 1]
             self._at += 1
@@ -61,43 +65,43 @@ class JsonStream:
 
     def skip_bytes(self, number: int) -> None:
         """Skip bytes that are not part of the text, such as a byte order mark."""
-        while len(self._buffer) - self._at < number and self._fill():
+        while len(self._buffer) - self._at < number and self._read_more():
             pass
         self._at = min(self._at + number, len(self._buffer))
 
-    def members(self) -> Iterator[str]:
-        """Yield the keys of an object. The caller reads, skips or enters each value before it takes the next key."""
-        self._expect(b"{")
-        if self._accept(b"}"):
+    def iterate_keys(self) -> Iterator[str]:
+        """Yield the keys of an object. The caller must read or skip each value before it asks for the next key."""
+        self._skip_expected_byte(b"{")
+        if self._skip_byte_if_next(b"}"):
             return
         while True:
             if self.peek() != b'"':
-                raise self._error("a key is missing")
-            key = self._take_string(MAX_KEY_BYTES)
-            self._expect(b":")
+                raise self._make_error("a key is missing")
+            key = self._read_string(MAX_KEY_BYTES)
+            self._skip_expected_byte(b":")
             self.peek()
             yield key
-            if self._accept(b"}"):
+            if self._skip_byte_if_next(b"}"):
                 return
-            self._expect(b",")
+            self._skip_expected_byte(b",")
 
-    def elements(self) -> Iterator[int]:
-        """Yield the indexes of an array's elements. The caller reads, skips or enters each of them."""
-        self._expect(b"[")
-        if self._accept(b"]"):
+    def iterate_elements(self) -> Iterator[int]:
+        """Yield the indexes of an array's elements. The caller must read or skip each element."""
+        self._skip_expected_byte(b"[")
+        if self._skip_byte_if_next(b"]"):
             return
         for index in itertools.count():
             self.peek()
             yield index
-            if self._accept(b"]"):
+            if self._skip_byte_if_next(b"]"):
                 return
-            self._expect(b",")
+            self._skip_expected_byte(b",")
 
     def read_value(self, limit: int) -> bytes | None:
-        """Return the text of the next value, or None after skipping a value of more than `limit` bytes."""
+        """Return the text of the next value. If it has more than `limit` bytes, skip it and return None."""
         kept: list[bytes] = []
         size = 0
-        for part in self._value_parts():
+        for part in self._iterate_value_chunks():
             size += len(part)
             if size <= limit:
                 kept.append(part)
@@ -107,33 +111,33 @@ class JsonStream:
 
     def skip_value(self) -> int:
         """Skip the next value and return its length in bytes."""
-        return sum(map(len, self._value_parts()))
+        return sum(map(len, self._iterate_value_chunks()))
 
     def skip_rest(self) -> None:
-        """Skip to the end of the array or object whose element was read last, including its bracket."""
-        for _ in self._container_parts(1):
+        """Skip the remaining elements of the current array or object, and its closing bracket."""
+        for _ in self._iterate_container_chunks(1):
             pass
 
-    def _value_parts(self) -> Iterator[bytes]:
+    def _iterate_value_chunks(self) -> Iterator[bytes]:
         first = self.peek()
         if not first:
-            raise self._error("a value is missing")
+            raise self._make_error("a value is missing")
         if first in b"{[":
-            yield from self._container_parts(0)
+            yield from self._iterate_container_chunks(0)
         elif first == b'"':
-            yield from self._string_parts()
+            yield from self._iterate_string_chunks()
         else:
-            yield self._take_scalar()
+            yield self._read_scalar()
 
-    def _container_parts(self, depth: int) -> Iterator[bytes]:
+    def _iterate_container_chunks(self, depth: int) -> Iterator[bytes]:
         in_string = False
         size = FIRST_CHUNK_BYTES
         while True:
-            part = self._next_part(size)
+            part = self._get_next_chunk(size)
             size = CHUNK_BYTES
-            steps, ends_in_string = _bracket_steps(part, in_string)
-            if _lowest_depth(steps, depth) <= 0:
-                end = _find_end(part, depth, in_string)
+            steps, ends_in_string = _read_bracket_steps(part, in_string)
+            if _find_lowest_depth(steps, depth) <= 0:
+                end = _find_container_end(part, depth, in_string)
                 self._at += end
                 yield part[:end]
                 return
@@ -142,65 +146,66 @@ class JsonStream:
             self._at += len(part)
             yield part
 
-    def _string_parts(self) -> Iterator[bytes]:
-        part = self._next_part(FIRST_CHUNK_BYTES)
+    def _iterate_string_chunks(self) -> Iterator[bytes]:
+        part = self._get_next_chunk(FIRST_CHUNK_BYTES)
         match = _STRING.match(part)
         while match is None:
             self._at += len(part)
             yield part
-            part = self._next_part(CHUNK_BYTES)
+            part = self._get_next_chunk(CHUNK_BYTES)
             match = _STRING_REST.match(part)
         self._at += match.end()
         yield part[: match.end()]
 
-    def _next_part(self, size: int) -> bytes:
-        """Return the next bytes of the text. They never end inside an escape sequence."""
-        if len(self._buffer) - self._at < 2 and not self._fill() and self._at >= len(self._buffer):
-            raise self._error("the text ends inside a value")
+    def _get_next_chunk(self, size: int) -> bytes:
+        """Return the next bytes of the text, which never end inside an escape sequence."""
+        if len(self._buffer) - self._at < 2 and not self._read_more() and self._at >= len(self._buffer):
+            raise self._make_error("the text ends inside a value")
         part = self._buffer[self._at : self._at + size]
         while (len(part) - len(part.rstrip(b"\\"))) % 2:
-            if self._at + len(part) >= len(self._buffer) and not self._fill():
-                raise self._error("the text ends inside a value")
+            if self._at + len(part) >= len(self._buffer) and not self._read_more():
+                raise self._make_error("the text ends inside a value")
             part = self._buffer[self._at : self._at + len(part) + 1]
         return part
 
-    def _take_scalar(self) -> bytes:
+    def _read_scalar(self) -> bytes:
         while (match := _SCALAR_END.search(self._buffer, self._at)) is None:
             if len(self._buffer) - self._at > CHUNK_BYTES:
-                raise self._error("a number is too long")
-            if not self._fill():
+                raise self._make_error("a number is too long")
+            if not self._read_more():
                 break
         end = match.start() if match else len(self._buffer)
         text = self._buffer[self._at : end]
         if not text:
-            raise self._error("a value is missing")
+            raise self._make_error("a value is missing")
         self._at = end
         return text
 
-    def _take_string(self, limit: int) -> str:
+    def _read_string(self, limit: int) -> str:
         text = self.read_value(limit)
         try:
             return str(json.loads((text or b'""').decode("utf-8", "replace")))
         except ValueError:
-            raise self._error("a key is not JSON") from None
+            raise self._make_error("a key is not a JSON string") from None
 
-    def _accept(self, byte: bytes) -> bool:
+    def _skip_byte_if_next(self, byte: bytes) -> bool:
         if self.peek() != byte:
             return False
         self._at += 1
         return True
 
-    def _expect(self, byte: bytes) -> None:
-        if not self._accept(byte):
+    def _skip_expected_byte(self, byte: bytes) -> None:
+        if not self._skip_byte_if_next(byte):
             found = self.peek()
-            what = f"{byte.decode()} expected, {found.decode('utf-8', 'replace')} found" if found else "the text ends"
-            raise self._error(what)
+            what = f"{byte.decode()} is expected instead of {found.decode('utf-8', 'replace')}"
+            what = what if found else "the text ends too early"
+            raise self._make_error(what)
 
-    def _error(self, what: str) -> JsonStreamError:
+    def _make_error(self, what: str) -> JsonStreamError:
         return JsonStreamError(f"{what} at byte {self.position + 1}")
 
-    def _fill(self) -> bool:
-        """Read more bytes and drop the bytes before the position. Returns False at the end of the text."""
+    def _read_more(self) -> bool:
+        """Read more bytes and drop the bytes before the current position. Return False at the end of the text."""
         more = self._read(CHUNK_BYTES)
         if not more:
             return False
@@ -211,38 +216,40 @@ class JsonStream:
         return True
 
 
-def _bracket_steps(part: bytes, in_string: bool) -> tuple[bytes, bool]:
-    """Return a byte (1 or -1) for each bracket outside strings, and whether the part ends inside a string."""
-    if b"\\" in part:
-        part = part.replace(b"\\\\", b"").replace(b'\\"', b"")
-    pieces = part.split(b'"')
-    outside = b"".join(pieces[1 if in_string else 0 :: 2])
-    return outside.translate(_TO_STEPS, _NOT_BRACKETS), in_string ^ (len(pieces) % 2 == 0)
+class BracketSteps(NamedTuple):
+    steps: bytes
+    """A signed byte for each bracket outside strings: 1 for an opening and -1 for a closing bracket."""
+    ends_in_string: bool
 
 
-def _lowest_depth(steps: bytes, depth: int) -> int:
-    """Return the lowest nesting depth in a part that begins at `depth`.
+def _read_bracket_steps(chunk: bytes, starts_in_string: bool) -> BracketSteps:
+    if b"\\" in chunk:
+        chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
+    pieces = chunk.split(b'"')
+    outside = b"".join(pieces[1 if starts_in_string else 0 :: 2])
+    return BracketSteps(outside.translate(_TO_STEPS, _NOT_BRACKETS), starts_in_string ^ (len(pieces) % 2 == 0))
 
-    If the part cannot reach depth 0, the result is above 0.
-    """
-    if not steps or steps.count(255) < depth:
-        return max(depth, 1)
+
+def _find_lowest_depth(steps: bytes, start_depth: int) -> int:
+    """Return the lowest nesting depth in a chunk, or any number above 0 if the chunk does not reach depth 0."""
+    if not steps or steps.count(255) < start_depth:
+        return max(start_depth, 1)
     import numpy
 
-    return depth + int(numpy.cumsum(numpy.frombuffer(steps, numpy.int8), dtype=numpy.int32).min())
+    return start_depth + int(numpy.cumsum(numpy.frombuffer(steps, numpy.int8), dtype=numpy.int32).min())
 
 
-def _find_end(part: bytes, depth: int, in_string: bool) -> int:
-    """Return the index after the bracket that closes the array or object. The bracket must be in `part`."""
+def _find_container_end(chunk: bytes, depth: int, starts_in_string: bool) -> int:
+    """Return the index after the bracket that closes the array or object. The chunk must contain it."""
     at = 0
-    if in_string:
-        match = _STRING_REST.match(part)
-        at = match.end() if match else len(part)
-    for token in _TOKEN.finditer(part, at):
-        char = part[token.start()]
+    if starts_in_string:
+        match = _STRING_REST.match(chunk)
+        at = match.end() if match else len(chunk)
+    for token in _TOKEN.finditer(chunk, at):
+        char = chunk[token.start()]
         if char == 34:
             continue
         depth += 1 if char in b"{[" else -1
         if depth <= 0:
             return token.end()
-    return len(part)
+    return len(chunk)

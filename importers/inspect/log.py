@@ -1,7 +1,7 @@
-"""Read one Inspect log: the header first, then the samples one by one.
+"""Read one Inspect log: first the header, then the samples one by one.
 
 An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. A
-sample may contain hundreds of megabytes of events. Only the fields that items need are read from a large sample.
+sample may contain hundreds of megabytes of events, so fcreview reads only the fields of a large sample that items need.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fcreview.archive import SIGNATURE, ArchiveError, open_archive, open_member,
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
-from fcreview.importers.inspect.messages import EventFacts, collect_event_facts
+from fcreview.importers.inspect.messages import EventData, collect_event_data
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file
 
@@ -33,13 +33,13 @@ MAX_FIELD_BYTES = 32 << 20
 """Maximum size, in bytes, of a field of a large sample. A larger field is omitted."""
 MAX_HEADER_BYTES = 64 << 20
 MAX_EVENT_BYTES = 8 << 20
-"""Number of bytes of events in a large sample that are searched for the available functions."""
+"""Maximum number of bytes of a large sample's events in which fcreview searches for the available functions."""
 MAX_START_BYTES = 1 << 20
 _ATTACHMENT = "attachment://"
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
-KEPT_STATE = "StoredAgentState:"
-"""Prefix of the keys that are read from a large sample's store. They contain the conversations of agents."""
+AGENT_STATE_PREFIX = "StoredAgentState:"
+"""Prefix of the keys of a sample's store that contain the conversations of agents."""
 MAX_RESOLVED_DEPTH = 60
 
 
@@ -48,10 +48,10 @@ class LogSample:
     """A sample of a log, without its events, and the position of its record."""
 
     value: dict[str, Any]
-    facts: EventFacts
+    event_data: EventData
     file: str
     line: int
-    """Line in a `.json` log, number of the member in an `.eval` log; both from 1."""
+    """Number of the line in a `.json` log or of the member in an `.eval` log, from 1."""
     offset: int
     length: int
     issues: list[ImportIssue] = field(default_factory=list)
@@ -63,22 +63,21 @@ class UnreadableLog(ValueError):
 
 @dataclass(slots=True)
 class InspectLog:
-    """An open log. Iterate `read_samples` once."""
+    """An open log. `read_samples` may be called only once."""
 
     path: Path
     header: dict[str, Any]
     has_header: bool
-    """Whether the log has a final header. An `.eval` log has no `header.json` while the run is active or after a
-    crash."""
+    """Whether the log has a final header. It is missing in an `.eval` log whose run is active or has crashed."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
 
 
 def is_log(path: Path) -> bool:
-    """Return whether a file is an Inspect log, from its first bytes or from the names of its members."""
+    """Return whether a file is an Inspect log. Only its first bytes and the names of its members are read."""
     try:
         with open_file(path) as file:
             start = file.read(1 << 16)
-            return _has_log_members(file, start) if start.startswith(SIGNATURE) else _starts_as_log(start)
+            return _has_log_members(file, start) if start.startswith(SIGNATURE) else _is_json_log_start(start)
     except (OSError, ValueError):
         return False
 
@@ -91,14 +90,14 @@ def _has_log_members(file: BinaryIO, start: bytes) -> bool:
     return HEADER in names or START in names
 
 
-def _starts_as_log(start: bytes) -> bool:
+def _is_json_log_start(start: bytes) -> bool:
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return False
     parts = iter([start.removeprefix(b"\xef\xbb\xbf")])
     stream = JsonStream(lambda _: next(parts, b""))
     found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
-        for key in stream.members():
+        for key in stream.iterate_keys():
             if (key not in LOG_FIELDS and not found) or (key == "eval" and stream.peek() != b"{"):
                 return False
             found.add(key)
@@ -107,7 +106,7 @@ def _starts_as_log(start: bytes) -> bool:
 
 
 def read_eval_fields(path: Path) -> dict[str, Any]:
-    """Return the object `eval` of a log, without reading its samples. Raises UnreadableLog."""
+    """Return the object `eval` of a log without reading its samples. Raises UnreadableLog."""
     try:
         with open_file(path) as file:
             start = read_first_member(file, START.encode(), MAX_START_BYTES)
@@ -117,16 +116,15 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
             file.seek(0)
             if file.read(len(SIGNATURE)) != SIGNATURE:
                 file.seek(0)
-                return _read_json_eval(file, path)
+                return _read_eval_of_json_log(file, path)
     except (OSError, ValueError) as error:
         raise UnreadableLog(str(error)) from error
     with open_log(path) as log:
         return as_object(log.header.get("eval"))
 
 
-def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
-    """Return a sort key that puts newer copies of a log last: its number of score columns, and the time of the
-    archive's last member or of the file."""
+def get_copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
+    """Return a key that sorts newer copies of a log last: its number of score columns, and its time of writing."""
     try:
         with open_log(path) as log:
             scores = as_list(as_object(log.header.get("results")).get("scores"))
@@ -139,9 +137,9 @@ def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
         return 0, ()
 
 
-def _read_json_eval(file: BinaryIO, path: Path) -> dict[str, Any]:
-    stream = _stream_of(file)
-    for key in stream.members():
+def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
+    stream = _make_json_stream(file)
+    for key in stream.iterate_keys():
         if key == "eval":
             return _parse_object(stream.read_value(MAX_HEADER_BYTES) or b"", path, [])
         stream.skip_value()
@@ -154,7 +152,7 @@ def open_log(path: Path) -> Iterator[InspectLog]:
     try:
         file = open_file(path)
     except OSError as error:
-        raise UnreadableLog(f"cannot be read: {error.strerror or error}") from error
+        raise UnreadableLog(f"{error.strerror or error}") from error
     with file:
         try:
             is_archive = file.read(len(SIGNATURE)) == SIGNATURE
@@ -178,14 +176,14 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
             if not member.filename.startswith(SAMPLE_FOLDER) or not member.filename.endswith(".json"):
                 continue
             line = numbers.get(member.header_offset, 1)
-            sample = LogSample({}, EventFacts(), str(path), line, member.header_offset, max(member.compress_size, 1))
+            sample = LogSample({}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1))
             try:
                 if member.file_size <= MAX_WHOLE_BYTES:
                     yield _fill_sample(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
                 else:
-                    yield _stream_sample(sample, JsonStream(open_member(archive, member).read))
+                    yield _fill_large_sample(sample, JsonStream(open_member(archive, member).read))
             except (ArchiveError, JsonStreamError) as error:
-                what = f"{member.filename} was skipped: {error}"
+                what = f"the member {member.filename} was skipped: {error}"
                 yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
 
     header = _parse_object(open_member(archive, members[name]).read(MAX_HEADER_BYTES), path, [])
@@ -197,11 +195,11 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
     def read_samples() -> Iterator[LogSample | ImportIssue]:
         file.seek(0)
-        stream = _stream_of(file)
+        stream = _make_json_stream(file)
         try:
-            for key in stream.members():
+            for key in stream.iterate_keys():
                 if key == "samples" and stream.peek() == b"[":
-                    for _ in stream.elements():
+                    for _ in stream.iterate_elements():
                         yield from _read_json_sample(file, path, stream)
                 else:
                     stream.skip_value()
@@ -212,14 +210,14 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
 
 def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
-    header, broken, stream = dict[str, Any](), "", _stream_of(file)
+    header, broken, stream = dict[str, Any](), "", _make_json_stream(file)
     try:
-        for key in stream.members():
+        for key in stream.iterate_keys():
             if key == "samples" and stream.peek() == b"[":
                 stream.skip_value()
             elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
-                header[key] = _parse(text, path, [])
-    except JsonStreamError as error:  # a log that was cut off
+                header[key] = _parse_json(text, path, [])
+    except JsonStreamError as error:  # The log is cut off.
         broken = str(error)
     if not isinstance(header.get("eval"), dict):
         raise UnreadableLog(broken or "the log has no object `eval`")
@@ -229,7 +227,7 @@ def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
 def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterator[LogSample | ImportIssue]:
     line, offset = stream.line, stream.position
     text = stream.read_value(MAX_WHOLE_BYTES)
-    sample = LogSample({}, EventFacts(), str(path), line, offset, stream.position - offset)
+    sample = LogSample({}, EventData(), str(path), line, offset, stream.position - offset)
     try:
         if text is not None:
             yield _fill_sample(sample, text)
@@ -237,14 +235,14 @@ def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterato
             after = file.tell()
             file.seek(offset)
             try:
-                yield _stream_sample(sample, _stream_of(file, has_bom=False))
+                yield _fill_large_sample(sample, _make_json_stream(file, has_bom=False))
             finally:
                 file.seek(after)
     except JsonStreamError as error:
         yield ImportIssue(str(path), line, f"a sample was skipped: {error}", severity="error")
 
 
-def _stream_of(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
+def _make_json_stream(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
     stream = JsonStream(file.read)
     if has_bom and isinstance(file, BufferedReader) and file.peek(3)[:3] == b"\xef\xbb\xbf":
         stream.skip_bytes(3)
@@ -252,10 +250,10 @@ def _stream_of(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
 
 
 def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
-    value = _parse(text, Path(sample.file), sample.issues, sample.line)
+    value = _parse_json(text, Path(sample.file), sample.issues, sample.line)
     if not isinstance(value, dict):
-        raise JsonStreamError("it is not a JSON object")
-    sample.facts = collect_event_facts(value.pop("events", None))
+        raise JsonStreamError("the sample is not a JSON object")
+    sample.event_data = collect_event_data(value.pop("events", None))
     for name in _OMITTED_FIELDS:
         value.pop(name, None)
     attachments = value.pop("attachments", None)
@@ -265,15 +263,15 @@ def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
     return sample
 
 
-def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
+def _fill_large_sample(sample: LogSample, stream: JsonStream) -> LogSample:
     texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
-    for key in stream.members():
+    for key in stream.iterate_keys():
         if key == "events" and stream.peek() == b"[":
-            sample.facts = _stream_events(stream, path)
+            sample.event_data = _read_first_events(stream, path)
         elif key == "attachments" and stream.peek() == b"{":
-            attachments = _stream_attachments(stream, sample, texts)
+            attachments = _read_needed_attachments(stream, sample, texts)
         elif key == "store" and stream.peek() == b"{":
-            texts[key] = _stream_store(stream)
+            texts[key] = _read_needed_store(stream)
         elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
             stream.skip_value()
         elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
@@ -281,32 +279,32 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
         else:
             what = f"the field {key} was omitted because it has more than {MAX_FIELD_BYTES >> 20} MB"
             sample.issues.append(ImportIssue(sample.file, sample.line, what))
-    sample.value = {key: _parse(text, path, sample.issues, sample.line) for key, text in texts.items()}
+    sample.value = {key: _parse_json(text, path, sample.issues, sample.line) for key, text in texts.items()}
     if attachments:
         _resolve_all_attachments(sample, attachments)
     return sample
 
 
-def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
-    """Return the attachments that the fields read so far refer to."""
+def _read_needed_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
+    """Return the attachments to which the fields that were read so far refer."""
     references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
     wanted = {name.decode("utf-8", "replace") for name in references} | _find_attachment_references(
-        sample.facts.functions
+        sample.event_data.functions
     )
     found: dict[str, Any] = {}
-    for name in stream.members():
+    for name in stream.iterate_keys():
         if name not in wanted:
             stream.skip_value()
         elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
-            found[name] = _parse(text, Path(sample.file), sample.issues, sample.line)
+            found[name] = _parse_json(text, Path(sample.file), sample.issues, sample.line)
     return found
 
 
-def _stream_store(stream: JsonStream) -> bytes:
-    """Return the parts of a store that items need, as a JSON object. A store may contain whole databases."""
+def _read_needed_store(stream: JsonStream) -> bytes:
+    """Return the conversations of agents in a store as a JSON object. The store may also contain whole databases."""
     parts = []
-    for name in stream.members():
-        if not name.startswith(KEPT_STATE):
+    for name in stream.iterate_keys():
+        if not name.startswith(AGENT_STATE_PREFIX):
             stream.skip_value()
         elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
             parts.append(json.dumps(name).encode() + b":" + text)
@@ -320,26 +318,26 @@ def _find_attachment_references(value: Any) -> set[str]:
     return {name for part in parts for name in _find_attachment_references(part)}
 
 
-def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
-    """Read the first events of a large sample, which contain the available functions, and skip the others."""
+def _read_first_events(stream: JsonStream, path: Path) -> EventData:
+    """Read the events of a large sample up to the one with the available functions, and skip the others."""
     events, first = list[Any](), stream.position
-    for _ in stream.elements():
+    for _ in stream.iterate_elements():
         text = stream.read_value(MAX_EVENT_BYTES)
         if text is not None and len(text) < MAX_EVENT_BYTES:
-            events.append(_parse(text, path, []))
-        if collect_event_facts(events[-1:]).functions or stream.position - first > MAX_EVENT_BYTES:
+            events.append(_parse_json(text, path, []))
+        if collect_event_data(events[-1:]).functions or stream.position - first > MAX_EVENT_BYTES:
             stream.skip_rest()
             break
-    return collect_event_facts(events)
+    return collect_event_data(events)
 
 
 def _resolve_all_attachments(sample: LogSample, attachments: dict[str, Any]) -> None:
     sample.value = resolve_attachments(sample.value, attachments)
-    sample.facts.functions = resolve_attachments(sample.facts.functions, attachments)
+    sample.event_data.functions = resolve_attachments(sample.event_data.functions, attachments)
 
 
 def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0) -> Any:
-    """Replace each text `attachment://HASH` by the attachment. An unknown hash stays as it is."""
+    """Replace each text `attachment://HASH` by the attachment, unless the hash is unknown."""
     if isinstance(value, str):
         if not value.startswith(_ATTACHMENT):
             return value
@@ -354,18 +352,18 @@ def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0)
     return value
 
 
-def _parse(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
+def _parse_json(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
     parts = list(parse_record(text, str(path), line, 0))
     problems = [part for part in parts if isinstance(part, ImportIssue)]
     records = [part for part in parts if isinstance(part, JsonRecord)]
     if not records:
-        raise JsonStreamError(problems[0].what if problems else "no JSON value")
+        raise JsonStreamError(problems[0].what if problems else "the text contains no JSON value")
     issues += [issue for issue in problems if issue.severity != "error"]
     return records[0].value
 
 
 def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:
-    value = _parse(text, path, issues)
+    value = _parse_json(text, path, issues)
     if not isinstance(value, dict):
-        raise UnreadableLog(f"a JSON object is expected: {make_excerpt(text, 80)}")
+        raise UnreadableLog(f"the log contains this text instead of a JSON object: {make_excerpt(text, 80)}")
     return value

@@ -10,9 +10,9 @@ from typing import Any
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
 from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.discovery import BFCL
-from fcreview.importers.inspect.leaderboard import LOG_KEY, load_figures, read_columns
+from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import build_conversation, list_model_answers
+from fcreview.importers.inspect.messages import build_conversation, get_hashed_answers
 from fcreview.importers.inspect.scores import (
     LogScores,
     add_score_verdicts,
@@ -29,26 +29,26 @@ CATEGORY_FIELDS = ("category_name", "category", "subject")
 """Fields of a sample's metadata that may contain its category. The first field with text is used."""
 SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
 TOLERANCE = 1e-9
-MAX_REPORTED_FIGURES = 3
+MAX_REPORTED_METRICS = 3
 
 
 @dataclass(slots=True)
 class RunContext:
-    """Data for all items of a run."""
+    """Data that all items of a run share."""
 
     run: Run
     scores: LogScores = field(default_factory=LogScores)
     bfcl: BfclTask | None = None
-    """Dataset of the task `bfcl`; None for other tasks."""
+    """Dataset of the task `bfcl`, or None for other tasks."""
     has_epochs: bool = False
     known_ids: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    """Item id -> (sample id, epoch)."""
+    """Item id -> sample id and epoch."""
     scored: list[ScoredItem] = field(default_factory=list)
-    """The items with their scores, to compare the recomputed figures with the recorded ones."""
+    """The items with their scores, for the comparison of recomputed and recorded metrics."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run. Also sets its settings and recorded figures."""
+    """Yield the items of a run, and set its settings and recorded metrics."""
     context = RunContext(plan.run)
     if plan.run.generation == BFCL:
         context.bfcl = BfclTask(plan.importer_data or {})
@@ -62,16 +62,16 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIssue]:
     header = log.header
-    yield from _describe_state(log)
+    yield from _report_run_status(log)
     samples = log.read_samples()
     first: list[LogSample | ImportIssue] = []
-    for each in samples:  # up to the first sample with scores, whose events show which scorers called a model
+    for each in samples:  # The events of the first sample with scores show which scorers called a model.
         first.append(each)
         if isinstance(each, LogSample) and each.value.get("scores"):
             break
     scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
     context.scores = _choose_scores(header, scored)
-    _set_run_facts(context, header, is_complete=log.has_header and header.get("status") == "success")
+    _set_run_settings(context, header, is_complete=log.has_header and header.get("status") == "success")
     has_samples = False
     for each in itertools.chain(first, samples):
         if isinstance(each, ImportIssue):
@@ -82,30 +82,34 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
         yield from each.issues if item is None else [item]
     if not has_samples:
         yield ImportIssue(str(log.path), None, "the log has no samples", severity="warning")
-    yield from _compare_figures(log, context)
+    yield from _report_different_metrics(log, context)
 
 
-def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
+def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
     status, path = log.header.get("status"), str(log.path)
     if not log.has_header:
-        what = "the log is incomplete: the run is still active or has crashed. Its finished samples are imported"
+        what = (
+            "the log is incomplete, because its run is still active or has crashed. The finished samples are imported"
+        )
         yield ImportIssue(path, None, what)
     elif status == "cancelled":
         yield ImportIssue(path, None, "the run was cancelled. Its recorded metrics may cover fewer samples")
     elif status in ("error", "started"):
         error = log.header.get("error")
         reason = f": {error.get('message')}" if isinstance(error, dict) else ""
-        yield ImportIssue(path, None, f"the run did not finish (status {status}){reason}"[:400])
+        yield ImportIssue(path, None, f"the run has the status {status} and did not finish{reason}"[:400])
     elif status != "success":
-        yield ImportIssue(path, None, f"unknown status of the run: {str(status)[:80]}")
+        yield ImportIssue(path, None, f"the run has an unknown status: {str(status)[:80]}")
 
 
 def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
-    """Choose the score for the item verdicts: the score of the log's headline, else the first score without a
-    grader."""
+    """Choose the primary score, which gives the item verdicts, and find the scores that a model gives.
+
+    The primary score is the one in the log's headline or, without a headline, the first score that no model gives.
+    """
     declared = [str(each["scorer"]) for each in read_columns(header)]
     scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
-    graders = sample.facts.graders if sample is not None else {}
+    graders = sample.event_data.graders if sample is not None else {}
     names = list(dict.fromkeys([*declared, *(name for name, score in scores.items() if score.official is not None)]))
     judges = [name for name in names if name in graders or is_graded_by_model(name, scores.get(name))]
     preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
@@ -116,7 +120,7 @@ def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScore
     return LogScores(primary, frozenset(judges), graders, name if isinstance(name, str) else None)
 
 
-def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
+def _set_run_settings(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
     fields, packages = as_object(header.get("eval")), as_object(header.get("eval")).get("packages")
     settings = {name: fields[name] for name in SETTINGS if fields.get(name)}
     given = {"status": header.get("status"), "created": fields.get("created")}
@@ -133,10 +137,10 @@ def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: 
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
-    """Read an item. Returns None, with an issue in the sample, for a sample that was read before."""
+    """Read an item. If the sample occurs twice, add an issue to the second one and return None."""
     sample_id, epoch = sample.value.get("id"), sample.value.get("epoch")
     epoch = epoch if is_integer(epoch) and epoch > 0 else 1
-    item_id = _item_id(sample_id, epoch, sample, context)
+    item_id = _make_item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
     item = Item(item_id, "", file=sample.file, line=sample.line, offset=sample.offset, length=sample.length)
@@ -151,13 +155,13 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     return item
 
 
-def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the item id of a sample in an epoch, with `#2` for the second epoch.
+def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
+    """Return the item id of a sample in an epoch, which ends in `#2` for the second epoch.
 
-    If a log has the sample ids 1 and "1", one of the item ids contains the quotes.
+    If a log has the sample ids 1 and "1", one of the item ids contains the quotation marks.
     """
     if sample_id is None or isinstance(sample_id, (dict, list)):
-        sample.issues.append(ImportIssue(sample.file, sample.line, "a sample without an id"))
+        sample.issues.append(ImportIssue(sample.file, sample.line, "a sample has no id"))
         sample_id = f"sample {sample.line}"
     for text in (str(sample_id), to_json_text(sample_id), f"{sample_id} "):
         item_id = text.rstrip() if epoch == 1 else f"{text.rstrip()}#{epoch}"
@@ -167,7 +171,7 @@ def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext)
             return item_id
         if known == (sample_id, epoch) and type(known[0]) is type(sample_id):
             break
-    what = f"the log has sample {sample_id} in epoch {epoch} twice. The first one is imported"
+    what = f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is imported"
     sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
     return None
 
@@ -179,89 +183,97 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
     item.category = next((name for name in names if isinstance(name, str) and name), "")
     messages = value.get("messages")
-    item.prediction_hash = answer_hash(list_model_answers(messages))
+    item.prediction_hash = answer_hash(get_hashed_answers(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
     is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
         conversation = tasks.fill_bfcl_item(item, sample, context.bfcl)
     elif tasks.is_tau2_sample(value):
         conversation = tasks.fill_tau2_item(item, value)
-        item.functions = read_function_docs(sample.facts.functions)
+        item.functions = read_function_docs(sample.event_data.functions)
     else:
-        conversation = build_conversation(messages or _input_messages(value.get("input")))
+        conversation = build_conversation(messages or _input_to_messages(value.get("input")))
         conversation.apply_to(item)
-        item.functions = read_function_docs(sample.facts.functions)
-        _show_target_and_answer(item, value)
+        item.functions = read_function_docs(sample.event_data.functions)
+        _set_target_and_answer(item, value)
     _fill_usage(item, value, context.run.model)
-    _add_remarks(item, value)
+    _add_log_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
     main = scores.get(context.scores.primary or "")
     explanation = main.official.explanation if main is not None and main.official is not None else None
     if is_bfcl:
-        tasks.finish_bfcl_item(item, explanation)
+        tasks.set_bfcl_error_type(item, explanation)
     elif tasks.is_tau2_sample(value):
-        tasks.finish_tau2_item(item, explanation)
+        tasks.set_tau2_error_type(item, explanation)
 
 
-def _input_messages(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [{"role": "user", "content": value}] if value else []
+def _input_to_messages(sample_input: Any) -> list[Any]:
+    return (
+        sample_input
+        if isinstance(sample_input, list)
+        else [{"role": "user", "content": sample_input}]
+        if sample_input
+        else []
+    )
 
 
-def _show_target_and_answer(item: Item, value: dict[str, Any]) -> None:
-    """Show the target and the model's answer, which fcreview does not compare for unknown tasks."""
-    target = value.get("target")
+def _set_target_and_answer(item: Item, sample_value: dict[str, Any]) -> None:
+    """Set the accepted answers and the final answer. For unknown tasks, fcreview shows them without comparing them."""
+    target = sample_value.get("target")
     targets = target if isinstance(target, list) else [target]
     accepted = [to_plain_json(each) for each in targets if each not in (None, "")]
     if accepted:
         item.extra.accepted_answers = accepted
-        completion = as_object(value.get("output")).get("completion")
+        completion = as_object(sample_value.get("output")).get("completion")
         item.extra.final_answer = str(completion) if completion else None
 
 
-def _fill_usage(item: Item, value: dict[str, Any], model: str) -> None:
-    usage = as_object(value.get("model_usage"))
+def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
+    usage = as_object(sample_value.get("model_usage"))
     by_model = {name: each for name, each in usage.items() if isinstance(each, dict)}
     counted = [by_model[model]] if model in by_model else list(by_model.values())
-    item.tokens_in, item.tokens_out = (_sum_counts(counted, name) for name in ("input_tokens", "output_tokens"))
-    seconds = value.get("working_time", value.get("total_time"))
+    item.tokens_in, item.tokens_out = (_sum_token_counts(counted, name) for name in ("input_tokens", "output_tokens"))
+    seconds = sample_value.get("working_time", sample_value.get("total_time"))
     if is_number(seconds) and 0 <= seconds < 1e9:
         item.latency = float(seconds)
 
 
-def _sum_counts(usages: list[dict[str, Any]], name: str) -> int | None:
-    counts = [each[name] for each in usages if isinstance(each.get(name), int) and abs(each[name]) < 1e15]
+def _sum_token_counts(usages: list[dict[str, Any]], field_name: str) -> int | None:
+    counts = [
+        each[field_name] for each in usages if isinstance(each.get(field_name), int) and abs(each[field_name]) < 1e15
+    ]
     return sum(counts) if counts else None
 
 
-def _add_remarks(item: Item, value: dict[str, Any]) -> None:
-    def add(text: str) -> None:
+def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
+    def add_remark(text: str) -> None:
         item.messages.append(Message(item.n_turns - 1, step, "log", text))
 
     step = max((each.step for each in item.messages), default=-1)
-    error, limit, invalidation = (value.get(name) for name in ("error", "limit", "invalidation"))
+    error, limit, invalidation = (sample_value.get(name) for name in ("error", "limit", "invalidation"))
     if isinstance(error, dict):
-        add(f"the sample ended with an error: {error.get('message')}")
+        add_remark(f"the sample ended with an error: {error.get('message')}")
     if isinstance(limit, dict):
-        add(f"stopped by the {limit.get('type')} limit of {limit.get('limit')}")
+        add_remark(f"the {limit.get('type')} limit of {limit.get('limit')} stopped the sample")
     if isinstance(invalidation, dict):
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        add(f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still include it")
+        add_remark(f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still include it")
         item.extra.metadata["invalidated"] = to_plain_json(invalidation)
-    if retries := as_list(value.get("error_retries")):
+    if retries := as_list(sample_value.get("error_retries")):
         item.extra.metadata["error_retries"] = len(retries)
 
 
-def _compare_figures(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
-    """Yield an issue if recomputed metrics differ from the log's. Both are computed from the edited scores."""
-    stored = load_figures(context.run)
+def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
+    """Yield an issue if recomputed metrics differ from those in the log. Both depend on the edited scores."""
+    stored = load_log_metrics(context.run)
     wrong: list[str] = []
     for column in stored.columns:
         values = list(leaderboard.read_edited_values(context.scored, column.scorer))
-        for spec, value in leaderboard.recompute(column, values):
+        for spec, value in leaderboard.recompute_metrics_of_column(column, values):
             if value is not None and spec.recorded is not None and abs(value - spec.recorded) > TOLERANCE:
                 wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
     if wrong:
-        more = f" and {len(wrong) - MAX_REPORTED_FIGURES} more" if len(wrong) > MAX_REPORTED_FIGURES else ""
-        what = f"recorded metrics differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_FIGURES])}{more}"
+        more = f" and {len(wrong) - MAX_REPORTED_METRICS} more" if len(wrong) > MAX_REPORTED_METRICS else ""
+        what = f"recorded metrics differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_METRICS])}{more}"
         yield ImportIssue(str(log.path), None, what, severity="warning" if stored.is_complete else "notice")

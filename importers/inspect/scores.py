@@ -1,7 +1,7 @@
-"""Read the scores of a sample (official values, edits by people, values as numbers), and make verdicts from them.
+"""Read the scores of a sample with the edits that people made, and make verdicts from them.
 
-The first entry of a score's history is the official score. Every later entry is an edit by a person, who is named in
-the entry's provenance. The score itself has the value after the last edit.
+The first entry of a score's history is the official score. Every later entry is an edit by the person whom its
+provenance names. The score itself has the value after the last edit.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.messages import Conversation
@@ -19,12 +19,12 @@ from fcreview.model.json_value import abbreviate, to_json_text, to_plain_json
 from fcreview.model.review import CORRECT
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
-"""Grade -> number: correct, incorrect, partial, no answer."""
+"""Letter grade -> number. The letters mean correct, incorrect, partially correct and no answer."""
 LETTER_OF_NUMBER = {1.0: "C", 0.5: "P", 0.0: "I"}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 UNCHANGED = "UNCHANGED"
 UNSCORED = None
-"""Value of a score that its scorer could not give. Logs write NaN."""
+"""Value of a score if the scorer gave none. A log contains NaN for it."""
 GRADED_SCORERS = ("model_graded_qa", "model_graded_fact")
 
 
@@ -49,14 +49,14 @@ class ScoreEdit:
     state: ScoreState
     changes_value: bool
     metadata: Any = None
-    """Metadata of the provenance, as JSON."""
+    """Metadata of the provenance as a JSON value."""
 
 
 @dataclass(slots=True)
 class SampleScore:
     name: str
     official: ScoreState | None
-    """State of the score before all edits; None if a person added the score."""
+    """State of the score before all edits, or None if a person added the score."""
     edits: list[ScoreEdit] = field(default_factory=list)
 
     @property
@@ -64,28 +64,33 @@ class SampleScore:
         return self.edits[-1].state if self.edits else self.official or ScoreState()
 
 
-PART_SCORE = "fcreview"
-"""Prefix of the names of scores that the export adds for verdicts on parts: `fcreview/TARGET`, or
-`fcreview.CRITERION/TARGET` for criteria other than `correct`."""
+PART_SCORE_PREFIX = "fcreview"
+"""Prefix of the names of scores that the export adds for verdicts on parts of an item. A name is `fcreview/TARGET` or,
+for criteria other than `correct`, `fcreview.CRITERION/TARGET`."""
 
 
-def part_score_name(target: str, criterion: str) -> str:
-    return f"{PART_SCORE}/{target}" if criterion == CORRECT else f"{PART_SCORE}.{criterion}/{target}"
+def make_part_score_name(target: str, criterion: str) -> str:
+    return f"{PART_SCORE_PREFIX}/{target}" if criterion == CORRECT else f"{PART_SCORE_PREFIX}.{criterion}/{target}"
 
 
-def parse_part_score(name: str) -> tuple[str, str] | None:
-    """Return target and criterion of a score that the export added; None for any other score."""
+class ScoredPart(NamedTuple):
+    target: str
+    criterion: str
+
+
+def parse_part_score_name(name: str) -> ScoredPart | None:
+    """Return the part of an item that a score added by the export is about, or None for any other score."""
     head, _, target = name.partition("/")
     start, _, criterion = head.partition(".")
-    return (target, criterion or CORRECT) if start == PART_SCORE and is_address(target) else None
+    return ScoredPart(target, criterion or CORRECT) if start == PART_SCORE_PREFIX and is_address(target) else None
 
 
-def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:
+def read_scores(sample_scores: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:
     """Read the scores of a sample. A score without a value is omitted with an issue."""
     found: dict[str, SampleScore] = {}
-    if value is not None and not isinstance(value, dict):
+    if sample_scores is not None and not isinstance(sample_scores, dict):
         issues.append(ImportIssue(file, line, "the scores of a sample are not an object"))
-    for name, score in as_object(value).items():
+    for name, score in as_object(sample_scores).items():
         if isinstance(score, dict) and "value" in score:
             found[name] = _read_score(name, score)
         else:
@@ -111,46 +116,52 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
         changes_value = entry.get("value", UNCHANGED) != UNCHANGED
         metadata = to_plain_json(provenance.get("metadata"))
         edits.append(ScoreEdit(author or "unknown", reason, time, state, changes_value, metadata))
-    if edits and not same_value(edits[-1].state.value, current.value):
+    if edits and not is_same_value(edits[-1].state.value, current.value):
         edits[-1] = replace(edits[-1], state=current, changes_value=True)
     return SampleScore(name, official if official is not None or edits else current, edits)
 
 
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
-    """Return the state after an entry of the history. A field that is missing or `UNCHANGED` keeps its value."""
+    """Return the state after an entry of the history. A field that is missing or `UNCHANGED` keeps its old value."""
 
-    def changed(key: str, old: Any) -> Any:
+    def get_changed(key: str, old: Any) -> Any:
         return old if entry.get(key, UNCHANGED) == UNCHANGED else entry[key]
 
-    def text(key: str, old: str | None) -> str | None:
-        value = changed(key, old)
+    def get_changed_text(key: str, old: str | None) -> str | None:
+        value = get_changed(key, old)
         return None if value is None else str(value)
 
-    metadata = changed("metadata", before.metadata)
-    reason = text("reason", before.reason)
+    metadata = get_changed("metadata", before.metadata)
+    reason = get_changed_text("reason", before.reason)
     if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
         reason = str(metadata["unscored_reason"])
-    value = plain_value(changed("value", before.value))
-    return ScoreState(value, text("answer", before.answer), text("explanation", before.explanation), reason, metadata)
+    value = to_json_value(get_changed("value", before.value))
+    return ScoreState(
+        value,
+        get_changed_text("answer", before.answer),
+        get_changed_text("explanation", before.explanation),
+        reason,
+        metadata,
+    )
 
 
-def plain_value(value: Any) -> Any:
-    """Return a score's value as JSON. NaN becomes None, also inside objects and lists."""
+def to_json_value(value: Any) -> Any:
+    """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
-        return [plain_value(part) for part in value]
+        return [to_json_value(part) for part in value]
     if isinstance(value, dict):
-        return {str(key): plain_value(part) for key, part in value.items()}
+        return {str(key): to_json_value(part) for key, part in value.items()}
     return to_plain_json(value)
 
 
-def same_value(first: Any, second: Any) -> bool:
+def is_same_value(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first == second)
 
 
-def to_number(value: Any) -> float:
-    """Return a value as Inspect's metrics count it (`value_to_float`): other texts, lists and objects count as 0."""
+def to_metric_number(value: Any) -> float:
+    """Return the number for a score value, as in Inspect's `value_to_float`. Unknown texts, lists and objects are 0."""
     if isinstance(value, str):
         value = _parse_text_value(value)
         return value if value is not None and math.isfinite(value) else 0.0
@@ -161,7 +172,7 @@ def to_number(value: Any) -> float:
 
 
 def _parse_text_value(text: str) -> float | None:
-    """Return the number that a text stands for: a letter grade, yes or no, true or false, or a number."""
+    """Return the number for a text: a letter grade, yes or no, true or false, or a number. Else return None."""
     known = LETTERS.get(text, _WORDS.get(text.lower()))
     try:
         return float(text.lower()) if known is None else known
@@ -170,7 +181,7 @@ def _parse_text_value(text: str) -> float | None:
 
 
 def to_verdict(value: Any) -> bool | None:
-    """Return whether a score value is a pass; partial credit is not. None for a value that is not between 0 and 1."""
+    """Return whether a score value means a pass, or None if it is not between 0 and 1. Partial credit is a fail."""
     if isinstance(value, str):
         value = _parse_text_value(value)
     if isinstance(value, (int, float)) and 0 <= value <= 1:
@@ -178,28 +189,28 @@ def to_verdict(value: Any) -> bool | None:
     return None
 
 
-def value_for_verdict(old: Any, passed: bool) -> Any:
-    """Return the value that states a verdict in the form of the old value: `C` or `I`, true or false, 1 or 0."""
-    if isinstance(old, (bool, float, int)):
-        return type(old)(passed)
-    if isinstance(old, str) and old not in LETTERS:
+def convert_verdict_to_value(old_value: Any, is_pass: bool) -> Any:
+    """Return the score value for a verdict, in the form of the old value: `C` or `I`, true or false, 1 or 0."""
+    if isinstance(old_value, (bool, float, int)):
+        return type(old_value)(is_pass)
+    if isinstance(old_value, str) and old_value not in LETTERS:
         for forms in (("no", "yes"), ("false", "true")):
-            if old.lower() in forms:
-                return forms[passed]
-        if to_verdict(old) is not None:
-            return "1" if passed else "0"
-    return "C" if passed else "I"
+            if old_value.lower() in forms:
+                return forms[is_pass]
+        if to_verdict(old_value) is not None:
+            return "1" if is_pass else "0"
+    return "C" if is_pass else "I"
 
 
-def is_graded_by_model(scorer: str, score: SampleScore | None) -> bool:
-    """Whether a scorer calls a model.
+def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
+    """Return whether a scorer calls a model.
 
-    The name of the scorer shows this, or a conversation with a grader in the metadata of a score. Repeated scorers have
-    numbered names, such as `NAME1`.
+    Either the name of the scorer shows this, or the metadata of a score contains a conversation with a grader. The name
+    of a repeated scorer ends with a number.
     """
     metadata = (score.official or score.current).metadata if score is not None else None
     has_grading = isinstance(as_object(metadata).get("grading"), list)
-    return has_grading or scorer.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
+    return has_grading or scorer_name.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,18 +221,23 @@ class LogScores:
     """Name of the score that gives the verdict on the item."""
     judges: frozenset[str] = frozenset()
     graders: Mapping[str, str] = field(default_factory=dict)
-    """Score -> model that gives it."""
+    """Name of a score -> model that gives it."""
     grader: str | None = None
+    """Model that gives all other judge scores."""
 
     def describe(self, name: str) -> str:
-        """Return the origin of a score: the grading model, or the scorer."""
+        """Return the name of the model or the scorer that gives a score."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
 
 def add_score_verdicts(
-    item: Item, sample: Mapping[str, Any], scores: Mapping[str, SampleScore], log: LogScores, conversation: Conversation
+    item: Item,
+    sample: Mapping[str, Any],
+    scores: Mapping[str, SampleScore],
+    log_scores: LogScores,
+    conversation: Conversation,
 ) -> None:
-    """Set the item's verdicts, and keep all scores as metadata for the metrics."""
+    """Set the item's verdicts, and store all scores in its metadata, from which the metrics are computed."""
     official = {name: score.official for name, score in scores.items() if score.official is not None}
     metadata = item.extra.metadata
     metadata["scores"] = {name: state.value for name, state in official.items()}
@@ -230,19 +246,21 @@ def add_score_verdicts(
     if answers := {name: state.answer for name, state in official.items() if state.answer}:
         metadata["answers"] = answers
     for name, state in official.items():
-        _add_score(item, name, state, log)
-    _set_error_type(item, sample, official.get(log.primary or ""), conversation)
+        _add_verdicts_of_score(item, name, state, log_scores)
+    _set_error_type(item, sample, official.get(log_scores.primary or ""), conversation)
     for name, score in scores.items():
-        item.extra.recorded_reviews += [_recorded_review(name, edit, log, score.official) for edit in score.edits]
+        item.extra.recorded_reviews += [
+            _make_recorded_review(name, edit, log_scores, score.official) for edit in score.edits
+        ]
     if not official and item.rule is None and item.rule_note is None:
-        item.rule_note = "the sample was not scored"
+        item.rule_note = "the log has no score for this sample"
 
 
-def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None:
-    source: SourceName = "judge" if name in log.judges else "official"
-    by, rationale = log.describe(name), _rationale(state)
+def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
+    source: SourceName = "judge" if name in log_scores.judges else "official"
+    by, rationale = log_scores.describe(name), _make_rationale(state)
     verdict = to_verdict(state.value)
-    decides = name == log.primary or (source == "judge" and item.judge is None)
+    decides = name == log_scores.primary or (source == "judge" and item.judge is None)
     if decides and verdict is not None:
         item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=by))
         if source == "judge":
@@ -258,13 +276,13 @@ def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None
 
 
 def _is_partial_credit(value: Any) -> bool:
-    """Whether a value is partial credit, which the verdict does not show."""
+    """Return whether a value is partial credit, which a verdict cannot state."""
     return value == "P" or (isinstance(value, float) and not value.is_integer())
 
 
 def _to_verdict_value(value: Any) -> Any:
-    """Return a value that a verdict can have: 0.5 for `P`, and JSON text for a list that does not contain only
-    texts."""
+    """Return the value of a verdict for a score value: 0.5 for `P`, and JSON text for a list with other values than
+    strings."""
     if value == "P":
         return 0.5
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):
@@ -272,44 +290,50 @@ def _to_verdict_value(value: Any) -> Any:
     return value
 
 
-def _rationale(state: ScoreState) -> str | None:
+def _make_rationale(state: ScoreState) -> str | None:
     parts = [state.explanation, f"not scored: {state.reason}" if state.reason and state.value is None else None]
     return "\n".join(part for part in parts if part) or None
 
 
 def _set_error_type(
-    item: Item, sample: Mapping[str, Any], state: ScoreState | None, conversation: Conversation
+    item: Item, sample: Mapping[str, Any], primary_state: ScoreState | None, conversation: Conversation
 ) -> None:
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return
-    item.error_type = _failure_kind(sample, state.value if state is not None else None, conversation)
+    item.error_type = _choose_error_type(
+        sample, primary_state.value if primary_state is not None else None, conversation
+    )
     source = "official" if item.official is not None else "judge"
     for verdict in item.verdicts:
         if (verdict.source, verdict.target, verdict.criterion) == (source, ITEM, CORRECT):
             verdict.error_type = item.error_type
     if item.first_difference is not None:
         return
-    answer = state.answer if state is not None and state.answer is not None else item.extra.final_answer
+    answer = (
+        primary_state.answer
+        if primary_state is not None and primary_state.answer is not None
+        else item.extra.final_answer
+    )
     accepted = item.extra.accepted_answers
     if accepted and answer is not None:
         item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
-        item.first_difference = f"answer {item.diff_predicted} (golden {item.diff_golden})"
-    elif state is not None and state.explanation:
-        item.first_difference = " ".join(state.explanation[:600].split())[:300]
+        item.first_difference = f"answer {item.diff_predicted} instead of {item.diff_golden}"
+    elif primary_state is not None and primary_state.explanation:
+        item.first_difference = " ".join(primary_state.explanation[:600].split())[:300]
 
 
-def _failure_kind(sample: Mapping[str, Any], value: Any, conversation: Conversation) -> str:
+def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation: Conversation) -> str:
     if isinstance(sample.get("error"), dict):
         return "error"
     if limit := as_object(sample.get("limit")).get("type"):
         return f"limit:{limit}"
-    if value == "N":
+    if score_value == "N":
         return "no_answer"
     last = as_object(next(iter(as_list(as_object(sample.get("output")).get("choices"))), None))
     if last.get("stop_reason") in ("max_tokens", "model_length", "content_filter"):
         return f"stopped:{last['stop_reason']}"
-    if value == "P" or (isinstance(value, float) and 0 < value < 1):
+    if score_value == "P" or (isinstance(score_value, float) and 0 < score_value < 1):
         return "partial"
     if any(call.decode_error for call in conversation.calls):
         return "invalid_arguments"
@@ -318,16 +342,22 @@ def _failure_kind(sample: Mapping[str, Any], value: Any, conversation: Conversat
     return "incorrect"
 
 
-def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: ScoreState | None) -> RecordedReview:
-    """Convert an edit of a score. An edit of the main score is a verdict on the item."""
+def _make_recorded_review(
+    score_name: str, edit: ScoreEdit, log_scores: LogScores, official: ScoreState | None
+) -> RecordedReview:
+    """Convert an edit of a score to a review. An edit of the primary score is a verdict on the item."""
     events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     verdict = to_verdict(edit.state.value)
-    is_item = name == log.primary and verdict is not None
-    target, criterion = parse_part_score(name) or (ITEM, CORRECT if is_item else name)
+    is_item = score_name == log_scores.primary and verdict is not None
+    target, criterion = parse_part_score_name(score_name) or (ITEM, CORRECT if is_item else score_name)
     value = edit.state.value if edit.changes_value else None
     if edit.changes_value and (is_item or (verdict is not None and not _is_partial_credit(value))):
-        # On a criterion with partial credit, verdicts are numbers.
-        value = verdict if is_item or official is None or not _is_partial_credit(official.value) else to_number(value)
+        # If the criterion allows partial credit, verdicts on it are numbers.
+        value = (
+            verdict
+            if is_item or official is None or not _is_partial_credit(official.value)
+            else to_metric_number(value)
+        )
     value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
     event_ids = [str(event) for event in as_list(events)]
     return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)

@@ -1,13 +1,13 @@
 """Fill the items of the tasks `bfcl` and tau2-bench: golden calls, recomputed verdicts and error types.
 
-Task `bfcl`: the sample's metadata contains the golden answer and function docs. In these docs, the task replaced the
-types of Java and JavaScript parameters by `string` and moved the types to the descriptions. If the dataset is found and
-has the same question and golden answer, the dataset's docs are used. Otherwise the types are restored from the
-descriptions.
+In the task `bfcl`, the metadata of a sample contains the golden answer and the function docs. In these docs, the task
+replaced the types of Java and JavaScript parameters by `string`, and moved the types to the descriptions. If the
+dataset has the same question and golden answer, fcreview uses the dataset's function docs. Otherwise, it restores the
+types from the descriptions.
 
-Tasks of tau2-bench: the sample's `messages` are the simulated user's side. The agent's own conversation, with the calls
-of both, is in the store under `StoredAgentState:AGENT:trajectory`. The golden actions are one way to solve the task.
-They count only if `ACTION` is part of the reward.
+In tasks of tau2-bench, the `messages` of a sample are the conversation as the simulated user sees it. The conversation
+of the agent, with the calls of both, is in the store under `StoredAgentState:AGENT:trajectory`. The golden actions are
+one way to solve the task. They count only if `ACTION` is part of the reward.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from fcreview.importers.bfcl.decoders.base import NameSpelling
 from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
-from fcreview.importers.inspect.log import KEPT_STATE, LogSample
+from fcreview.importers.inspect.log import AGENT_STATE_PREFIX, LogSample
 from fcreview.importers.inspect.messages import (
     Conversation,
     build_conversation,
     find_last_reply_text,
-    read_call,
-    text_with_error,
+    get_text_with_error,
+    read_tool_call,
 )
 from fcreview.importers.tau.checker import read_reward_basis
 from fcreview.importers.tau.conversation import (
@@ -57,7 +57,7 @@ from fcreview.model.json_value import answer_hash, to_plain_json
 
 
 class Cause(NamedTuple):
-    """Why the verdicts of the task `bfcl` and of BFCL differ. `name` is the item's error type."""
+    """A cause of different verdicts of the task `bfcl` and of BFCL. `name` is the item's error type."""
 
     name: str
     text: str
@@ -69,11 +69,11 @@ TYPED_VALUE = Cause(
 )
 OBJECT_VALUE = Cause(
     "task:object_value",
-    "The task compares an object with the golden object, whose fields list accepted values. BFCL compares the fields.",
+    "The task compares an object with a golden object that lists accepted values. BFCL compares the single fields.",
 )
 UNDECODABLE_CALL = Cause(
     "task:undecodable_call",
-    "The task counts a call whose arguments are not JSON. BFCL does not count it, and expects no call here.",
+    "The task counts a call whose arguments are not JSON. BFCL does not count it, and the golden answer has no call.",
 )
 NUMBER_IN_LIST = Cause(
     "task:number_in_list", "The task accepts whole numbers in a list of floats. BFCL fails them (type_error:nested)."
@@ -83,41 +83,41 @@ TYPED_REPLY = Cause(
 )
 DEFAULT_VALUE = Cause(
     "task:default_value",
-    "The task accepts a missing optional parameter, or an unexpected one with its default. BFCL fails both.",
+    "The task accepts a missing optional parameter and an unexpected one with its default value. BFCL fails both.",
 )
 NAME_SPELLING = Cause(
     "task:name_spelling", "The task accepts both `.` and `_` in function names. BFCL expects one spelling."
 )
-OTHER = Cause("task:other", "The task and BFCL score this reply differently, for an unknown reason.")
+OTHER = Cause("task:other", "The task and BFCL score this reply differently. fcreview does not know the reason.")
 _CAUSE_TEXTS = (
     (TYPED_REPLY, ("type_error:js", "type_error:java", "is not a string with")),
     (NUMBER_IN_LIST, ("type_error:nested", "has elements that are not")),
     (NAME_SPELLING, ("wrong_func_name", "is called instead of")),
     (DEFAULT_VALUE, ("missing_optional", "must not be omitted", "unexpected_param", "not expected in")),
 )
-"""Cause -> texts in the recomputed verdict. The first cause with such a text applies."""
+"""Each cause, and texts of the recomputed verdict that show it. The first matching cause applies."""
 
 
 def explain_disagreement(item: Item) -> Cause:
-    return _why_only_the_task_fails(item) if item.official is False else _why_only_bfcl_fails(item)
+    return _find_cause_of_task_fail(item) if item.official is False else _find_cause_of_bfcl_fail(item)
 
 
-def _why_only_the_task_fails(item: Item) -> Cause:
+def _find_cause_of_task_fail(item: Item) -> Cause:
     if any(call.arguments is None for call in item.predicted):
         return UNDECODABLE_CALL
     if language_of_category(item.category) != "python":
         return TYPED_VALUE
     golden = [accepted for call in item.golden for accepted in (call.arguments or {}).values()]
-    return OBJECT_VALUE if any(_has_object(accepted.any_of) for accepted in golden) else OTHER
+    return OBJECT_VALUE if any(_contains_object(accepted.any_of) for accepted in golden) else OTHER
 
 
-def _has_object(value: Any) -> bool:
+def _contains_object(value: Any) -> bool:
     if isinstance(value, list):
-        return any(map(_has_object, value))
+        return any(map(_contains_object, value))
     return isinstance(value, (dict, GoldenObject))
 
 
-def _why_only_bfcl_fails(item: Item) -> Cause:
+def _find_cause_of_bfcl_fail(item: Item) -> Cause:
     text = " ".join([item.rule_error_type or "", *(v.rationale or "" for v in item.verdicts if v.source == "rule")])
     found = next((cause for cause, parts in _CAUSE_TEXTS if any(part in text for part in parts)), None)
     return found or (NAME_SPELLING if _has_mixed_spellings(item) else OTHER)
@@ -135,7 +135,7 @@ _SHOWN_FIELDS = frozenset(
     {"tools", "raw_question", "raw_ground_truth", "parsed_ground_truth", "turns", "model_execution_calls",
      "model_execution_results", "missed_function_docs"}
 )  # fmt: skip
-"""Metadata fields of a sample that the item already shows as messages, functions or calls."""
+"""Metadata fields of a sample whose content the item already has as messages, functions or calls."""
 _TYPE_HINT = re.compile(r"This is (?:Java|JavaScript) (\S{1,40}) type parameter in string representation\.")
 _ANY_HINT = re.compile(r"This parameter can be of any type of (?:Java|JavaScript) object in string representation\.")
 _ELEMENT_HINT = re.compile(r"The list elements are of type (\S{1,40}); they are not in string representation\.")
@@ -153,7 +153,7 @@ _ERROR_TYPES = {
     r"Response mismatch": "multi_turn:execution_response_mismatch",
     r"Response (?:does not contain|contains none)": "agentic:answer_not_found",
 }
-"""Pattern of the start of an explanation by the scorer -> error type."""
+"""Pattern of the start of the scorer's explanation -> error type."""
 _FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20
@@ -165,11 +165,11 @@ class BfclTask:
 
     files: dict[str, DatasetFiles] = field(default_factory=dict)
 
-    def find_item(
+    def find_dataset_item(
         self, item_id: str, category: str, metadata: dict[str, Any], issues: list[ImportIssue]
     ) -> DatasetItem:
-        """Return the dataset's item if question and golden answer are equal, else an item made from the sample."""
-        own = _make_item(item_id, category, metadata)
+        """Return the dataset item if it has the sample's question and golden answer, else make one from the sample."""
+        own = _make_item_from_sample(item_id, category, metadata)
         files = self.files.get(category)
         found = load_dataset(files, category).items.get(item_id) if files is not None else None
         if files is None or found is None:
@@ -180,32 +180,32 @@ class BfclTask:
             what = "golden answer"
         else:
             return found
-        text = f"the {what} differs from the one in the log. Using the one in the log"
+        text = f"the {what} in the dataset differs from the one in the log. Using the one in the log"
         issues.append(ImportIssue(str(files.questions), None, text, item=item_id))
         return own
 
 
-def _make_item(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
+def _make_item_from_sample(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
     docs = list_objects(metadata.get("tools"))
     if metadata.get("language") in ("java", "js", "javascript"):
-        docs = [restore_types(each) for each in docs]
+        docs = [restore_parameter_types(each) for each in docs]
     question = {"question": metadata.get("turns") or metadata.get("raw_question"), "function": docs}
     answer = metadata.get("raw_ground_truth")
     has_answer = answer not in (None, "", []) and metadata.get("scorer") not in ("irrelevance", "relevance")
     return make_dataset_item(item_id, category, question, {"ground_truth": answer} if has_answer else None)
 
 
-def restore_types(doc: dict[str, Any]) -> dict[str, Any]:
-    """Return a function doc in which the types from the descriptions replace the type `string`."""
-    parameters = as_object(doc.get("parameters"))
+def restore_parameter_types(function_doc: dict[str, Any]) -> dict[str, Any]:
+    """Return a function doc whose parameters have the types in their descriptions instead of `string`."""
+    parameters = as_object(function_doc.get("parameters"))
     properties = parameters.get("properties")
     if not isinstance(properties, dict):
-        return doc
-    restored = {name: _restore_type(schema) for name, schema in properties.items()}
-    return doc | {"parameters": parameters | {"properties": restored}}
+        return function_doc
+    restored = {name: _restore_parameter_type(schema) for name, schema in properties.items()}
+    return function_doc | {"parameters": parameters | {"properties": restored}}
 
 
-def _restore_type(schema: Any) -> Any:
+def _restore_parameter_type(schema: Any) -> Any:
     description = as_object(schema).get("description")
     if not isinstance(description, str):
         return schema
@@ -217,15 +217,15 @@ def _restore_type(schema: Any) -> Any:
     return schema | {"type": hint[1]} | ({"items": {"type": element[1]}} if element else {})
 
 
-def is_bfcl_sample(value: dict[str, Any]) -> bool:
-    metadata = as_object(value.get("metadata"))
+def is_bfcl_sample(sample_value: dict[str, Any]) -> bool:
+    metadata = as_object(sample_value.get("metadata"))
     return isinstance(metadata.get("category_name"), str) and "scorer" in metadata
 
 
 def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
-    """Fill in the golden calls, the pairs and the recomputed verdict. Returns the conversation.
+    """Fill the golden calls, the pairs and the recomputed verdict of an item. Return its conversation.
 
-    The item's official verdict is set later. `finish_bfcl_item` then compares the two verdicts.
+    The item's official verdict is set later. `set_bfcl_error_type` then compares the two verdicts.
     """
     value = sample.value
     metadata: dict[str, Any] = value["metadata"]
@@ -234,11 +234,11 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
     item.extra.metadata["metadata"] = {
         name: part for name, part in item.extra.metadata.get("metadata", {}).items() if name not in _SHOWN_FIELDS
     }
-    dataset_item = task.find_item(str(value.get("id")), category, metadata, item.issues)
+    dataset_item = task.find_dataset_item(str(value.get("id")), category, metadata, item.issues)
     item.question = dataset_item.question
     item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
     item.golden_hash = dataset_item.golden_hash
-    conversation = build_conversation(value.get("messages"), every_user_message=kind == MULTI_TURN)
+    conversation = build_conversation(value.get("messages"), is_turn_per_user_message=kind == MULTI_TURN)
     if not conversation.messages:
         conversation.messages = list(dataset_item.opening_messages)
     conversation.apply_to(item)
@@ -252,14 +252,14 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
         item.pairs = align_turns(item.golden, item.predicted, COMPARISON_RULES)
         item.rule_note = NOT_RECOMPUTED_NOTES["multi_turn"]
     else:
-        _evaluate(item, dataset_item, category, is_failed=value.get("error") is not None)
+        _recompute_verdict(item, dataset_item, category, has_sample_error=value.get("error") is not None)
     return conversation
 
 
-def _evaluate(item: Item, dataset_item: DatasetItem, category: str, *, is_failed: bool) -> None:
-    for index, call in enumerate(item.predicted):  # all calls of a single-turn reply are one step
+def _recompute_verdict(item: Item, dataset_item: DatasetItem, category: str, *, has_sample_error: bool) -> None:
+    for index, call in enumerate(item.predicted):  # In BFCL, all calls of a single-turn reply are one step.
         call.turn, call.step, call.index = 0, 0, index
-    if is_failed:
+    if has_sample_error:
         item.pairs = pair_calls(dataset_item, item.predicted, category, False, failed=False)
         item.rule_note = "the sample ended with an error, so there is no reply to check"
         return
@@ -279,11 +279,11 @@ def _evaluate(item: Item, dataset_item: DatasetItem, category: str, *, is_failed
 
 
 def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, category: str) -> Evaluation:
-    """Check a reply by the official rules.
+    """Check a reply by BFCL's rules.
 
-    BFCL accepts `math.factorial` in one spelling only, which depends on the model's family, and a log does not name the
-    family. The task offers `math_factorial`, so this spelling is expected, or the dotted one if the reply uses it. A
-    reply with both spellings fails. A call whose arguments are not JSON makes the whole reply undecodable.
+    BFCL accepts either `math.factorial` or `math_factorial`, depending on the model's family, which a log does not
+    name. fcreview expects the dotted spelling if the reply uses it, else the other one, which the task shows the model.
+    A reply with both spellings fails. A call whose arguments are not JSON makes the whole reply undecodable.
     """
     undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
     if undecodable is not None:
@@ -293,10 +293,11 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
     return evaluate_calls(calls, dataset_item, category, spelling)
 
 
-def finish_bfcl_item(item: Item, explanation: str | None) -> None:
+def set_bfcl_error_type(item: Item, explanation: str | None) -> None:
     """Set the error type of the task's verdict.
 
-    If the recomputed verdict differs, the metadata contains the cause, which is also the error type if the task fails.
+    If the recomputed verdict differs, the cause is stored in the metadata. If the task's verdict is a fail, the cause
+    is also its error type.
     """
     official = next((each for each in item.verdicts if each.source == "official" and each.target == "item"), None)
     if item.official is None or official is None:
@@ -311,9 +312,9 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
         item.error_type = official.error_type = None
         return
     found = next((name for pattern, name in _ERROR_TYPES.items() if re.match(pattern, explanation or "")), None)
-    if item.rule is False or found is not None:  # a recomputed error type is more exact
+    if item.rule is False or found is not None:  # The recomputed error type is more exact.
         item.error_type = official.error_type = None if item.rule is False else found
-    _add_turn_details(item, explanation or "")
+    _add_failing_turn_and_states(item, explanation or "")
     if item.rule is None and item.category.startswith("multi_turn"):
         failing = item.extra.failing_turn
         set_first_difference(item, [pair for pair in item.pairs if failing in (None, pair.turn)], None)
@@ -321,7 +322,7 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
         item.first_difference = " ".join(explanation[:600].split())[:300]
 
 
-def _add_turn_details(item: Item, explanation: str) -> None:
+def _add_failing_turn_and_states(item: Item, explanation: str) -> None:
     turn = _FAILING_TURN.match(explanation)
     if turn is not None and int(turn[1]) < item.n_turns:
         item.extra.failing_turn = int(turn[1])
@@ -344,19 +345,21 @@ _REWARD_PARTS = {
     "environment assertion": "ENV_ASSERTION",
     "action": "ACTION",
 }
-"""Word of the scorer's explanation -> part of the reward that failed."""
-TAU2_NOTE = "the verdict is imported, not recomputed: it needs the simulated environment"
+"""Word in the scorer's explanation -> part of the reward that failed."""
+TAU2_NOT_RECOMPUTED_NOTE = "the verdict depends on the simulated environment"
 
 
-def is_tau2_sample(value: dict[str, Any]) -> bool:
-    task = as_object(as_object(value.get("metadata")).get("task"))
+def is_tau2_sample(sample_value: dict[str, Any]) -> bool:
+    task = as_object(as_object(sample_value.get("metadata")).get("task"))
     return "evaluation_criteria" in task and "user_scenario" in task
 
 
-def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
-    """Fill in the conversation, the golden actions and their pairs. Returns the conversation."""
-    task: dict[str, Any] = value["metadata"]["task"]
-    messages = _read_trajectory(value.get("store")) or _read_user_side(value.get("messages"))
+def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
+    """Fill the conversation, the golden actions and their pairs. Return the conversation."""
+    task: dict[str, Any] = sample_value["metadata"]["task"]
+    messages = _read_agent_trajectory(sample_value.get("store")) or _read_user_conversation(
+        sample_value.get("messages")
+    )
     add_conversation(item, messages)
     question, instruction = describe_scenario(task)
     add_instruction(item, instruction)
@@ -371,12 +374,12 @@ def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
     item.prediction_hash = answer_hash(
         [[each.role, each.content, [[call.name, call.arguments] for call in each.calls]] for each in messages]
     )
-    item.rule_note = TAU2_NOTE
+    item.rule_note = TAU2_NOT_RECOMPUTED_NOTE
     return Conversation(item.messages, item.predicted, item.n_turns, item.n_steps)
 
 
-def finish_tau2_item(item: Item, explanation: str | None) -> None:
-    """Set the error type to the failed part, and the first difference to the explanation, not to a golden action."""
+def set_tau2_error_type(item: Item, explanation: str | None) -> None:
+    """Set the error type to the failed part of the reward, and the first difference to the scorer's explanation."""
     if item.official is not False:
         return
     text = (explanation or "").lower()
@@ -389,9 +392,9 @@ def finish_tau2_item(item: Item, explanation: str | None) -> None:
     item.first_difference = " ".join((explanation or "")[:600].split())[:300] or item.first_difference
 
 
-def _read_trajectory(store: Any) -> list[ConversationMessage]:
-    """Return the messages of both sides in order. Empty if the store has no trajectory."""
-    names = [name for name in as_object(store) if name.startswith(KEPT_STATE) and name.endswith(":trajectory")]
+def _read_agent_trajectory(store: Any) -> list[ConversationMessage]:
+    """Return the messages of the agent and the user in order, or none if the store has no trajectory."""
+    names = [name for name in as_object(store) if name.startswith(AGENT_STATE_PREFIX) and name.endswith(":trajectory")]
     entries = list_objects(store[names[0]]) if names else []
     return [
         _convert_message(each["message"], str(each.get("role")))
@@ -400,8 +403,11 @@ def _read_trajectory(store: Any) -> list[ConversationMessage]:
     ]
 
 
-def _read_user_side(messages: Any) -> list[ConversationMessage]:
-    """Return the simulated user's side with the roles exchanged, for a sample without the agent's trajectory."""
+def _read_user_conversation(messages: Any) -> list[ConversationMessage]:
+    """Return the conversation as the simulated user sees it, but with the roles of user and assistant exchanged.
+
+    It is used if a sample has no trajectory of the agent.
+    """
     return [
         _convert_message(message, "user" if message["role"] == "assistant" else "assistant")
         for message in list_objects(messages)
@@ -410,8 +416,8 @@ def _read_user_side(messages: Any) -> list[ConversationMessage]:
 
 
 def _convert_message(message: dict[str, Any], side: str) -> ConversationMessage:
-    text = text_with_error(message)
+    text = get_text_with_error(message)
     if message.get("role") == "tool":
         return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
-    calls = [ToolCall(*read_call(call)) for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [ToolCall(*read_tool_call(call)) for call in message.get("tool_calls") or () if isinstance(call, dict)]
     return ConversationMessage("user" if side == "user" else "assistant", text, calls)

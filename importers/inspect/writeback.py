@@ -1,7 +1,7 @@
 """Write reviewed verdicts as edits of the scores in an Inspect log. Golden answers in a log cannot be corrected.
 
-A verdict on the item edits the main score, and a verdict on `SCORER` or `SCORER.KEY` edits that score. A verdict on a
-part, such as a call, becomes a new score, see `part_score_name`.
+A verdict on the item edits the primary score, and a verdict on `SCORER` or `SCORER.KEY` edits that score. A verdict on
+a part of the item, such as a call, becomes a new score, whose name `make_part_score_name` returns.
 
 The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history and adds an event,
 and all metrics are recomputed. All other members of an archive keep their bytes. Without edits, the copy is identical.
@@ -15,15 +15,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
-from fcreview.importers.inspect.leaderboard import EpochValue, LogFigures, MetricSpec, ScoreColumn
+from fcreview.importers.inspect.leaderboard import EpochValue, LogMetrics, MetricSpec, ScoreColumn
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
-from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
+from fcreview.importers.inspect.scores import (
+    UNCHANGED,
+    is_same_value,
+    make_part_score_name,
+    parse_part_score_name,
+    to_json_value,
+)
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
@@ -33,7 +39,7 @@ from fcreview.safe_files import read_file
 SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
 MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
-"""Maximum size, in bytes, of a sample that is edited. Samples are parsed as a whole for editing."""
+"""Maximum size, in bytes, of a sample that can be edited, because samples are parsed as a whole for editing."""
 JsonObject = dict[str, Any]
 
 
@@ -45,10 +51,11 @@ class PlannedEdit:
     value: Any
     """Value after the edit. It may be equal to the current value."""
     verdict: ReviewedVerdict
-    """The decision that the edit records."""
+    """The reviewed verdict that the edit records."""
 
 
 FindEdits = Callable[[JsonObject], Sequence[PlannedEdit]]
+"""Function that returns the planned edits of a sample."""
 
 
 class LogEditError(ValueError):
@@ -60,13 +67,13 @@ def edit_log(path: Path, find_edits: FindEdits) -> bytes:
     content = read_file(path, MAX_LOG_BYTES)
     try:
         if content.startswith(SIGNATURE):
-            return _edit_archive(content, find_edits)
-        return _edit_json(content, find_edits)
+            return _edit_archive_log(content, find_edits)
+        return _edit_json_log(content, find_edits)
     except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise LogEditError(f"{path.name}: {error}") from error
 
 
-def _edit_json(content: bytes, find_edits: FindEdits) -> bytes:
+def _edit_json_log(content: bytes, find_edits: FindEdits) -> bytes:
     log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
     edited = [changed for sample in log["samples"] for changed in _edit_sample(sample, find_edits(sample))]
     if not edited:
@@ -77,21 +84,21 @@ def _edit_json(content: bytes, find_edits: FindEdits) -> bytes:
     return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _edit_archive(content: bytes, find_edits: FindEdits) -> bytes:
+def _edit_archive_log(content: bytes, find_edits: FindEdits) -> bytes:
     buffer = io.BytesIO(content)
     archive: ZipFile = zip_library().ZipFile(buffer, "a")
     members = dict(archive.NameToInfo)
-    samples, changed, is_changed = _edit_members(archive, find_edits)
+    samples, changed, is_changed = _edit_sample_members(archive, find_edits)
     if not changed:
         return content
     if HEADER not in members:
-        raise LogEditError("a log without header cannot be edited")
+        raise LogEditError("the log has no header, so it cannot be edited")
     replaced: dict[str, Any] = dict(changed)
     if SUMMARIES in members:
-        replaced[SUMMARIES] = _update_summaries(_load(archive, SUMMARIES), samples)
+        replaced[SUMMARIES] = _update_summaries(_load_member(archive, SUMMARIES), samples)
     if is_changed:
-        header = _load(archive, HEADER)
-        reductions = _load(archive, REDUCTIONS) if REDUCTIONS in members else None
+        header = _load_member(archive, HEADER)
+        reductions = _load_member(archive, REDUCTIONS) if REDUCTIONS in members else None
         _recompute_metrics(header, samples, reductions)
         replaced[HEADER] = header
         if reductions is not None:
@@ -106,8 +113,16 @@ def _edit_archive(content: bytes, find_edits: FindEdits) -> bytes:
     return buffer.getvalue()
 
 
-def _edit_members(archive: ZipFile, find_edits: FindEdits) -> tuple[list[JsonObject], dict[str, JsonObject], bool]:
-    """Return the scores of all samples, the edited samples by member name, and whether a value changed."""
+class EditedSamples(NamedTuple):
+    summaries: list[JsonObject]
+    """Scores of all samples."""
+    changed_members: dict[str, JsonObject]
+    """Name of a member -> edited sample."""
+    is_value_changed: bool
+    """Whether an edit changed the value of a score."""
+
+
+def _edit_sample_members(archive: ZipFile, find_edits: FindEdits) -> EditedSamples:
     samples: list[JsonObject] = []
     changed: dict[str, JsonObject] = {}
     is_changed = False
@@ -115,16 +130,16 @@ def _edit_members(archive: ZipFile, find_edits: FindEdits) -> tuple[list[JsonObj
         if not name.startswith(SAMPLE_FOLDER) or not name.endswith(".json"):
             continue
         if member.file_size > MAX_SAMPLE_BYTES:
-            raise LogEditError(f"{name} has more than {MAX_SAMPLE_BYTES >> 20} MB")
-        sample = _load(archive, name)
+            raise LogEditError(f"{name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
+        sample = _load_member(archive, name)
         if edited := _edit_sample(sample, find_edits(sample)):
             is_changed = is_changed or any(edited)
             changed[name] = sample
         samples.append(_make_sample_summary(sample))
-    return samples, changed, is_changed
+    return EditedSamples(samples, changed, is_changed)
 
 
-def _load(archive: ZipFile, name: str) -> Any:
+def _load_member(archive: ZipFile, name: str) -> Any:
     text = open_member(archive, archive.NameToInfo[name]).read(MAX_LOG_BYTES)
     return json.loads(text.decode("utf-8", "replace"))
 
@@ -134,25 +149,27 @@ def _make_sample_summary(sample: JsonObject) -> JsonObject:
 
 
 def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]:
-    """Make the edits that the sample does not contain yet. Returns for each edit made whether it changed a value."""
+    """Make the edits that the sample does not contain yet. Return, for each of these edits, whether a value changed."""
     scores = sample.get("scores")
     if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}
-    return [_edit_score(sample, scores, each) for each in edits if scores is not None and not _has_edit(scores, each)]
+    return [
+        _edit_score(sample, scores, each) for each in edits if scores is not None and not _contains_edit(scores, each)
+    ]
 
 
-def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
-    """Whether the last edit of the score was exported earlier from the same journal events."""
-    history = as_list(as_object(scores.get(edit.score)).get("history"))
+def _contains_edit(scores: JsonObject, planned: PlannedEdit) -> bool:
+    """Return whether the last edit of the score is an earlier export of the same journal events."""
+    history = as_list(as_object(scores.get(planned.score)).get("history"))
     metadata = (history[-1].get("provenance") or {}).get("metadata") if history else None
     events = ((metadata or {}).get("fcreview") or {}).get("events")
-    return bool(events) and events == edit.verdict.details.get("events")
+    return bool(events) and events == planned.verdict.details.get("events")
 
 
 def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:
-    """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
+    """Add an edit to a score, or add the score if it is missing. Return whether its value changed."""
     score, verdict = scores.get(planned.score), planned.verdict
-    old = plain_value(score.get("value")) if score is not None else None
+    old = to_json_value(score.get("value")) if score is not None else None
     provenance: JsonObject = {"timestamp": verdict.time, "author": verdict.author, "reason": verdict.reason}
     provenance["metadata"] = {"fcreview": verdict.details}
     edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
@@ -166,11 +183,11 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
             score["history"] = [original | {"metadata": score.get("metadata") or {}}]
         score["history"].append(edit)
         score["value"] = planned.value
-    _add_event(sample, planned.score, edit)
-    return not same_value(planned.value, old)
+    _insert_edit_event(sample, planned.score, edit)
+    return not is_same_value(planned.value, old)
 
 
-def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:
+def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
     """Insert the event of an edit before the end of the last span of scorers."""
     events = sample.get("events")
     if not isinstance(events, list):
@@ -179,7 +196,7 @@ def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:
     span = spans[-1].get("id") if spans else None
     ends = [at for at, e in enumerate(events) if span and e.get("event") == "span_end" and e.get("id") == span]
     event = {"event": "score_edit", "span_id": span, "timestamp": edit["provenance"]["timestamp"]}
-    event |= {"working_start": 0.0, "score_name": name, "edit": edit}
+    event |= {"working_start": 0.0, "score_name": score_name, "edit": edit}
     events.insert(ends[-1] if ends else len(events), event)
 
 
@@ -196,13 +213,13 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
 
 
 def _recompute_metrics(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
-    """Recompute the metrics and the reduced scores of a log. Metrics that fcreview cannot compute are dropped."""
+    """Recompute the metrics and the reduced scores of a log. Remove metrics that fcreview cannot compute."""
     results = log.get("results") or {}
     recorded = results.get("scores") or []
     named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
     for entry in recorded:
         scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
-        values = list(_list_epoch_values(samples, scorer))
+        values = list(_collect_epoch_values(samples, scorer))
         column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
         reduced = leaderboard.reduce_column(column, values)
         entry["scored_samples"] = sum(each.value is not None for each in reduced)
@@ -210,33 +227,34 @@ def _recompute_metrics(log: JsonObject, samples: Sequence[JsonObject], reduction
         for key, metric in list(entry.get("metrics", {}).items()):
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            value, is_known = leaderboard.compute_or_none(spec, reduced)
+            value, is_known = leaderboard.try_compute_metric(spec, reduced)
             metric["value"] = float("nan") if value is None else value
             if not is_known:
                 del entry["metrics"][key]
     for entry in reductions or ():
-        _update_reductions(entry, list(_list_epoch_values(samples, str(entry.get("scorer")))))
+        _update_reduced_values(entry, list(_collect_epoch_values(samples, str(entry.get("scorer")))))
 
 
-def _list_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
+def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
     for sample in samples:
         score = (sample.get("scores") or {}).get(scorer)
         if isinstance(score, dict):
             key, metadata = f"{sample['id']}#{sample['epoch']}", as_object(sample.get("metadata"))
-            yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), metadata)
+            yield EpochValue(key, str(sample["id"]), to_json_value(score.get("value")), metadata)
 
 
-def _update_reductions(entry: JsonObject, values: Sequence[EpochValue]) -> None:
+def _update_reduced_values(reduction: JsonObject, values: Sequence[EpochValue]) -> None:
     by_sample: defaultdict[str, list[Any]] = defaultdict(list)
     for each in values:
         by_sample[each.sample].append(each.value)
-    for sample in entry.get("samples") or ():
+    for sample in reduction.get("samples") or ():
         if str(sample.get("sample_id")) in by_sample:
-            value = leaderboard.reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
+            value = leaderboard.reduce_epochs(by_sample[str(sample["sample_id"])], reduction.get("reducer"))
             sample["value"] = float("nan") if value is None else value
 
 
 SampleKey = tuple[str, type, Any]
+"""The id of a sample as text, the type of the id, and the epoch."""
 
 
 def write_reviewed_logs(
@@ -244,11 +262,14 @@ def write_reviewed_logs(
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield a copy of each log of a run with the reviewed verdicts as edits of its scores.
 
-    `plan.run` must contain the score columns of the log, and `items` the effective verdicts.
+    Args:
+        plan: the plan of a run whose `official_metrics` contain the score columns.
+        verdicts: the reviewed verdicts.
+        items: the items with their effective verdicts.
     """
-    figures = leaderboard.load_figures(plan.run)
-    if figures.primary is None:
-        yield Unrepresentable("verdicts on a log without scores", len(verdicts))
+    log_metrics = leaderboard.load_log_metrics(plan.run)
+    if log_metrics.primary is None:
+        yield Unrepresentable("verdicts on samples of a log without scores", len(verdicts))
         return
     by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
     for verdict in verdicts:
@@ -257,7 +278,7 @@ def write_reviewed_logs(
     n_unscored = 0
     for item in items:
         if item.id in by_item:
-            planned = list(_plan_edits(item, by_item[item.id], figures))
+            planned = list(_plan_edits(item, by_item[item.id], log_metrics))
             scored = [each for each in planned if each.value is not None]
             sample = item.metadata.get("sample")
             edits[str(sample), type(sample), item.metadata.get("epoch")] = scored
@@ -265,31 +286,35 @@ def write_reviewed_logs(
     if n_unscored:
         yield Unrepresentable("reviews of samples without a score", n_unscored)
 
-    def find(sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
+    def find_edits(sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
         return edits.get((str(sample.get("id")), type(sample.get("id")), sample.get("epoch", 1)), ())
 
     for path in plan.results:
         try:
-            yield RewrittenFile(path, edit_log(path, find))
+            yield RewrittenFile(path, edit_log(path, find_edits))
         except LogEditError as error:
-            yield Unrepresentable(f"verdicts on {error}", len(verdicts))
+            yield Unrepresentable(f"verdicts on samples of {error}", len(verdicts))
 
 
-def _plan_edits(item: ScoredItem, verdicts: Sequence[ReviewedVerdict], figures: LogFigures) -> Iterator[PlannedEdit]:
-    """Yield one edit for each reviewed score. The corrected metrics are computed from the same value."""
+def _plan_edits(
+    item: ScoredItem, verdicts: Sequence[ReviewedVerdict], log_metrics: LogMetrics
+) -> Iterator[PlannedEdit]:
+    """Yield one edit for each reviewed score. Its value is the one from which the corrected metrics are computed."""
     by_score: dict[str, ReviewedVerdict] = {}
     for verdict in verdicts:
-        by_score.setdefault(_score_name(item, verdict, figures), verdict)
+        by_score.setdefault(_choose_score_name(item, verdict, log_metrics), verdict)
     for name, verdict in by_score.items():
-        value = verdict.value if parse_part_score(name) else leaderboard.get_reviewed_value(item, name, figures)
+        value = (
+            verdict.value if parse_part_score_name(name) else leaderboard.get_reviewed_value(item, name, log_metrics)
+        )
         yield PlannedEdit(name, value, verdict)
 
 
-def _score_name(item: ScoredItem, verdict: ReviewedVerdict, figures: LogFigures) -> str:
+def _choose_score_name(item: ScoredItem, verdict: ReviewedVerdict, log_metrics: LogMetrics) -> str:
     if (verdict.target, verdict.criterion) == ITEM_CORRECT:
-        return figures.primary or ""
+        return log_metrics.primary or ""
     scores = as_object(item.metadata.get("scores")) if verdict.target == ITEM else {}
     for name, value in scores.items():
         if verdict.criterion in (name, *(f"{name}.{key}" for key in as_object(value))):
             return str(name)
-    return part_score_name(verdict.target, verdict.criterion)
+    return make_part_score_name(verdict.target, verdict.criterion)

@@ -18,7 +18,7 @@ from fcreview.importers.inspect.tasks import (
     TYPED_VALUE,
     UNDECODABLE_CALL,
     list_categories,
-    restore_types,
+    restore_parameter_types,
 )
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
@@ -250,7 +250,7 @@ def test_types_of_java_parameters_are_restored() -> None:
     described["parameters"]["properties"]["any"] = {
         "type": "string", "description": "This parameter can be of any type of Java object in string representation.",
     }  # fmt: skip
-    restored = restore_types(described)["parameters"]["properties"]
+    restored = restore_parameter_types(described)["parameters"]["properties"]
     assert [restored[name]["type"] for name in ("java_int", "text", "list", "any")] == [
         "integer",
         "string",
@@ -258,7 +258,7 @@ def test_types_of_java_parameters_are_restored() -> None:
         "any",
     ]
     assert restored["list"]["items"] == {"type": "float"}
-    assert restore_types({"name": "odd", "parameters": 5}) == {"name": "odd", "parameters": 5}
+    assert restore_parameter_types({"name": "odd", "parameters": 5}) == {"name": "odd", "parameters": 5}
 
 
 def test_dataset_with_other_golden_answer_is_not_joined(tmp_path: Path) -> None:

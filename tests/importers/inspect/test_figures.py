@@ -13,7 +13,7 @@ from fcreview.importers.inspect.leaderboard import (
     compute_metric,
     reduce_epochs,
 )
-from fcreview.importers.inspect.scores import to_number, to_verdict, value_for_verdict
+from fcreview.importers.inspect.scores import convert_verdict_to_value, to_metric_number, to_verdict
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_other_metrics_are_not_recomputed(metric: str) -> None:
 def test_replaced_value_keeps_form() -> None:
     forms = [("C", "I"), ("P", "I"), (1, 0), (0.5, 0.0), (True, False), ("yes", "no"), (None, "I")]
     for old, failed in forms:
-        new = value_for_verdict(old, False)
+        new = convert_verdict_to_value(old, False)
         assert (new, type(new)) == (failed, type(failed))
-    assert [value_for_verdict(old, True) for old, _ in forms] == ["C", "C", 1, 1.0, True, "yes", "C"]
+    assert [convert_verdict_to_value(old, True) for old, _ in forms] == ["C", "C", 1, 1.0, True, "yes", "C"]
 
 
 def test_only_full_credit_passes() -> None:
     values = ["C", "I", "P", "N", 1, 0, 0.5, True, "yes", "0", 4, -1, "text", [1], {"a": 1}, None]
     verdicts = [True, False, False, False, True, False, False, True, True, False, *[None] * 6]
     assert [to_verdict(value) for value in values] == verdicts
-    assert [to_number(value) for value in ("P", "True", "2.5", "nan", "x", [1], 3)] == [0.5, 1, 2.5, 0, 0, 0, 3]
+    assert [to_metric_number(value) for value in ("P", "True", "2.5", "nan", "x", [1], 3)] == [0.5, 1, 2.5, 0, 0, 0, 3]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.leaderboard import compute_metrics, load_figures
+from fcreview.importers.inspect.leaderboard import compute_metrics, load_log_metrics
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
@@ -34,7 +34,7 @@ def test_cancelled_log_gives_figures_of_its_samples(tmp_path: Path, suffix: str)
     log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 1.0
     run, items, issues = read(tmp_path / f"log.{suffix}", log)
     assert accuracy(run, items) == pytest.approx(2 / 3)
-    assert not load_figures(run).is_complete
+    assert not load_log_metrics(run).is_complete
     assert any("cancelled" in issue.what for issue in issues)
     assert [issue.severity for issue in issues if "differ" in issue.what] == ["notice"]
 
@@ -44,7 +44,7 @@ def test_results_from_before_format_2_have_one_scorer(tmp_path: Path) -> None:
     metric = {"name": "accuracy", "value": 2 / 3, "options": {}}
     log["results"] = {"scorer": {"name": "match"}, "metrics": {"accuracy": metric}}
     run, items, issues = read(tmp_path / "log.json", log)
-    (column,) = load_figures(run).columns
+    (column,) = load_log_metrics(run).columns
     assert (column.scorer, [(spec.key, spec.recorded) for spec in column.metrics]) == ("match", [("accuracy", 2 / 3)])
     assert accuracy(run, items) == pytest.approx(2 / 3) and not issues
 

@@ -35,15 +35,15 @@ def stream_of(text: bytes, step: int = 7) -> JsonStream:
 def test_members_equal_parsed_object(value: dict, indent: int | None, step: int, is_ascii: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     stream = stream_of(text, step)
-    assert {key: json.loads(stream.read_value(1 << 20) or b"") for key in stream.members()} == json.loads(text)
+    assert {key: json.loads(stream.read_value(1 << 20) or b"") for key in stream.iterate_keys()} == json.loads(text)
     skipping = stream_of(text, step)
-    assert [key for key in skipping.members() if skipping.skip_value()] == list(value)
+    assert [key for key in skipping.iterate_keys() if skipping.skip_value()] == list(value)
 
 
 def test_brackets_and_quotes_in_strings_do_not_count() -> None:
     text = json.dumps({"a": ['}]"\\', "\\\\", {"b": '"{['}], "c": "]}" * 40_000, "d": 5}).encode()
     stream = stream_of(text, 1000)
-    found = {key: stream.read_value(100) for key in stream.members()}
+    found = {key: stream.read_value(100) for key in stream.iterate_keys()}
     assert found["c"] is None
     assert json.loads(found["a"] or b"") == ['}]"\\', "\\\\", {"b": '"{['}]
     assert found["d"] == b"5"
@@ -53,9 +53,9 @@ def test_elements_have_positions_and_lines() -> None:
     text = b'{"x": 1,\n "samples": [\n  {"id": 1},\n  {"id": 2}\n ]}'
     stream = stream_of(text, 3)
     places = []
-    for key in stream.members():
+    for key in stream.iterate_keys():
         if key == "samples":
-            for _ in stream.elements():
+            for _ in stream.iterate_elements():
                 places.append((stream.line, stream.position))
                 stream.skip_value()
         else:
@@ -66,9 +66,9 @@ def test_elements_have_positions_and_lines() -> None:
 def test_rest_of_array_is_skipped() -> None:
     stream = stream_of(b'{"events": [{"a": [1]}, {"b": "]"}, [2]], "after": "yes"}', 4)
     found = {}
-    for key in stream.members():
+    for key in stream.iterate_keys():
         if key == "events":
-            for _ in stream.elements():
+            for _ in stream.iterate_elements():
                 stream.skip_value()
                 stream.skip_rest()
                 break
@@ -83,7 +83,7 @@ def test_rest_of_array_is_skipped() -> None:
 def test_incomplete_text_is_error(text: bytes) -> None:
     stream = stream_of(text)
     with pytest.raises(JsonStreamError, match="at byte"):
-        for _ in stream.members():
+        for _ in stream.iterate_keys():
             stream.skip_value()
 
 
@@ -92,4 +92,4 @@ def test_long_array_is_skipped_in_parts() -> None:
     assert len(text) > 2 * json_stream.CHUNK_BYTES
     source = io.BytesIO(text)
     stream = JsonStream(source.read)
-    assert [(key, stream.read_value(10)) for key in stream.members()] == [("events", None), ("end", b"1")]
+    assert [(key, stream.read_value(10)) for key in stream.iterate_keys()] == [("events", None), ("end", b"1")]

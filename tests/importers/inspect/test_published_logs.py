@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.leaderboard import compute_metrics, load_figures, read_edited_values, recompute
+from fcreview.importers.inspect.leaderboard import (
+    compute_metrics,
+    load_log_metrics,
+    read_edited_values,
+    recompute_metrics_of_column,
+)
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
@@ -71,10 +76,10 @@ def test_every_recorded_figure_is_recomputed(bench: Path, folder: str) -> None:
         run, items, issues = read_log(bench / folder / name)
         assert not [issue for issue in issues if "differ" in issue.what], name
         rows = score_items(items)
-        columns = load_figures(run).columns
+        columns = load_log_metrics(run).columns
         for column in columns:
             values = list(read_edited_values(rows, column.scorer))
-            for spec, value in recompute(column, values) if values else ():
+            for spec, value in recompute_metrics_of_column(column, values) if values else ():
                 if spec.recorded is not None and expected["status"] != "cancelled":
                     assert value == pytest.approx(spec.recorded, abs=1e-9), (name, column.title, spec.key)
                     n_equal += 1
@@ -113,7 +118,7 @@ def test_only_latest_log_of_task_is_imported(bench: Path) -> None:
     names = {Path(plan.run.path).name for plan in found.plans}
     assert names >= {"bfcl_A_edited.eval", "bfcl_A_3epochs_edited.eval", "bfcl_A_graded.eval", "bfcl_B_xlam.eval"}
     assert not names & {"bfcl_A_gpt4o.eval", "bfcl_A_3epochs.eval", "bfcl_A_json.json"}
-    assert sum("earlier logs" in issue.what for plan in found.plans for issue in plan.issues) == 3
+    assert sum("older logs" in issue.what for plan in found.plans for issue in plan.issues) == 3
 
 
 @pytest.mark.sweep

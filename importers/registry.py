@@ -99,7 +99,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh",
-        version=8, combines_runs=True, applies_errata=True,
+        version=9, combines_runs=True, applies_errata=True,
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
             "function call error", "rule violation", "information mismanagement",
@@ -107,7 +107,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=5,
+        version=6,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -115,7 +115,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=5,
+        version=6,
         tags=(  # complexities of the conversations in table 1 of the paper
             "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
             "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
@@ -124,20 +124,20 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=5,
+        version=6,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
     Importer(
         "inspect", "Inspect", "Inspect logs, .eval or .json",
-        version=4, needs_part_verdicts=True,
+        version=5, needs_part_verdicts=True,
         why_no_golden_fix="an Inspect log has no dataset whose golden answers can be corrected",
     ),
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
-        version=5,
+        version=6,
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
@@ -150,7 +150,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=4, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
+        version=5, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
     ),
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""

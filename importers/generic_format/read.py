@@ -144,7 +144,7 @@ def build_json_schema() -> dict[str, Any]:
     schema: dict[str, Any] = TypeAdapter(Header | Record).json_schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "One line of fcreview's generic format",
+        "title": "fcreview generic format: schema of one line",
     } | schema
 
 

@@ -46,10 +46,10 @@ from fcreview.importers.tau.conversation import (
     ToolCall,
     add_conversation,
     add_instruction,
-    pair_actions,
-    read_actions,
+    pair_golden_actions,
+    read_golden_actions,
 )
-from fcreview.importers.tau.read import describe_scenario
+from fcreview.importers.tau.read import read_scenario
 from fcreview.matching.align import align_turns
 from fcreview.model.address import turn_address
 from fcreview.model.item import Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
@@ -361,12 +361,12 @@ def fill_tau2_item(item: Item, sample_value: dict[str, Any]) -> Conversation:
         sample_value.get("messages")
     )
     add_conversation(item, messages)
-    question, instruction = describe_scenario(task)
+    question, instruction = read_scenario(task)
     add_instruction(item, instruction)
     item.question = shorten_question(question) or item.question
     criteria = as_object(task.get("evaluation_criteria"))
     basis = read_reward_basis(criteria)
-    pair_actions(item, read_actions(criteria))
+    pair_golden_actions(item, read_golden_actions(criteria))
     item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
     checks = {name: criteria[name] for name in ("communicate_info", "env_assertions") if criteria.get(name)}
     item.extra.metadata["metadata"] = {"reward_basis": basis, **to_plain_json(checks)}

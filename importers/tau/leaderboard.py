@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import comb
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.tau.checker import ERROR_TYPES, INFRASTRUCTURE_ERROR, is_success, read_number
+from fcreview.importers.tau.checker import ERROR_TYPES, INFRASTRUCTURE_ERROR, is_success, to_finite_number
 from fcreview.importers.tau.read import PLANNED_TRIALS
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
@@ -23,102 +23,108 @@ from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS, derive_reward_pa
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
-"""Termination reasons that the official program counts as errors, in one number."""
+"""Termination reasons that the official program counts together as errors."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    return _version1_metrics(items) if run.generation == "v1" else _version2_metrics(items)
+    return _compute_version1_metrics(items) if run.generation == "v1" else _compute_version2_metrics(items)
 
 
 @cached_on_item
 def get_reward(item: ScoredItem) -> float | None:
-    """Return the effective reward of an item. Reviews of the item, a part or a check can change it."""
+    """Return the effective reward of an item. A review of the item, of a reward part or of a check can change it."""
     derived = item.derive("tau", ITEM, "reward")
-    reward = read_number(item.values.get("reward") if derived is None else derived)
+    reward = to_finite_number(item.values.get("reward") if derived is None else derived)
     return reward if reward is not None or item.valid is None else float(item.valid)
 
 
 @cached_on_item
 def get_success(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on an item. Reviews of the reward, a part or a check can change it."""
+    """Return the effective verdict on an item. A review of the reward, of a reward part or of a check can change it."""
     derived = item.derive("tau", ITEM, CORRECT)
     return derived if isinstance(derived, bool) else item.valid
 
 
-def count_successes(items: Iterable[ScoredItem]) -> dict[str, tuple[int, int]]:
-    """Return (number of successes, number of trials) of each task."""
+class TaskSuccesses(NamedTuple):
+    n_successes: int
+    n_trials: int
+
+
+def count_successes_by_task(items: Iterable[ScoredItem]) -> dict[str, TaskSuccesses]:
     tasks: defaultdict[str, list[bool]] = defaultdict(list)
     for item in items:
         tasks[item.group or item.id].append(get_success(item) is True)
-    return {task: (sum(verdicts), len(verdicts)) for task, verdicts in tasks.items()}
+    return {task: TaskSuccesses(sum(verdicts), len(verdicts)) for task, verdicts in tasks.items()}
 
 
-def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: int | None = None) -> list[Metric]:
-    """Compute pass^k for k from 1 to `max_k`. `trials` replaces the number of trials of every task, if given."""
-    metrics, n_tasks = [], len(successes)
-    for k in range(1, max_k + 1 if successes else 1):
-        value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / n_tasks
+def compute_pass_hat_metrics(
+    task_successes: Sequence[tuple[int, int]], max_k: int, n_trials: int | None = None
+) -> list[Metric]:
+    """Compute pass^k for k from 1 to `max_k`. If given, `n_trials` is used as the number of trials of every task."""
+    metrics, n_tasks = [], len(task_successes)
+    for k in range(1, max_k + 1 if task_successes else 1):
+        value = sum(comb(n, k) / comb(n_trials or total, k) for n, total in task_successes) / n_tasks
         metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks", digits=4))
     return metrics
 
 
-def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
     trials = len({str(item.metadata.get("trial")) for item in known})
-    metrics = _average_reward(known, len(items))
-    metrics += pass_hat_metrics(list(count_successes(known).values()), trials, trials)
-    return [*metrics, *_mean_cost(items, "user cost"), *_outcome_metrics(items)]
+    metrics = _compute_average_reward(known, len(items))
+    metrics += compute_pass_hat_metrics(list(count_successes_by_task(known).values()), trials, trials)
+    return [*metrics, *_compute_mean_cost(items, "user cost"), *_count_outcomes(items)]
 
 
-def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    run = [item for item in items if is_counted(item)]
-    successes = list(count_successes(run).values())
-    metrics = _average_reward(run, len(items)) + pass_hat_metrics(successes, find_max_k(run))
-    metrics += _mean_cost(run, "agent cost") + _mean_cost(run, "user cost")
+def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    run = [item for item in items if is_counted_in_metrics(item)]
+    successes = list(count_successes_by_task(run).values())
+    metrics = _compute_average_reward(run, len(items)) + compute_pass_hat_metrics(successes, find_max_k(run))
+    metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),
         Metric("simulations", "tasks", len(successes), "count"),
-        Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
+        Metric("simulations", "omitted because of infrastructure errors", len(items) - len(run), "count"),
     ]
-    return [*metrics, *_ending_metrics(run), *_check_metrics(run), *_review_metrics(run), *_outcome_metrics(run)]
+    return [*metrics, *_count_endings(run), *_count_checks(run), *_count_review_errors(run), *_count_outcomes(run)]
 
 
-def is_counted(item: ScoredItem) -> bool:
-    """Whether metrics count an item. A simulation with an infrastructure error counts if annotators gave a verdict."""
+def is_counted_in_metrics(item: ScoredItem) -> bool:
+    """Return whether metrics count an item. After an infrastructure error, it counts only with a reviewed verdict."""
     return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
 
 
 def find_max_k(items: Sequence[ScoredItem]) -> int:
-    """Return the largest k for pass^k: the number of planned trials, or else the smallest number per task."""
+    """Return the largest k for pass^k: the number of planned trials or, if smaller, the fewest trials of a task."""
     planned = [each for item in items if is_integer(each := item.metadata.get(PLANNED_TRIALS))]
-    counts = [total for _, total in count_successes(items).values()]
+    counts = [total for _, total in count_successes_by_task(items).values()]
     return min([*counts, *planned[:1]], default=0)
 
 
-def _average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
+def _compute_average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
     rewards = [reward for item in items if (reward := get_reward(item)) is not None]
     average = sum(rewards) / len(rewards) if rewards else None
     return [Metric("reward", "average reward", average, n=len(rewards), total=n_items, digits=4)]
 
 
-def _mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:
-    costs = [cost for item in items if (cost := read_number(item.metadata.get(name))) is not None]
+def _compute_mean_cost(items: Sequence[ScoredItem], cost_name: str) -> list[Metric]:
+    costs = [cost for item in items if (cost := to_finite_number(item.metadata.get(cost_name))) is not None]
     if not costs:
         return []
     mean = sum(costs) / len(costs)
-    return [Metric("cost", f"mean {name}", mean, "dollars", n=len(costs), total=len(items), digits=4)]
+    return [Metric("cost", f"mean {cost_name}", mean, "dollars", n=len(costs), total=len(items), digits=4)]
 
 
-def _ending_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _count_endings(items: Sequence[ScoredItem]) -> list[Metric]:
     reasons = Counter(str(item.metadata.get("ended")) for item in items)
-    metrics = _count_metrics("termination", reasons)
+    metrics = _make_count_metrics("termination", reasons)
     if broken := sum(reasons[reason] for reason in ERROR_REASONS):
         note = f"termination reasons that the official program counts as errors: {', '.join(ERROR_REASONS)}"
         metrics.append(Metric("termination", "errors", broken, "count", note=note))
     return metrics
 
 
-def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
     databases = Counter(item.values.get("db") for item in items)
     not_checked = len(items) - databases[True] - databases[False]
     by_name = {"matches": databases[True], "does not match": databases[False], "not checked": not_checked}
@@ -135,13 +141,15 @@ def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         names = ("succeeded", "failed", "not needed", "not checked")
         metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
     if periods := [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]:
-        metrics.append(Metric("responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"))
-        metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
+        metrics.append(
+            Metric("responsiveness", "simulations with an unresponsive period", sum(map(bool, periods)), "count")
+        )
+        metrics.append(Metric("responsiveness", "simulations checked", len(periods), "count"))
     return metrics
 
 
 def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
-    """Yield (kind of tool, whether a call matches) for each golden action with a recorded check."""
+    """Yield, for each golden action with a recorded check, the kind of its tool and whether a call matches it."""
     checks = item.metadata.get(REWARD_CHECKS)
     verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
     for target, criterion, matched, kind in (checks or {}).get("ACTION") or ():
@@ -149,24 +157,26 @@ def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
             yield kind, verdicts.get((target, criterion), matched) is True
 
 
-def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _count_review_errors(items: Sequence[ScoredItem]) -> list[Metric]:
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(as_object(item.metadata.get("errors found by the review")))
-    return _count_metrics("errors found by reviews", counts)
+    return _make_count_metrics("errors found by reviews", counts)
 
 
-def _outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+def _count_outcomes(items: Sequence[ScoredItem]) -> list[Metric]:
     outcomes = {True: "success", None: "no verdict"}
-    return _count_metrics("outcomes", Counter(outcomes.get(get_success(i)) or _effective_error(i) for i in items))
+    return _make_count_metrics(
+        "outcomes", Counter(outcomes.get(get_success(i)) or _get_effective_error_type(i) for i in items)
+    )
 
 
-def _count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
+def _make_count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
     return [Metric(table, name, count, "count", 1) for name, count in counts.most_common()]
 
 
-def _effective_error(item: ScoredItem) -> str:
-    """Return the error type of an item that fails. Reviews of parts and checks change which parts fail."""
+def _get_effective_error_type(item: ScoredItem) -> str:
+    """Return the error type of a failing item. Reviews of reward parts and checks can change it."""
     parts, checks = item.metadata.get(REWARD_PARTS), item.metadata.get(REWARD_CHECKS)
     values = {part: derive_reward_part(part, value, checks, item.overrides) for part, value in (parts or {}).items()}
     if not any(is_overridden for _, is_overridden in values.values()):
@@ -176,21 +186,23 @@ def _effective_error(item: ScoredItem) -> str:
 
 
 ERROR_ENDINGS = ("context_window_exceeded", "timeout", "unexpected_error", *ERROR_REASONS)
-"""Termination reasons that are errors when scoring conventions are compared. `max_steps` is not an error."""
+"""Termination reasons that count as errors in the comparison of scoring conventions. `max_steps` is none of them."""
 EXCEPTION = "error"
-"""Error type of v1 entries that ended with an exception."""
+"""Error type of entries of v1 that ended with an exception."""
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
     planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
-    trials = [Trial(each.id, each.group or each.id, get_success(each) is True, _ending(each)) for each in items]
+    trials = [
+        Trial(each.id, each.group or each.id, get_success(each) is True, _classify_ending(each)) for each in items
+    ]
     own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
     return TrialTable(trials, own, planned if isinstance(planned, int) else None)
 
 
-def _ending(item: ScoredItem) -> Ending:
+def _classify_ending(item: ScoredItem) -> Ending:
     ended = item.metadata.get("ended")
-    if not is_counted(item) or (ended is None and get_success(item) is None):
+    if not is_counted_in_metrics(item) or (ended is None and get_success(item) is None):
         return "not run"
     is_error = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
     return "error" if is_error and not get_success(item) else "graded"

@@ -1,12 +1,11 @@
 """Read the items of tau-bench v1, one for each entry of a result file.
 
-The reward is 1 if the final database equals the database after the golden actions and every expected output was said.
-Source: `tau_bench/envs/base.py` of sierra-research/tau-bench (`calculate_reward`).
+The reward is 1 if the agent said every expected output, and the final database equals the database after the golden
+actions. Source: `tau_bench/envs/base.py` of sierra-research/tau-bench (`calculate_reward`).
 
 With the strategies `act` and `react`, the agent writes actions as text. A message of the agent ends with `Action:` and
 a JSON object with name and arguments. Text that is not JSON is a reply. The result of a call is the next user message,
-which begins with `API output: `.
-Source: `agents/chat_react_agent.py` of sierra-research/tau-bench.
+which begins with `API output: `. Source: `agents/chat_react_agent.py` of sierra-research/tau-bench.
 """
 
 from __future__ import annotations
@@ -30,11 +29,12 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.tau.checker import (
     OWN_FIELD,
-    Parts,
+    CheckedParts,
+    RewardParts,
+    add_reward_verdicts,
     is_success,
-    read_number,
-    read_part_value,
-    set_reward_verdicts,
+    to_finite_number,
+    to_part_value,
 )
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
@@ -43,10 +43,10 @@ from fcreview.importers.tau.conversation import (
     add_conversation,
     add_instruction,
     add_unreadable_issue,
-    content_text,
     find_spoken_texts,
-    pair_actions,
-    read_role,
+    get_content_text,
+    pair_golden_actions,
+    read_and_check_role,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.model.item import ImportIssue, Item, Message
@@ -54,63 +54,65 @@ from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
 JsonObject = dict[str, Any]
-MARK = "Action:"
-RESULT = "API output: "
-TOOLS = "\n#Available tools\n"
+ACTION_MARK = "Action:"
+RESULT_PREFIX = "API output: "
+TOOLS_HEADING = "\n#Available tools\n"
 REPLY_ACTION = "respond"
 
 
-def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
-    """Whether the first message lists the tools as text and no message has a tool call."""
-    return bool(messages) and TOOLS in messages[0].content and not any(message.calls for message in messages)
+def has_actions_in_text(messages: Sequence[ConversationMessage]) -> bool:
+    """Return whether the agent writes actions as text: the first message lists the tools, and no message has a call."""
+    return bool(messages) and TOOLS_HEADING in messages[0].content and not any(message.calls for message in messages)
 
 
-def read_text_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
+def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
     try:
-        return read_tools(json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS)[2])[0])
+        return read_tools(json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS_HEADING)[2])[0])
     except (ValueError, RecursionError):
         return []
 
 
-def read_text_actions(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Return the messages with the actions in their text converted to calls and replies."""
+def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
+    """Return the messages with calls and replies instead of actions in their text."""
     found: list[ConversationMessage] = []
     called: str | None = None
     for message in messages:
         if message.role == "assistant":
-            found.append(_read_action(message.content))
+            found.append(_parse_action_text(message.content))
             called = found[-1].calls[0].name if found[-1].calls else None
-        elif message.role == "user" and called is not None and message.content.startswith(RESULT):
-            found.append(ConversationMessage("tool", message.content.removeprefix(RESULT), name=called))
+        elif message.role == "user" and called is not None and message.content.startswith(RESULT_PREFIX):
+            found.append(ConversationMessage("tool", message.content.removeprefix(RESULT_PREFIX), name=called))
             called = None
         else:
             found.append(message)
     return found
 
 
-def _read_action(content: str) -> ConversationMessage:
-    thought, _, text = content.rpartition(MARK)
+def _parse_action_text(message_text: str) -> ConversationMessage:
+    thought, _, text = message_text.rpartition(ACTION_MARK)
     thought, text = thought.strip(), text.strip()
     try:
         action = json.loads(text)
     except (ValueError, RecursionError):
-        return ConversationMessage("assistant", content, reply=text)
+        return ConversationMessage("assistant", message_text, reply=text)
     if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-        return ConversationMessage("assistant", thought, [ToolCall("", None, text, "not an action")])
+        return ConversationMessage("assistant", thought, [ToolCall("", None, text, "the text is not an action")])
     name, arguments = action["name"], action.get("arguments")
     if not isinstance(arguments, dict):
-        return ConversationMessage("assistant", thought, [ToolCall(name, None, text, "arguments are not an object")])
+        return ConversationMessage(
+            "assistant", thought, [ToolCall(name, None, text, "the arguments are not a JSON object")]
+        )
     if name != REPLY_ACTION:
         return ConversationMessage("assistant", thought, [ToolCall(name, arguments)])
     reply = str(arguments["content"]) if isinstance(arguments.get("content"), str) else ""
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
 
-def read_action_name(content: Any) -> str | None:
-    """Return the name of the function that a message calls in its text, or None."""
-    if not isinstance(content, str) or MARK not in content:
+def parse_action_name(content: Any) -> str | None:
+    """Return the function name in the action that a message ends with, or None."""
+    if not isinstance(content, str) or ACTION_MARK not in content:
         return None
-    calls = _read_action(content).calls
+    calls = _parse_action_text(content).calls
     return calls[0].name if calls else None
 
 
@@ -139,11 +141,11 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for record in document.records:
         entry = record.value
         if not isinstance(entry, dict) or not is_task_id(entry.get("task_id")) or "reward" not in entry:
-            what = "entry has no task_id or no reward"
+            what = "an entry has no task_id or no reward and was skipped"
             yield ImportIssue(str(path), record.line, what, make_excerpt(str(entry)), severity="error")
             continue
         task, trial = str(entry["task_id"]), entry.get("trial")
-        item_id, issue = ids.add(task, trial, str(path), record.line)
+        item_id, issue = ids.make_id(task, trial, str(path), record.line)
         if issue is not None:
             yield issue
         yield _read_item(record, item_id, environment, path)
@@ -151,16 +153,16 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def guess_environment(entries: Sequence[Any]) -> str:
-    """Return the environment whose tools the entries use most. The file does not state the environment."""
-    names = Counter(name for entry in entries[:400] for name in _tool_names(entry))
+    """Return the environment whose tools the entries use most, because the file does not state the environment."""
+    names = Counter(name for entry in entries[:400] for name in _iterate_tool_names(entry))
     counts = {environment: sum(names[each] for each in tools) for environment, tools in ENVIRONMENT_TOOLS.items()}
     best = max(counts, key=counts.__getitem__)
     return best if counts[best] else UNKNOWN_ENVIRONMENT
 
 
-def _tool_names(entry: Any) -> Iterator[str]:
+def _iterate_tool_names(entry: Any) -> Iterator[str]:
     for message in list_objects(as_object(entry).get("traj")):
-        if (name := read_action_name(message.get("content"))) and message.get("role") == "assistant":
+        if (name := parse_action_name(message.get("content"))) and message.get("role") == "assistant":
             yield name
         names = (as_object(call.get("function")).get("name") for call in list_objects(message.get("tool_calls")))
         yield from (name for name in names if isinstance(name, str))
@@ -179,34 +181,36 @@ def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -
 def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     metadata = item.extra.metadata
     metadata["trial"] = entry.get("trial")
-    if (cost := read_number(info.get("user_cost"))) is not None:
+    if (cost := to_finite_number(info.get("user_cost"))) is not None:
         metadata["user cost"] = cost
     task = as_object(info.get("task"))
     messages = _read_conversation(item, entry.get("traj"), "error" in info)
-    if messages is not None and has_text_actions(messages):
-        item.functions = read_text_tools(messages)
-        messages = read_text_actions(messages)
+    if messages is not None and has_actions_in_text(messages):
+        item.functions = read_tools_in_text(messages)
+        messages = convert_actions_in_text(messages)
     add_conversation(item, messages or [])
-    add_instruction(item, content_text(task.get("instruction")))
+    add_instruction(item, get_content_text(task.get("instruction")))
     item.question = item.question or first_question(item.messages)
     if "error" in info:
-        item.messages.append(Message(item.n_turns - 1, max(item.n_steps - 1, 0), "log", content_text(info["error"])))
-    pair_actions(item, list(_read_actions(task.get("actions"))))
+        item.messages.append(
+            Message(item.n_turns - 1, max(item.n_steps - 1, 0), "log", get_content_text(info["error"]))
+        )
+    pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
     _add_verdicts(item, entry, info, task, messages)
 
 
-def _read_conversation(item: Item, trajectory: Any, is_error: bool) -> list[ConversationMessage] | None:
+def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[ConversationMessage] | None:
     try:
-        if not trajectory and not is_error:
-            raise ValueError("traj is empty")
+        if not trajectory and not has_error:
+            raise ValueError("the field traj is empty")
         return _read_messages(trajectory)
     except MALFORMED_DATA as error:
         add_unreadable_issue(item, error)
         return None
 
 
-def _read_actions(actions: Any) -> Iterator[GoldenAction]:
+def _read_golden_actions(actions: Any) -> Iterator[GoldenAction]:
     for action in list_objects(actions):
         name, arguments = str(action.get("name")), action.get("kwargs")
         if name != REPLY_ACTION:
@@ -217,81 +221,82 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
     if trajectory is None:
         return []
     if not isinstance(trajectory, list):
-        raise TypeError("traj is not a list")
+        raise TypeError("the field traj is not a list")
     messages = []
     for message in trajectory:
         if not isinstance(message, dict):
             raise TypeError("a message in traj is not an object")
-        role, name, text = read_role(message), message.get("name"), content_text(message.get("content"))
-        calls = [_read_call(call) for call in message.get("tool_calls") or ()]
+        role, name, text = read_and_check_role(message), message.get("name"), get_content_text(message.get("content"))
+        calls = [_parse_call(call) for call in message.get("tool_calls") or ()]
         tool = name if role == "tool" and isinstance(name, str) else None
         messages.append(ConversationMessage(role, text, calls, tool))
     return messages
 
 
-def _read_call(call: Any) -> ToolCall:
+def _parse_call(call: Any) -> ToolCall:
     function = as_object(call).get("function")
     if not isinstance(function, dict):
-        return ToolCall("", None, str(call), "not a call")
+        return ToolCall("", None, str(call), "the value is not a call")
     name, arguments = str(function.get("name")), function.get("arguments")
-    raw = "" if isinstance(arguments, dict) else content_text(arguments)
+    raw = "" if isinstance(arguments, dict) else get_content_text(arguments)
     try:
         value = arguments if isinstance(arguments, dict) else json.loads(raw or "{}")
     except (ValueError, RecursionError) as error:
-        return ToolCall(name, None, raw, f"arguments are not JSON: {error}")
+        return ToolCall(name, None, raw, f"the arguments are not valid JSON: {error}")
     if not isinstance(value, dict):
-        return ToolCall(name, None, raw, "arguments are not a JSON object")
+        return ToolCall(name, None, raw, "the arguments are not a JSON object")
     return ToolCall(name, value)
 
 
 def _add_verdicts(
     item: Item, entry: JsonObject, info: JsonObject, task: JsonObject, messages: list[ConversationMessage] | None
 ) -> None:
-    reward, reward_info = read_number(entry.get("reward")), info.get("reward_info")
+    reward, reward_info = to_finite_number(entry.get("reward")), info.get("reward_info")
     if reward is None:
-        add_issue(item, "reward is not a number")
+        add_issue(item, "the recorded reward is not a number")
     if "error" not in info and not isinstance(reward_info, dict) and (reward_info is not None or reward != 0):
         item.official = None if reward is None else is_success(reward)
-        item.rule_note = "the checks are missing or unreadable"
+        item.rule_note = "the recorded checks are missing or unreadable"
         add_issue(item, item.rule_note)
         return
     if "error" in info:
-        set_reward_verdicts(item, reward, None, "error", "ended with an exception, which counts as a failure")
+        add_reward_verdicts(item, reward, None, "error", "the run ended with an exception, which counts as a failure")
         return
     if not isinstance(reward_info, dict):
-        set_reward_verdicts(item, reward, None, "not_ended", "did not end within the step limit; nothing was checked")
+        reason = "the run reached the step limit, and nothing was checked"
+        add_reward_verdicts(item, reward, None, "not_ended", reason)
         return
     recorded = as_object(reward_info.get("info"))
-    outputs = _read_outputs(item, task.get("outputs"), recorded)
-    found_outputs = find_outputs(outputs or [], messages or [])
-    official, recomputed = Parts(), Parts()
+    outputs = _read_expected_outputs(item, task.get("outputs"), recorded)
+    found_outputs = check_outputs(outputs or [], messages or [])
+    official, recomputed = RewardParts(), RewardParts()
     if "r_actions" in recorded:
-        database = read_part_value(recorded["r_actions"])
-    else:  # tau-bench writes only one of the two results. In two of three cases, the reward implies the other one.
-        is_implied_failure = read_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
+        database = to_part_value(recorded["r_actions"])
+    else:  # tau-bench records only one of the two results. In two of three cases, the reward implies the other one.
+        is_implied_failure = to_finite_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
         database = 1.0 if reward is not None and is_success(reward) else 0.0 if is_implied_failure else None
     official.values["DB"] = recomputed.values["DB"] = database
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
         recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None
-        official.values["COMMUNICATE"] = read_part_value(recorded.get("r_outputs"))
+        official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
         official.missing_texts = [str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok]
-    set_reward_verdicts(item, reward, (official, recomputed))
+    add_reward_verdicts(item, reward, CheckedParts(official, recomputed))
 
 
-def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
-    """Return the outputs that the agent has to say, or None, with an issue, if the file does not contain them."""
-    checked = as_object(recorded.get("outputs"))
+def _read_expected_outputs(item: Item, outputs: Any, recorded_checks: dict[str, Any]) -> list[str] | None:
+    """Return the outputs that the agent has to say. If the file does not contain them, add an issue and return None."""
+    checked = as_object(recorded_checks.get("outputs"))
     if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):
         return outputs
-    if outputs is None and "r_outputs" not in recorded:
+    if outputs is None and "r_outputs" not in recorded_checks:
         return []
-    what = "the field `outputs` of the task is not a list of texts, or a text that was checked is missing from it"
+    what = "the field `outputs` of the task is not a list of texts, or does not contain all texts that were checked"
     add_issue(item, what)
     return None
 
 
-def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+def check_outputs(expected_outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
     replies = [each for each in messages if each.role == "assistant" and not each.calls]
-    return find_spoken_texts(outputs, [each.content if each.reply is None else each.reply for each in replies])
+    return find_spoken_texts(expected_outputs, [each.content if each.reply is None else each.reply for each in replies])

@@ -1,4 +1,4 @@
-"""Write reviewed rewards and checks to the result files. The bytes of all other simulations are kept.
+"""Write reviewed rewards and checks to the result files. The bytes of all other simulations stay the same.
 
 A review of the item sets the reward. A review of a part sets the part, its check, and the reward that follows.
 The tasks are part of the result files, so golden answers cannot be corrected.
@@ -11,11 +11,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable
-from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, PARTS
+from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, REWARD_PART_NAMES
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.read import read_items
 from fcreview.model.address import ITEM
@@ -27,23 +27,22 @@ from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 JsonObject = dict[str, Any]
-REWARD = (ITEM, "reward")
-REMARK = {OWN_FIELD: "corrected by reviews"}
-"""Fields that are added to `reward_info.info` to mark a reward that reviews changed."""
-CHECKS = {
+REWARD_KEY = (ITEM, "reward")
+REVIEWED_MARK = {OWN_FIELD: "changed by reviews"}
+"""Fields of `reward_info.info` that mark a reward as changed by reviews."""
+CHECK_FIELDS = {
     "ACTION": ("action_checks", "action_match", "action_reward"),
     "COMMUNICATE": ("communicate_checks", "met", None),
     "ENV_ASSERTION": ("env_assertions", "met", "reward"),
     "NL_ASSERTION": ("nl_assertions", "met", None),
 }
-"""Part of the reward -> (name of its list of checks, field of a check with the verdict, field of a check with its
-reward)."""
+"""Part of the reward -> name of its list of checks, and the fields of a check with its verdict and its reward."""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 _INDENT = re.compile(rb"\n( *)")
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files with a reward or a check that reviews change, and the reviews that no file can represent."""
+    """Yield the files with the reviewed rewards and checks, and the reviews that no file can represent."""
     changed = {item.id: item for item in items if any(_is_representable(item, key) for key in item.overrides)}
     yield from find_unrepresentable(items, _is_representable)
     edits: defaultdict[Path, list[tuple[int, int, ScoredItem]]] = defaultdict(list)
@@ -51,82 +50,94 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if isinstance(item, Item) and item.id in changed:
             edits[Path(item.file)].append((item.offset, item.length, changed[item.id]))
     rewards: dict[str, float | None] = {}
-    n_lost = 0
-    for path, places in edits.items():
+    n_unwritten = 0
+    for path, locations in edits.items():
         raw, end = read_file(path), 0
         pieces: list[bytes] = []
-        for offset, length, scored in sorted(places, key=lambda place: place[0]):
+        for offset, length, scored in sorted(locations, key=lambda location: location[0]):
             old = raw[offset : offset + length]
             record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
-            correct = _correct_version1 if plan.run.generation == "v1" else _correct_simulation
-            n_lost += correct(record, scored)
+            correct = _write_reviews_to_version1_entry if plan.run.generation == "v1" else _write_reviews_to_simulation
+            n_unwritten += correct(record, scored)
             rewards[str(record.get("id"))] = get_reward(scored)
-            pieces += [raw[end:offset], _dump_like(record, old)]
+            pieces += [raw[end:offset], _dump_with_layout_of(record, old)]
             end = offset + length
         yield RewrittenFile(path, b"".join([*pieces, raw[end:]]))
     if plan.importer_data is not None and plan.data and rewards:
         yield from _rewrite_index(plan.data[0], rewards)
-    if n_lost:
-        yield Unrepresentable("verdicts on checks that are not recorded in the file", n_lost)
+    if n_unwritten:
+        yield Unrepresentable("verdicts on checks that the result file does not contain", n_unwritten)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
-    """Return no files, because all figures are computed from the simulations."""
+    """Return no files, because no file contains metrics."""
     return []
 
 
-def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
+def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
     if item.metadata.get("ended") == INFRASTRUCTURE_ERROR:
         return False
-    if key in (ITEM_CORRECT, REWARD):
+    if criterion_key in (ITEM_CORRECT, REWARD_KEY):
         return True
-    value = item.overrides[key]
-    target, criterion = key
-    if target == ITEM and criterion.upper() in PARTS:
+    value = item.overrides[criterion_key]
+    target, criterion = criterion_key
+    if target == ITEM and criterion.upper() in REWARD_PART_NAMES:
         return isinstance(value, (bool, int, float))
-    return isinstance(value, bool) and _find_check(item.metadata, key) is not None
+    return isinstance(value, bool) and _find_check_position(item.metadata, criterion_key) is not None
 
 
-def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, int] | None:
-    """Return (part, index in the list of checks) of the check with this target and criterion, or None."""
+class CheckPosition(NamedTuple):
+    part: str
+    """Part of the reward."""
+    check_index: int
+    """Index in the part's list of checks."""
+
+
+def _find_check_position(metadata: Mapping[str, Any], criterion_key: CriterionKey) -> CheckPosition | None:
+    """Return the position of the check with this target and criterion, or None."""
     checks = (metadata.get(REWARD_CHECKS) or {}).items()
-    found = ((part, at) for part, listed in checks for at, each in enumerate(listed) if tuple(each[:2]) == key)
-    return next(found, None)
+    matching = (
+        CheckPosition(part, index)
+        for part, listed in checks
+        for index, each in enumerate(listed)
+        if tuple(each[:2]) == criterion_key
+    )
+    return next(matching, None)
 
 
-def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
-    """Set `reward_info` to the reviewed values. Returns the number of reviews for which the file records no check."""
+def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
+    """Set `reward_info` to the reviewed values. Return the number of reviews that the file cannot represent."""
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
-    n_lost = 0
+    n_unwritten = 0
     for key, value in item.overrides.items():
-        if key in (ITEM_CORRECT, REWARD) or not _is_representable(item, key):
+        if key in (ITEM_CORRECT, REWARD_KEY) or not _is_representable(item, key):
             continue
-        part, at = _find_check(item.metadata, key) or (key[1].upper(), None)
-        is_written = _set_check(info, part, value, at)
+        part, at = _find_check_position(item.metadata, key) or (key[1].upper(), None)
+        is_written = _set_check_verdicts(info, part, value, at)
         if at is None:
             parts[part] = float(value)
         elif (ITEM, part.lower()) not in item.overrides:
-            name, field, _ = CHECKS[part]
+            name, field, _ = CHECK_FIELDS[part]
             parts[part] = float(all(check.get(field) is True for check in list_objects(info.get(name))))
-        n_lost += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
-    _set_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
+        n_unwritten += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
+    _update_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
     info["reward"] = get_reward(item)
-    info["info"] = as_object(info.get("info")) | REMARK
+    info["info"] = as_object(info.get("info")) | REVIEWED_MARK
     simulation["reward_info"] = info
-    return n_lost
+    return n_unwritten
 
 
-def _set_check(info: JsonObject, part: str, value: Any, at: int | None) -> bool:
-    """Set the check at an index, or all checks of a part. Returns False if the file has no field for the verdict."""
+def _set_check_verdicts(info: JsonObject, part: str, value: Any, check_index: int | None) -> bool:
+    """Set one check of a part, or all checks if the index is None. Return False if the file cannot represent this."""
     if part == "DB":
         info["db_check"] = {**(info.get("db_check") or {}), "db_match": value == 1, "db_reward": float(value)}
         return True
-    name, field, reward = CHECKS[part]
+    name, field, reward = CHECK_FIELDS[part]
     checks = [dict(check) for check in list_objects(info.get(name))]
-    chosen = checks if at is None else checks[at : at + 1]
-    if not chosen or value not in (0, 1) or (at is None and not value and len(checks) > 1):
-        return False  # Which of several checks fails is not known.
+    chosen = checks if check_index is None else checks[check_index : check_index + 1]
+    if not chosen or value not in (0, 1) or (check_index is None and not value and len(checks) > 1):
+        return False  # The review does not state which of several checks fails.
     for check in chosen:
         check[field] = bool(value)
         if reward is not None:
@@ -135,23 +146,23 @@ def _set_check(info: JsonObject, part: str, value: Any, at: int | None) -> bool:
     return True
 
 
-def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> None:
+def _update_breakdown(info: JsonObject, new_parts: dict[str, float], known_parts: Any) -> None:
     breakdown = info.get("reward_breakdown")
     if not isinstance(breakdown, dict) or not breakdown:
-        values = as_object(counted)
-        breakdown = values if values and None not in (values | parts).values() else None
-    if breakdown is not None and any(part in breakdown for part in parts):
-        info["reward_breakdown"] = {part: parts.get(part, value) for part, value in breakdown.items()}
+        values = as_object(known_parts)
+        breakdown = values if values and None not in (values | new_parts).values() else None
+    if breakdown is not None and any(part in breakdown for part in new_parts):
+        info["reward_breakdown"] = {part: new_parts.get(part, value) for part, value in breakdown.items()}
 
 
-def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
-    """Change the reward of a v1 entry to the reviewed value. Returns 0, because the file can represent each review."""
+def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> int:
+    """Set the reward of an entry of v1 to the reviewed value. Return 0, because the file can represent each review."""
     entry["reward"] = get_reward(item)
     reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):
         return 0
     reward_info["reward"] = entry["reward"]
-    recorded = reward_info["info"] = (reward_info.get("info") or {}) | REMARK
+    recorded = reward_info["info"] = (reward_info.get("info") or {}) | REVIEWED_MARK
     for criterion, field in _VERSION1_PARTS.items():
         value = item.overrides.get((ITEM, criterion))
         if value is not None:
@@ -172,17 +183,17 @@ def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[
     for entry in known:
         entry["reward"] = rewards[str(entry["id"])]
     if known:
-        yield RewrittenFile(path, _dump_like(main, raw))
+        yield RewrittenFile(path, _dump_with_layout_of(main, raw))
 
 
-def _dump_like(record: JsonObject, old: bytes) -> bytes:
-    """Return a record as JSON, with the indentation and escapes of the old bytes."""
-    end = len(old.rstrip())
-    old, rest = old[:end], old[end:]
-    indents = [len(match[1]) for match in _INDENT.finditer(old)]
+def _dump_with_layout_of(record: JsonObject, old_json: bytes) -> bytes:
+    """Return a record as JSON with the indentation and escapes of `old_json`."""
+    end = len(old_json.rstrip())
+    old_json, rest = old_json[:end], old_json[end:]
+    indents = [len(match[1]) for match in _INDENT.finditer(old_json)]
     base = indents[-1] if indents else 0
     indent = indents[0] - base if indents else None
-    separators = None if indents or b'": ' in old[:2000] else (",", ":")
-    text = json.dumps(record, indent=indent, ensure_ascii=old.isascii(), separators=separators)
+    separators = None if indents or b'": ' in old_json[:2000] else (",", ":")
+    text = json.dumps(record, indent=indent, ensure_ascii=old_json.isascii(), separators=separators)
     encoded = text.replace("\n", "\n" + " " * base).encode("utf-8", "surrogateescape")
-    return (encoded.replace(b"\n", b"\r\n") if b"\r\n" in old else encoded) + rest
+    return (encoded.replace(b"\n", b"\r\n") if b"\r\n" in old_json else encoded) + rest

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.importers.tau.conversation import ConversationMessage
-from fcreview.importers.tau.version1 import read_text_actions
+from fcreview.importers.tau.version1 import convert_actions_in_text
 from fcreview.model.item import Item
 
 TOOL = {"type": "function", "function": {"name": "get_order_details", "parameters": {"type": "object"}}}
@@ -69,5 +69,5 @@ def test_actions_are_calls_results_and_replies(run: Path) -> None:
     ],
 )  # fmt: skip
 def test_odd_actions(text: str, n_calls: int, reply: str | None) -> None:
-    (message,) = read_text_actions([ConversationMessage("assistant", text)])
+    (message,) = convert_actions_in_text([ConversationMessage("assistant", text)])
     assert (len(message.calls), message.reply) == (n_calls, reply)

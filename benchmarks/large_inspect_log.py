@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fcreview.archive import zip_library
+from fcreview.archive import import_zipfile
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
@@ -50,7 +50,7 @@ def write_log(folder: Path, megabytes: int, method: str) -> Path:
             file.write("]}")
         return path
     path = folder / "log.eval"
-    with zip_library().ZipFile(path, "w", {"deflate": 8, "zstd": 93}[method]) as archive:
+    with import_zipfile().ZipFile(path, "w", {"deflate": 8, "zstd": 93}[method]) as archive:
         archive.writestr("_journal/start.json", json.dumps(header))
         archive.writestr("samples/large_epoch_1.json", "".join(parts))
         archive.writestr("header.json", json.dumps(header))

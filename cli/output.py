@@ -232,10 +232,10 @@ def format_table(
     """
     body = [list(headers), *map(list, rows)]
     cells = page_width or output_width()
-    widths = compute_column_widths(headers, body, widest=max_width)
+    widths = compute_column_widths(headers, body, max_width=max_width)
     least = [width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)]
     if cells is not None:
-        widths = compute_column_widths(headers, body, widest=max_width, cells=cells, least=least)
+        widths = compute_column_widths(headers, body, max_width=max_width, table_width=cells, min_widths=least)
     if cells is not None and (page_width or not sys.stdout.isatty()):
         return _format_wrapped_table(body, widths, right_aligned, cells)
     return [clip_to_terminal(format_row(row, widths, right_aligned)) for row in body]

@@ -16,7 +16,7 @@ import orjson
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.model.decision import find_retracted_events
 from fcreview.model.review import ItemKey
-from fcreview.model.verdict import RESOLUTIONS, decides, same_verdict
+from fcreview.model.verdict import RESOLUTIONS, decides, is_same_verdict
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 
 BENCHMARK = "inspect"
@@ -74,7 +74,7 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     # If no event is on this target and criterion, the verdict follows from reviews of parts of the item.
     events = [e for e in events if (e.target, e.criterion) == (target, criterion)] or events
     current = [each for each in label["opinions"] if not each["stale"]]
-    agreeing = [each for each in current if same_verdict(each["value"], value)]
+    agreeing = [each for each in current if is_same_verdict(each["value"], value)]
     adjudicated = [each for each in current if each["act"] == "adjudicate"]
     last: dict[str, Any] = next(iter(adjudicated or agreeing), {})
     details: dict[str, Any] = {

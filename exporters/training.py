@@ -29,7 +29,7 @@ from fcreview.matching.conversation import ChatMessage, build_chat_messages, mak
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DISPUTED, same_verdict
+from fcreview.model.verdict import DISPUTED, is_same_verdict
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _is_fix_agreed(label: Label, min_annotators: int) -> bool:
     current = [each for each in label["opinions"] if not each["stale"]]
     agreeing = {
         each["annotator"] for each in current
-        if each["golden_fix"] == label["golden_fix"] or same_verdict(each["value"], label["human"])
+        if each["golden_fix"] == label["golden_fix"] or is_same_verdict(each["value"], label["human"])
     }  # fmt: skip
     return len(agreeing) >= min_annotators or any(each["act"] == "adjudicate" for each in current)
 

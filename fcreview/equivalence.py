@@ -1,12 +1,12 @@
-"""Parse and apply equivalence rules. Such a rule accepts argument values that the benchmark itself rejects.
+"""Parse and apply equivalence rules. An equivalence rule accepts argument values that the benchmark itself rejects.
 
-A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a word without
-quotation marks, which is a string. The kinds are:
+A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON or a single
+word without quotation marks. A single word is a string. The kinds of rules are:
 
-* `number-equal`: numbers of different types are equal, such as 5.0 and 5.
+* `number-equal`: equal numbers of different types are accepted, such as 5.0 for 5.
 * `default-omittable`: an argument may be omitted if its documented default is the golden value.
-* `ignore-case`: strings that differ only in case are equal.
-* `power-notation`: `x^2` equals `x**2`.
+* `ignore-case`: strings that differ only in upper and lower case are accepted.
+* `power-notation`: `x^2` is accepted for `x**2`, and `x**2` for `x^2`.
 * `accept PREDICTED for GOLDEN`: the predicted value is accepted in place of the golden value.
 """
 
@@ -42,7 +42,8 @@ class ErrataError(FcreviewError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """Two rules are equal if their texts are equal, so `accept 1 for 0` differs from `accept 1.0 for 0`."""
+    """Rule that accepts other argument values than the benchmark. Two rules are equal if their texts are equal, so
+    `accept 1 for 0` differs from `accept 1.0 for 0`."""
 
     kind: str
     benchmark: str = ""
@@ -81,12 +82,14 @@ class EquivalenceRule:
         """Build a rule from the result of `as_json`. Raises ErrataError if a field is missing or has the wrong type."""
         kind = raw.get("rule")
         if not isinstance(kind, str) or kind not in RULE_KINDS:
-            raise ErrataError(f"unknown rule {kind!r} (known: {', '.join(RULE_KINDS)})")
+            raise ErrataError(f"unknown rule {kind!r}. The known rules are {', '.join(RULE_KINDS)}.")
         texts = {name: raw.get(name, "") for name in (*_SCOPE_FIELDS.values(), "who", "date")}
         if not all(isinstance(text, str) for text in texts.values()):
-            raise ErrataError("`benchmark`, `function`, `argument`, `who` and `date` of a rule must be strings")
+            raise ErrataError(
+                "the fields `benchmark`, `function`, `argument`, `who` and `date` of a rule must be strings"
+            )
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
-            raise ErrataError("an accept rule needs the fields `given` and `wanted`")
+            raise ErrataError("a rule of the kind `accept` needs the fields `given` and `wanted`")
         return cls(kind, **texts, given=raw.get("given"), wanted=raw.get("wanted"))
 
 
@@ -99,37 +102,38 @@ def parse_rule(text: str) -> EquivalenceRule:
         raise ErrataError(f"invalid rule {text!r}. Use {RULE_GRAMMAR}.")
     values: dict[str, Any] = {}
     if kind == "accept":
-        values["given"], rest = _parse_value(rest, text)
+        values["given"], rest = _split_first_value(rest, text)
         word, _, rest = rest.strip().partition(" ")
         if word != "for":
             raise ErrataError(f"invalid rule {text!r}. Use `accept PREDICTED for GOLDEN`.")
-        values["wanted"], rest = _parse_value(rest, text)
+        values["wanted"], rest = _split_first_value(rest, text)
     scope: dict[str, str] = {}
     while rest.strip():
         word, _, rest = rest.strip().partition(" ")
         if word not in _SCOPE_FIELDS or _SCOPE_FIELDS[word] in scope or not rest.strip():
             raise ErrataError(f"invalid rule {text!r} at {word!r}. Use {RULE_GRAMMAR}.")
-        name, rest = _parse_value(rest, text)
+        name, rest = _split_first_value(rest, text)
         scope[_SCOPE_FIELDS[word]] = name if isinstance(name, str) else json.dumps(name)
     return EquivalenceRule(kind, **scope, **values)
 
 
-def _parse_value(rest: str, rule_text: str) -> tuple[Any, str]:
-    rest = rest.strip()
-    if not rest:
-        raise ErrataError(f"invalid rule {rule_text!r}: a value or a name is missing at the end")
+def _split_first_value(text: str, rule_text: str) -> tuple[Any, str]:
+    """Return the value at the start of a text, and the rest of the text. `rule_text` is the rule in error messages."""
+    text = text.strip()
+    if not text:
+        raise ErrataError(f"invalid rule {rule_text!r}. Add the missing value or name at the end.")
     try:
-        value, end = json.JSONDecoder().raw_decode(rest)
-        if end == len(rest) or rest[end] == " ":
-            return value, rest[end:]
+        value, end = json.JSONDecoder().raw_decode(text)
+        if end == len(text) or text[end] == " ":
+            return value, text[end:]
     except (ValueError, RecursionError):
         pass
-    word, _, rest = rest.partition(" ")
+    word, _, rest = text.partition(" ")
     return word, rest
 
 
 def _format_value(value: Any) -> str:
-    """Format a value for `_parse_value`: as a word without quotation marks if possible, else as JSON."""
+    """Format a value of a rule as a single word without quotation marks if possible, else as JSON."""
     text = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str) or not value or not value.isprintable() or any(char in value for char in ' "\\'):
         return text
@@ -143,57 +147,57 @@ def _format_value(value: Any) -> str:
 _MAX_DEPTH = 50
 _POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
 _OMITTED = ""
-"""Value that means, in a list of accepted values, that the field may be omitted."""
+"""Entry in a list of accepted values that means that the field may be omitted."""
 
 
-def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, exactly or by one of the rules. Nested values are compared in
-    the same way. A field of a golden object is either a value or a list of accepted values."""
-    if is_same_value(wanted, given) or any(_accepts(rule, wanted, given) for rule in rules):
+def is_equivalent(rules: Sequence[EquivalenceRule], golden: Any, predicted: Any, depth: int = 0) -> bool:
+    """Whether a predicted value equals the golden value exactly, or one of the rules accepts it. Nested values are
+    compared in the same way. A field of a golden object is either a value or a list of accepted values."""
+    if is_same_value(golden, predicted) or any(_rule_accepts(rule, golden, predicted) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:
         return False
-    if isinstance(wanted, (list, tuple)) and isinstance(given, (list, tuple)):
-        return len(wanted) == len(given) and all(
-            is_equivalent(rules, one, other, depth + 1) for one, other in zip(wanted, given, strict=True)
+    if isinstance(golden, (list, tuple)) and isinstance(predicted, (list, tuple)):
+        return len(golden) == len(predicted) and all(
+            is_equivalent(rules, one, other, depth + 1) for one, other in zip(golden, predicted, strict=True)
         )
-    if isinstance(wanted, Mapping) and isinstance(given, Mapping):
-        fields = {name: one if isinstance(one, list) else [one] for name, one in wanted.items()}
-        return given.keys() <= fields.keys() and all(
-            any(is_equivalent(rules, one, given[name], depth + 1) for one in accepted)
-            if name in given
+    if isinstance(golden, Mapping) and isinstance(predicted, Mapping):
+        fields = {name: one if isinstance(one, list) else [one] for name, one in golden.items()}
+        return predicted.keys() <= fields.keys() and all(
+            any(is_equivalent(rules, one, predicted[name], depth + 1) for one in accepted)
+            if name in predicted
             else _OMITTED in accepted
             for name, accepted in fields.items()
         )
     return False
 
 
-def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
-    """Whether a `default-omittable` rule applies and the documented default is an accepted value."""
+def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]) -> bool:
+    """Whether a `default-omittable` rule is given and the parameter's documented default is an accepted value."""
     if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
     default_text = str(parameter.default).casefold()
     return any(
         is_equivalent(_NUMBER_EQUAL, one, parameter.default)
         or (isinstance(one, (str, bool, int, float)) and str(one).casefold() == default_text)
-        for one in accepted
+        for one in accepted_values
     )
 
 
 _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
-def _accepts(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
-    are_strings = isinstance(wanted, str) and isinstance(given, str)
+def _rule_accepts(rule: EquivalenceRule, golden: Any, predicted: Any) -> bool:
+    are_strings = isinstance(golden, str) and isinstance(predicted, str)
     match rule.kind:
         case "number-equal":
-            return _is_number(wanted) and _is_number(given) and bool(wanted == given)
+            return _is_number(golden) and _is_number(predicted) and bool(golden == predicted)
         case "ignore-case":
-            return are_strings and wanted.casefold() == given.casefold()
+            return are_strings and golden.casefold() == predicted.casefold()
         case "power-notation":
-            return are_strings and _POWER_OPERATOR.sub("^", wanted) == _POWER_OPERATOR.sub("^", given)
+            return are_strings and _POWER_OPERATOR.sub("^", golden) == _POWER_OPERATOR.sub("^", predicted)
         case "accept":
-            return is_same_value(rule.wanted, wanted) and is_same_value(rule.given, given)
+            return is_same_value(rule.wanted, golden) and is_same_value(rule.given, predicted)
     return False
 
 

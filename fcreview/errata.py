@@ -1,12 +1,12 @@
-"""Read, write, combine and apply errata files. An errata file is JSON Lines: a header, a line for each corrected
+"""Read, write, combine and apply errata files. An errata file contains JSON Lines: a header, a line for each corrected
 golden answer, and a line for each equivalence rule.
 
 The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. The line of a
 corrected golden answer has `"kind": "golden"`, and the line of a rule has `"kind": "rule"`.
 
-The digest (BLAKE2b, 32 bytes, as hex) is computed from the header without the field `digest` and from all bytes after
-the header. It reveals changes to the file, but does not prove who wrote it. To prove the author, sign the file with
-another tool.
+fcreview computes the digest (BLAKE2b, 32 bytes, as hex) from the header without the field `digest` and from all bytes
+after the header. The digest reveals changes to the file, but does not prove who wrote the file. To prove the author,
+sign the file with another tool.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import orjson
 
 from fcreview.equivalence import EquivalenceRule, ErrataError
 from fcreview.model.item import Erratum, ImportIssue, Message, Run
-from fcreview.model.json_value import MAX_DEPTH, canonical_json, is_nested_deeper, json_hash
+from fcreview.model.json_value import MAX_DEPTH, canonical_json, is_nested_deeper_than, json_hash
 
 ErrataKey = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Official verdicts of the available runs on an item, computed with the golden answer before its correction."""
+    """Counts of official verdicts on an item, from all imported runs. The verdicts use the golden answer before its
+    correction."""
 
     runs: int = 0
     passed: int = 0
@@ -50,9 +51,9 @@ class ErrataEntry:
     reasons: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
     decided_by: str = ""
-    """How the correction was decided: `adjudication`, `unanimous` or `majority`."""
+    """How annotators decided on the correction: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
-    """Dataset file that contains the golden answer. It is information for the maintainers of the dataset."""
+    """Name of the dataset file that contains the golden answer, for the maintainers of the dataset."""
     title: str = ""
     """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
@@ -74,7 +75,7 @@ class ErrataEntry:
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
         missing = [name for name in _REQUIRED_FIELDS if name not in (texts if name in _STRING_FIELDS else raw)]
         if missing:
-            raise ErrataError(f"{missing[0]} is missing or not a string")
+            raise ErrataError(f"the field {missing[0]} is missing or is not a string")
         stored = raw.get("evidence")
         proof = stored if isinstance(stored, Mapping) else {}
         runs, passed = (n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed"))
@@ -95,13 +96,14 @@ _STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "s
 _REQUIRED_FIELDS = ("benchmark", "generation", "language", "category", "id", "question_hash", "old", "new")
 
 
-def _select_strings(value: Any) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+def _select_strings(values: Any) -> tuple[str, ...]:
+    return tuple(one for one in values if isinstance(one, str)) if isinstance(values, list) else ()
 
 
 def hash_question(messages: Iterable[Message]) -> str:
     """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text],
-    ...]`. It is the same in every run, because it does not include the system message of the benchmark's runner."""
+    ...]`. The hash is the same in every run, because it does not depend on the system message, which differs between
+    runs."""
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 
@@ -124,11 +126,11 @@ class Errata:
     who: str = ""
     path: str = ""
 
-    def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
-        """Select the entries and (with `rules`) the equivalence rules for a benchmark. Returns None if there are
-        neither. The digest of the result is computed only from the selected entries and rules."""
+    def for_benchmark(self, benchmark: str, *, include_rules: bool = True) -> Errata | None:
+        """Return the errata for a benchmark, without equivalence rules if `include_rules` is false. Returns None if
+        there are none. The digest of the result depends only on the selected entries and rules."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
-        selected_rules = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
+        selected_rules = tuple(rule for rule in self.rules if include_rules and rule.benchmark in ("", benchmark))
         if not entries and not selected_rules:
             return None
         body = b"".join(_serialize_lines([*entries.values()], selected_rules))
@@ -141,57 +143,61 @@ class Errata:
         return Errata(self.entries, combined, _hash(body), path=self.path)
 
 
-def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, who: str) -> bytes:
-    """Return the content of an errata file. `date` is ISO 8601."""
+def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[EquivalenceRule], date: str, author: str) -> bytes:
+    """Return the content of an errata file. `date` is in the format of ISO 8601."""
     body = b"".join(_serialize_lines(entries, rules))
-    header = {"format": FORMAT, "version": VERSION, "date": date, "who": who}
+    header = {"format": FORMAT, "version": VERSION, "date": date, "who": author}
     header |= {"goldens": len(entries), "rules": len(rules)}
     return _serialize_line({**header, "digest": _compute_digest(header, body)}) + body
 
 
-def parse_errata(raw: bytes, name: str = "") -> Errata:
-    """Parse the content of an errata file. `name` is the name of the file in messages. Raises ErrataError if the
-    content has a different format, was changed, or contains an item twice."""
+def parse_errata(raw: bytes, file_name: str = "") -> Errata:
+    """Parse the content of an errata file. Error messages begin with `file_name`. Raises ErrataError if the content has
+    another format, does not match its digest, or contains an item twice."""
     first, _, body = raw.partition(b"\n")
-    header = _parse_object(first, f"{name}:1")
+    header = _parse_json_object(first, f"{file_name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise ErrataError(f"{name}:1: not an errata file of format {FORMAT}, version {VERSION}")
+        raise ErrataError(f"{file_name}:1: this is not an errata file of the format {FORMAT}, version {VERSION}")
     stated = header.pop("digest", None)
     if stated != _compute_digest(header, body):
-        raise ErrataError(f"{name}: changed since it was written (its digest does not match)")
+        raise ErrataError(
+            f"{file_name}: the file was changed after it was written, so its digest does not match. Restore the file."
+        )
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
-    for number, record in _parse_lines(body, name, 2):
+    for number, record in _parse_json_lines(body, file_name, 2):
         try:
             if record.get("kind") == "rule":
                 rules.append(EquivalenceRule.from_json(record))
                 continue
             if record.get("kind") != "golden":
-                raise ErrataError(f"kind must be golden or rule, not {record.get('kind')!r}")
+                raise ErrataError(f"the field kind must be golden or rule, not {record.get('kind')!r}")
             entry = ErrataEntry.from_json(record, number)
             if entry.key in entries:
-                raise ErrataError(f"duplicate entry for {entry.id}, first in line {entries[entry.key].line}")
+                raise ErrataError(
+                    f"{entry.id} already has a correction in line {entries[entry.key].line}. Delete one of the lines."
+                )
         except ErrataError as error:
-            raise ErrataError(f"{name}:{number}: {error}") from None
+            raise ErrataError(f"{file_name}:{number}: {error}") from None
         entries[entry.key] = entry
     date, who = (str(header.get(key, "")) for key in ("date", "who"))
-    return Errata(entries, tuple(rules), str(stated), date, who, name)
+    return Errata(entries, tuple(rules), str(stated), date, who, file_name)
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
-    """Return equivalence rules as lines of an errata file."""
+    """Format equivalence rules as lines of an errata file."""
     return b"".join(_serialize_lines([], rules))
 
 
-def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
-    """Parse the result of `serialize_rules`. Raises ErrataError, with the `name` of the file, if a line is not a
-    rule."""
+def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
+    """Parse the result of `serialize_rules`. Raises ErrataError if a line is not a rule. The message begins with
+    `file_name`."""
     rules = []
-    for number, record in _parse_lines(raw, name, 1):
+    for number, record in _parse_json_lines(raw, file_name, 1):
         try:
             rules.append(EquivalenceRule.from_json(record))
         except ErrataError as error:
-            raise ErrataError(f"{name}:{number}: {error}") from None
+            raise ErrataError(f"{file_name}:{number}: {error}") from None
     return rules
 
 
@@ -204,21 +210,22 @@ def _serialize_line(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _parse_lines(raw: bytes, name: str, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(raw.split(b"\n"), first):
+def _parse_json_lines(raw: bytes, file_name: str, first_number: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the JSON object of each line."""
+    for number, line in enumerate(raw.split(b"\n"), first_number):
         if line.strip():
-            yield number, _parse_object(line, f"{name}:{number}")
+            yield number, _parse_json_object(line, f"{file_name}:{number}")
 
 
-def _parse_object(line: bytes, where: str) -> dict[str, Any]:
+def _parse_json_object(line: bytes, location: str) -> dict[str, Any]:
     try:
         value = orjson.loads(line)
     except ValueError:
-        raise ErrataError(f"{where}: not JSON") from None
+        raise ErrataError(f"{location}: the line is not JSON") from None
     if not isinstance(value, dict):
-        raise ErrataError(f"{where}: not a JSON object")
-    if is_nested_deeper(value, MAX_DEPTH):
-        raise ErrataError(f"{where}: nested deeper than {MAX_DEPTH} levels")
+        raise ErrataError(f"{location}: the line is not a JSON object")
+    if is_nested_deeper_than(value, MAX_DEPTH):
+        raise ErrataError(f"{location}: the line is nested deeper than {MAX_DEPTH} levels")
     return value
 
 
@@ -235,17 +242,18 @@ class MergedErrataFile:
     """Result of combining two sets of errata with `combine_errata`."""
 
     content: bytes | None
-    """Content of the combined file; None if the other errata contain nothing new."""
+    """Content of the combined file; None if the other set contains nothing new."""
     n_new: int
     n_known: int
-    """Number of corrections that are in both errata. Their reasons and annotators are combined."""
+    """Number of corrections that are in both sets. fcreview combines their reasons and annotators."""
     n_new_rules: int
     conflicts: tuple[ErrataKey, ...]
-    """Items on which the two errata contradict each other. The combined file contains your own entry."""
+    """Items that the two sets correct differently. The combined file contains your own correction."""
 
 
 def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
-    """Combine two sets of errata. The order matters only for the order of entries and for conflicting items."""
+    """Combine two sets of errata. The entries of `own` come first, and take precedence on items that both sets correct
+    differently."""
     entries = dict(own.entries)
     n_new, n_known, conflicts = 0, 0, []
     for key, entry in other.entries.items():
@@ -289,21 +297,21 @@ def _remove_duplicates(*texts: str) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class GoldenCorrection:
     entry: ErrataEntry | None = None
-    """The entry to apply; None if there is none or it is stale."""
+    """Entry to apply; None if there is no entry or it is stale."""
     erratum: Erratum | None = None
-    """The applied or stale entry as shown with the item."""
+    """The applied or stale entry in the form that the item screen shows."""
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Return whether two values have the same JSON text, so `1`, `1.0` and `true` are all different."""
+    """Whether two values have the same JSON text, so that `1`, `1.0` and `true` are all different."""
     return canonical_json(one) == canonical_json(other)
 
 
 class CategoryCorrections:
-    """The errata entries for the items of one category of a run.
+    """Errata entries for the items of one category of a run.
 
-    After `find_correction` was called for all items, `issues` contains a warning for each stale entry and a notice for
-    each entry that is no longer needed.
+    Each call of `find_correction` adds a warning to `issues` if the item's entry is stale, or a notice if the item no
+    longer needs a correction.
     """
 
     def __init__(
@@ -315,14 +323,14 @@ class CategoryCorrections:
         self.entries = {entry.id: entry for entry in errata.entries.values() if entry.key[:4] == prefix}
 
     def find_correction(self, item_id: str, golden: Any, messages: Iterable[Message]) -> GoldenCorrection:
-        """Find the entry for an item and check it against the dataset's golden answer and the question."""
+        """Find the entry for an item, and check that its question and its old golden answer match the dataset."""
         entry = self.entries.get(item_id)
         if entry is None:
             return GoldenCorrection()
         if hash_question(messages) != entry.question_hash:
             return self.reject_entry(entry, "the question has changed")
         if self._is_same(golden, entry.old):
-            return GoldenCorrection(entry, self._make_erratum(entry, old=entry.old))
+            return GoldenCorrection(entry, self._make_erratum(entry, old_golden=entry.old))
         if self._is_same(golden, entry.new):
             self._add_issue(entry, "erratum not needed: the dataset already has this golden answer", "notice")
             return GoldenCorrection()
@@ -333,13 +341,13 @@ class CategoryCorrections:
         return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
 
     def report_absent_items(self, dataset_ids: Container[str]) -> None:
-        """Reject the entries for items that the dataset does not contain."""
+        """Reject the entries whose items the dataset does not contain."""
         for item_id, entry in self.entries.items():
             if item_id not in dataset_ids:
                 self.reject_entry(entry, "the dataset has no such item")
 
-    def _make_erratum(self, entry: ErrataEntry, *, old: Any = None, stale_reason: str = "") -> Erratum:
-        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old, stale_reason)
+    def _make_erratum(self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = "") -> Erratum:
+        return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason)
 
-    def _add_issue(self, entry: ErrataEntry, what: str, severity: Literal["warning", "notice"]) -> None:
-        self.issues.append(ImportIssue(self._errata.path, entry.line, what, item=entry.id, severity=severity))
+    def _add_issue(self, entry: ErrataEntry, message: str, severity: Literal["warning", "notice"]) -> None:
+        self.issues.append(ImportIssue(self._errata.path, entry.line, message, item=entry.id, severity=severity))

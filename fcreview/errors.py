@@ -1,4 +1,5 @@
-"""Define the exit codes, the base class of errors, and the exceptions that malformed data can cause."""
+"""Define the exit codes of commands, the base class of fcreview's errors, and the exceptions that malformed data can
+cause."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 MALFORMED_DATA = (
     TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError, MemoryError
 )  # fmt: skip
-"""Exceptions that a reader of a benchmark's format may raise if a record does not have this format."""
+"""Exceptions that a function that reads a benchmark's format may raise if a record does not have this format."""
 
 
 class FcreviewError(Exception):

@@ -1,5 +1,5 @@
-"""Define the plan for reading a run from disk, and the files in which reviewed verdicts and golden fixes are written
-back."""
+"""Define the plan for reading a run from disk, and the files to which fcreview writes reviewed verdicts and golden
+fixes back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fcreview.model.item import ImportIssue, Run
 
 @dataclass(slots=True)
 class RunPlan:
-    """Run that was found on disk, with its files. A plan is small and picklable."""
+    """Run that an importer found on disk, with its files. A plan is small and picklable."""
 
     run: Run
     results: list[Path]
@@ -27,27 +27,29 @@ class RunPlan:
     """Why the importer assigned the files to this benchmark. `fcreview doctor` shows the reason."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Picklable data from the importer's `find_runs` for its `read_items`. Runs are read in other processes."""
+    """Data that the importer's `find_runs` passes to its `read_items`. It must be picklable, because `read_items` runs
+    in another process."""
     importer: str = ""
     needs_scores: bool = True
-    """Whether missing score files cause a warning. False if the results contain the verdicts."""
+    """Whether fcreview warns if the score files are missing. False if the results contain the verdicts."""
     decoder: str = ""
     errata: Errata | None = None
     version: int = 1
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 that depends on importer version, decoder and errata. If it changes, the run is
-        re-imported."""
+        """Number below 2^31 that depends on importer version, decoder and errata. If it changes, fcreview re-imports
+        the run."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
-    def is_version_of(self, import_fingerprint: int) -> bool:
+    def has_same_version(self, import_fingerprint: int) -> bool:
         return import_fingerprint % 1000 == self.version
 
     @property
     def files(self) -> list[Path]:
-        """Files from which the items are read. If the size or time of a file changes, the run is re-imported."""
+        """Files that contain the items. If the size or modification time of a file changes, fcreview re-imports the
+        run."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
@@ -58,12 +60,13 @@ class DiscoveredRuns:
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files that the importer recognized. Those of no run, such as leaderboards, are ignored with a notice."""
+    """Files that the importer recognized. fcreview ignores recognized files that belong to no run, such as
+    leaderboards, and shows a notice."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFile:
-    """Copy of a file of a run or a dataset, with the reviewed verdicts or golden fixes."""
+    """Copy of a run file or dataset file with reviewed verdicts or golden fixes."""
 
     path: Path
     content: bytes
@@ -71,16 +74,16 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class Unrepresentable:
-    """Reviews of one kind that the file format of a benchmark cannot represent."""
+    """Kind of review that a benchmark's file format cannot represent, with the number of such reviews."""
 
     description: str
-    """Text that names the reviews, such as `soft_score of an argument`."""
+    """Text that names the kind of review, such as `soft_score of an argument`."""
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedGoldenFix:
-    """Golden answer that was replaced in a copy of a dataset file."""
+    """Golden answer that fcreview replaced in a copy of a dataset file."""
 
     item: tuple[str, str]
     path: Path
@@ -100,4 +103,4 @@ class ReviewedVerdict:
     time: str
     reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    """Annotators, agreement and event ids of the decision, as JSON."""
+    """JSON object with the annotators, the agreement and the event ids of the decision."""

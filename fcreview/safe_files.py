@@ -3,8 +3,8 @@
 `open_file` and `read_file` read only regular files, because reading a pipe or device could block or never end.
 
 `WorkspaceFiles` reads and writes the files of a workspace, which may come from another person. It follows no links
-below the workspace folder. New files and folders get the permissions of the folder that contains them, without the
-umask, so that a group can import and review in a shared folder, and a private folder stays private."""
+below the workspace folder. New files and folders get the permissions of the folder that contains them. The umask is
+ignored, so that a group can import and review in a shared folder, and a private folder stays private."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_JOURNAL_BYTES = 4_000 << 20
 """Maximum size of a journal, in bytes. This is enough for about six million reviews by one annotator."""
 
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
-"""Error numbers with which different systems reject a link that is opened with `O_NOFOLLOW`."""
+"""Error numbers by which operating systems report that `O_NOFOLLOW` found a link."""
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SECOND_LINK_SECONDS = 0.02
@@ -34,23 +34,25 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised for a link, a file with several links, or a file that is not regular. `strerror` states what to do."""
+    """Raised if a path is a symbolic link, a file with several hard links, or not a regular file. `strerror` states
+    what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
     """Files below one folder. Every path must be below `root`.
 
-    All methods open paths from a descriptor of the folder and follow no links below it. A file that is read or written
-    in place must be a regular file with one link. All methods except `remove` raise OSError on failure.
+    All methods open paths relative to a descriptor of the folder, and follow no links below it. A file that a method
+    reads or changes in place must be a regular file with one link. All methods except `remove` raise OSError on
+    failure.
     """
 
     root: Path
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. With `O_CREAT` in `flags`, a missing file is created. Everyone who can
-        read its folder can read the new file. With `group_can_write`, everyone who can write in the folder can also
-        write the file."""
+        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing file. Everyone who can
+        read the folder can read the new file. With `group_can_write`, everyone who can write to the folder can also
+        write to the new file."""
         with self._open_folder(path.parent) as folder:
             try:
                 descriptor = os.open(path.name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
@@ -58,7 +60,7 @@ class WorkspaceFiles:
                 raise self._explain_error(error, path) from error
             try:
                 status = os.fstat(descriptor)
-                _check_own_file(descriptor, status, path)
+                _check_regular_file(descriptor, status, path)
                 if flags & os.O_CREAT and not status.st_size:
                     _set_permissions(descriptor, folder, 0o666 if group_can_write else 0o644)
             except BaseException:
@@ -69,28 +71,29 @@ class WorkspaceFiles:
     def open_file(self, path: Path) -> BinaryIO:
         return os.fdopen(self.open(path), "rb")
 
-    def read(self, path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
-        """Read a file. Also raises OSError if it has more than `limit` bytes."""
+    def read(self, path: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+        """Read a file. Also raises OSError if it has more than `max_bytes` bytes."""
         with self.open_file(path) as file:
-            check_file_size(file.fileno(), str(path), limit)
+            check_file_size(file.fileno(), str(path), max_bytes)
             return file.read()
 
     def read_json_object(self, path: Path) -> dict[str, Any]:
-        """Read a JSON object. Returns an empty object if the file cannot be read or contains anything else."""
+        """Read a JSON object from a file. Returns an empty object if the file cannot be read or contains another
+        value."""
         try:
             value = orjson.loads(self.read(path))
         except (OSError, ValueError):
             return {}
         return value if isinstance(value, dict) else {}
 
-    def write(self, path: Path, content: bytes, *, sync: bool = False, replace: bool = True) -> None:
-        """Write to a temporary file and rename it to `path`, so that no reader sees incomplete content. With
-        `sync`, the method returns only when the content is on disk. Without `replace`, raises FileExistsError if
-        `path` exists."""
+    def write(self, path: Path, content: bytes, *, sync: bool = False, overwrite: bool = True) -> None:
+        """Write to a temporary file and rename it to `path`, so that no process reads incomplete content.
+        With `sync`, wait until the content is on disk. If `overwrite` is false and `path` exists, raise
+        FileExistsError."""
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)  # The entry could be a link or a pipe.
+                os.unlink(temporary, dir_fd=folder)  # The path could be a link or a pipe.
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
@@ -99,10 +102,11 @@ class WorkspaceFiles:
                     if sync:
                         stream.flush()
                         os.fsync(descriptor)
-                if replace:
+                if overwrite:
                     os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
-                    # A rename would overwrite a file that another process has created. A link fails instead.
+                    # A rename would overwrite a file that another process has just created. Creating a link fails
+                    # instead.
                     os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
             finally:
                 with contextlib.suppress(FileNotFoundError):
@@ -114,19 +118,20 @@ class WorkspaceFiles:
         """Write a value as JSON to a file. See `write`."""
         self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
-    def replace(self, source: Path, target: Path) -> None:
-        """Rename a complete file to `target`, after syncing it and setting the permissions of a new file."""
-        with self._open_folder(source.parent) as source_folder, self._open_folder(target.parent) as folder:
-            descriptor = os.open(source.name, os.O_RDWR | _FILE_FLAGS, dir_fd=source_folder)
+    def rename_file(self, old_path: Path, new_path: Path) -> None:
+        """Rename a complete file, after writing it to disk and giving it the permissions of a new file. A file at
+        `new_path` is replaced."""
+        with self._open_folder(old_path.parent) as old_folder, self._open_folder(new_path.parent) as folder:
+            descriptor = os.open(old_path.name, os.O_RDWR | _FILE_FLAGS, dir_fd=old_folder)
             try:
                 _set_permissions(descriptor, folder, 0o644)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            os.replace(source.name, target.name, src_dir_fd=source_folder, dst_dir_fd=folder)
+            os.replace(old_path.name, new_path.name, src_dir_fd=old_folder, dst_dir_fd=folder)
 
     def remove(self, path: Path) -> None:
-        """Delete a file, a link, or a folder with its content. Errors are ignored."""
+        """Delete a file, a link, or a folder with its content. Ignore errors."""
         with contextlib.suppress(OSError), self._open_folder(path.parent) as folder:
             try:
                 os.unlink(path.name, dir_fd=folder)
@@ -136,7 +141,7 @@ class WorkspaceFiles:
     def make_folder(self, path: Path) -> None:
         """Create a folder and its missing parents, each with the permissions of its parent."""
         if not self.root.is_dir():
-            _make_root(self.root)
+            _make_root_folder(self.root)
         with self._open_folder(path, create=True):
             pass
 
@@ -165,8 +170,8 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
-        if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
-            return _not_regular(path)
+        if error.errno == errno.ENXIO:  # The file is a socket, or a pipe without a reader.
+            return _make_not_regular_error(path)
         inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
         link = next((each.name for each in inside if each.is_symlink()), None)
         if error.errno not in _LINK_ERRORS or link is None:
@@ -175,39 +180,39 @@ class WorkspaceFiles:
         return UnsafeFileError(errno.ELOOP, f"{link} is a symbolic link. {advice}", str(path))
 
 
-def _make_root(path: Path) -> None:
+def _make_root_folder(path: Path) -> None:
     if not path.parent.is_dir():
-        _make_root(path.parent)
+        _make_root_folder(path.parent)
     path.mkdir(exist_ok=True)
     with contextlib.suppress(OSError):
         path.chmod(path.stat().st_mode & 0o7000 | path.parent.stat().st_mode & 0o777 | 0o700)
 
 
-def _make_inner_folder(name: str, parent: int) -> None:
+def _make_inner_folder(name: str, parent_descriptor: int) -> None:
     try:
-        os.mkdir(name, 0o700, dir_fd=parent)
+        os.mkdir(name, 0o700, dir_fd=parent_descriptor)
     except FileExistsError:
         return
-    descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+    descriptor = os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent_descriptor)
     try:
-        _set_permissions(descriptor, parent, 0o777)
+        _set_permissions(descriptor, parent_descriptor, 0o777)
     finally:
         os.close(descriptor)
 
 
-def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
+def _set_permissions(descriptor: int, parent_descriptor: int, mask: int) -> None:
     """Give a file or folder the permissions of its parent folder, limited to the bits in `mask`. The owner can always
     read and write."""
-    wanted = os.fstat(folder).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
+    wanted = os.fstat(parent_descriptor).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
         if mode & 0o777 != wanted:
             os.fchmod(descriptor, mode & 0o7000 | wanted)
 
 
-def _check_own_file(descriptor: int, status: os.stat_result, path: Path) -> None:
+def _check_regular_file(descriptor: int, status: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise _not_regular(path)
+        raise _make_not_regular_error(path)
     if status.st_nlink > 1:
         time.sleep(_SECOND_LINK_SECONDS)
         links = os.fstat(descriptor).st_nlink
@@ -217,7 +222,7 @@ def _check_own_file(descriptor: int, status: os.stat_result, path: Path) -> None
             )
 
 
-def _not_regular(path: Path) -> UnsafeFileError:
+def _make_not_regular_error(path: Path) -> UnsafeFileError:
     return UnsafeFileError(errno.EINVAL, f"{path.name} is not a regular file. Delete it", str(path))
 
 
@@ -227,7 +232,8 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError for a pipe or device, which could block or never end."""
+    """Open a regular file for reading. Raises OSError for a pipe or device, because reading it could block or never
+    end."""
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
@@ -239,15 +245,16 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
     return open(path, "rb", buffering, opener=open_without_blocking)
 
 
-def read_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file. Raises OSError if the file is not regular or has more than `limit` bytes."""
+def read_file(path: Path, max_bytes: int | None = None) -> bytes:
+    """Read a regular file. Raises OSError if the file is not regular or has more than `max_bytes` bytes."""
     with open_file(path) as file:
-        if limit is not None:
-            check_file_size(file.fileno(), str(path), limit)
+        if max_bytes is not None:
+            check_file_size(file.fileno(), str(path), max_bytes)
         return file.read()
 
 
-def check_file_size(descriptor: int, name: str, limit: int) -> None:
-    """Raise OSError if the file has more than `limit` bytes. A sparse file can have a size of a thousand gigabytes."""
-    if os.fstat(descriptor).st_size > limit:
-        raise OSError(errno.EFBIG, f"larger than {limit >> 20:,} MB", name)
+def check_file_size(descriptor: int, name: str, max_bytes: int) -> None:
+    """Raise OSError if a file has more than `max_bytes` bytes. A sparse file on a small disk can have a size of a
+    terabyte. `name` is the file name in the error."""
+    if os.fstat(descriptor).st_size > max_bytes:
+        raise OSError(errno.EFBIG, f"the file is larger than {max_bytes >> 20:,} MB", name)

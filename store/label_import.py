@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address, parse_address
-from fcreview.model.decision import RESOLUTION_REQUIREMENT, can_resolve, is_stale
+from fcreview.model.decision import RESOLUTION_REQUIREMENT, can_resolve_disagreement, is_stale
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event, ItemKey, Opinion, describe_field_error
-from fcreview.model.verdict import same_verdict
+from fcreview.model.verdict import is_same_verdict
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
 from fcreview.store.labels import VERDICT_KEY
 from fcreview.store.reviews.journal import LineError, seal_event
@@ -102,7 +102,7 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
     """Turn a review into an adjudication. A review that cannot resolve a disagreement becomes an `InvalidRecord`."""
     if isinstance(record, InvalidRecord):
         return record
-    if not can_resolve(record.annotation):
+    if not can_resolve_disagreement(record.annotation):
         return InvalidRecord(record.line, f"cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}")
     return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
@@ -240,7 +240,7 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 
 def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
     """Whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
-    if event.verdict is not None and not same_verdict(opinion.verdict, event.verdict):
+    if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
         new, current = getattr(event, name), getattr(opinion, name)

@@ -139,7 +139,7 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     content = format_queue(queue)
     try:
         workspace.files.make_folder(workspace.queues)
-        workspace.files.write(path, content, sync=True, replace=False)
+        workspace.files.write(path, content, sync=True, overwrite=False)
     except FileExistsError:
         raise QueueError(f"queue {queue.name!a} already exists. Choose another name.") from None
     except OSError as error:

@@ -23,7 +23,7 @@ from fcreview.stats.agreement_ratings import (
     format_coefficient_name,
     format_group_cells,
     format_value_and_interval,
-    group_key,
+    get_group_key,
     split_by_blind_status,
 )
 
@@ -156,7 +156,7 @@ def _print_agreement_tables(
     emit_lines(NOTES)
     for scope, group in groupby(coefficients, lambda figure: figure.scope):
         found = list(group)
-        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in found}) > 1:
+        if all_tables or scope == "overall" or len({get_group_key(each)[:2] for each in found}) > 1:
             _print_coefficients(found, scope)
         if all_tables or scope == "overall":
             _print_annotator_pairs(found, scope)
@@ -165,7 +165,7 @@ def _print_agreement_tables(
 
 def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     rows = []
-    for _, group in groupby(coefficients, group_key):
+    for _, group in groupby(coefficients, get_group_key):
         first, *others = [each for each in group if each.metric != "cohen"]
         first_cells = format_group_cells(coefficients, first)
         for each in [first, *(other for other in others if other.annotators == first.annotators)]:
@@ -177,12 +177,12 @@ def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: Agr
 
 
 def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    shares = {(group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
+    shares = {(get_group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
     rows = []
     for each in coefficients:
         if each.metric == "cohen":
             first_cells = [*format_group_cells(coefficients, each), cell_text(", ".join(each.annotators))]
-            share = format_value_and_interval(shares[group_key(each), each.annotators])
+            share = format_value_and_interval(shares[get_group_key(each), each.annotators])
             rows.append([*first_cells, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
     heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:

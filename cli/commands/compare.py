@@ -287,7 +287,7 @@ def compare(
 
 
 def _make_comparison_side(row: RunRow, requested_source: stats.VerdictSource | None) -> ComparisonSide:
-    source = requested_source or stats.choose_source(row.official_known, row.rule_known)
+    source = requested_source or stats.choose_verdict_source(row.official_known, row.rule_known)
     return ComparisonSide(row, source, is_requested=requested_source is not None)
 
 

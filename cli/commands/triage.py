@@ -29,10 +29,10 @@ from fcreview.matching.clusters import (
     group_by_shared_name,
     group_clusters,
     has_decisive_steps,
-    select_named_clusters,
+    select_subdivided_clusters,
 )
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.wording import format_count, format_rate_of_known
+from fcreview.model.wording import format_count, format_rate_with_count
 
 if TYPE_CHECKING:
     from fcreview.store.rows import View
@@ -167,7 +167,7 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> li
     if verdicts.get((None, None)):
         judged = count(f"{only_judge} judge:pass"), count(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
-    known = [f"{source} {format_rate_of_known(p, p + f, total)}" for source, p, f in rates if p + f]
+    known = [f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f]
     parts += known or ["no official scores"]
     parts += [f"{n_failing:,} failing"]
     if any(rule is not None for _, rule in verdicts):
@@ -204,7 +204,7 @@ def _find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> 
     """Find the places where two or more items of the group fail, most items first. With the default grouping, a place
     is an argument of one function, or an argument in several functions."""
     outer, inner = SUBDIVISIONS[grouping]
-    named_clusters = select_named_clusters(group.clusters, grouping)
+    named_clusters = select_subdivided_clusters(group.clusters, grouping)
     # The line of the group already shows the first example of each cluster, so these examples come last.
     places = [
         FailingPlace(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])

@@ -44,8 +44,8 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
-    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. If the family is unknown, return the first word
-    of the name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
+    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. For an unknown family, return the first word of
+    the model name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -78,8 +78,9 @@ _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
-"""Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`, not only by `CASE_DIFFERS`."""
-CASE_DIFFERS = "only case, spaces or punctuation differ"
+"""Maximum length, in characters, of texts to which all of `_TEXT_FORMS` are applied. In longer texts, only differences
+in case, spaces and punctuation are ignored."""
+CASE_DIFFERS = "same text except for case, spaces or punctuation"
 SAME_NUMBER = "same number in another notation"
 SAME_UNIT = "same unit, written differently"
 SAME_WORDS = "same words in another form"
@@ -87,22 +88,22 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may have the same meaning. Returns None if there is no indication that they
-    have. `depth` is the number of lists that contain the values."""
+    """Describe why two different values may have the same meaning: `same unit, written differently`. Returns None if
+    nothing suggests the same meaning. `depth` is the number of lists around the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
         return _describe_list_equivalence(golden, predicted, depth + 1) if depth < MAX_LIST_DEPTH else None
     if isinstance(golden, bool) or isinstance(predicted, bool):
         is_same = {str(golden).lower(), str(predicted).lower()} in ({"true"}, {"false"})
-        return "true or false as a string" if is_same else None
+        return "same boolean, once as a string" if is_same else None
     one, other = parse_number(golden), parse_number(predicted)
     if one is None or other is None:
         return None
     if _is_close(one, other):
         return SAME_NUMBER
     if _is_close(one, other * 100) or _is_close(one * 100, other):
-        return "same value, once as a fraction and once in percent"
+        return "same value, once as a fraction and once as a percentage"
     return None
 
 
@@ -111,7 +112,8 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert `5`, `"1,000"`, `"$5"` or `"5%"` (0.05) to a float. Returns None for any other value."""
+    """Convert a number or a text with a number to a float, such as `"1,000"`, `"$5"` or `"5%"` (0.05). Returns None for
+    any other value."""
     if isinstance(value, bool):
         return None
     try:
@@ -132,7 +134,7 @@ def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
         form = canonical_form(golden)
         if form is not None and form == canonical_form(predicted):
             return description
-    if is_short_for(golden, predicted) or is_short_for(predicted, golden):
+    if is_short_form_of(golden, predicted) or is_short_form_of(predicted, golden):
         return "one is a shorter form of the other"
     return None
 
@@ -143,7 +145,8 @@ def _to_canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Return the same text for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`. Returns None if the text is not a formula."""
+    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`. Returns None if the text
+    is not a formula."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
     body = _FUNCTION_PREFIX.sub("", text.lower())
@@ -152,7 +155,7 @@ def normalize_formula(text: str) -> str | None:
 
 
 def is_power_formula(text: str) -> bool:
-    """Whether a text is a formula with a power. A unit such as `m^2` is not."""
+    """Whether a text is a formula with a power, such as `x^2`. A unit such as `m^2` is not a formula."""
     base = re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip()
     return bool(_POWER.search(text)) and base not in _UNIT_OF_NAME
 
@@ -193,23 +196,25 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _to_canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""(description, function) pairs. The description applies to two texts if the function returns the same for both."""
+"""Pairs of a description and a function. The description applies to two texts if the function returns the same text,
+and not None, for both."""
 
 
-def is_short_for(short: str, long: str) -> bool:
-    """Whether a text is a part or the initials of another: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
+def is_short_form_of(short: str, long: str) -> bool:
+    """Whether `short` consists of consecutive words or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of
+    `New York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
     if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
         return True
-    return len(few) == 1 and is_initials(few[0], long)
+    return len(few) == 1 and is_initials_of(few[0], long)
 
 
-def is_initials(short: str, long: str) -> bool:
-    """Whether a text consists of the initials of another text: `ny` of `New York`."""
-    words = re.findall(r"\w+", long.lower())
-    return len(words) > 1 and normalize_text(short) == "".join(word[0] for word in words)
+def is_initials_of(initials: str, name: str) -> bool:
+    """Whether a text consists of the initials of a name with several words: `ny` of `New York`."""
+    words = re.findall(r"\w+", name.lower())
+    return len(words) > 1 and normalize_text(initials) == "".join(word[0] for word in words)
 
 
 def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str | None:
@@ -221,7 +226,7 @@ def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str |
     if len(elements) == 1 and (elements[0] == value or describe_equivalence(elements[0], value, depth)):
         return SINGLE_VALUE
     if isinstance(value, str) and all(isinstance(element, str) for element in elements):
-        return "a list as a string" if normalize_text("".join(elements)) == normalize_text(value) else None
+        return "same list, once as a string" if normalize_text("".join(elements)) == normalize_text(value) else None
     return None
 
 
@@ -244,39 +249,43 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 
 
 def _merge_equal_differences(
-    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], bits: Mapping[int, float]
+    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], weights: Mapping[int, float]
 ) -> list[SharedDifference]:
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
-    for answer, found in differences:
-        for difference in found:
+    for answer, differences in differences_by_answer:
+        for difference in differences:
             first.setdefault(difference.match_key, difference)
             runs[difference.match_key].update(answer.runs)
-    return [SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in bits)) for key, one in first.items()]
+    return [
+        SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in weights)) for key, one in first.items()
+    ]
 
 
 ABSENT_RUN_BITS = 3.0
-"""Weight, in bits, that is added to the total weight, so that the share of a single run is less than 1."""
+"""Weight, in bits, of an imagined further run. It is part of the total weight, so that the share of a single run is
+less than 1."""
 
 
 @dataclass(frozen=True)
 class RunWeights:
     bits: Mapping[int, float]
+    """Number of a run -> its weight, in bits."""
     n_families: int
     run_profiles: Mapping[int, RunProfile]
 
-    def compute_share(self, runs: Iterable[int]) -> float:
-        """Return the share of these runs in the total weight, at least 0 and less than 1."""
-        return sum(self.bits.get(run, 0.0) for run in runs) / (self._total + ABSENT_RUN_BITS)
+    def compute_weight_share(self, runs: Iterable[int]) -> float:
+        """Return the weight of these runs as a share of the total weight. The share is at least 0 and less than 1."""
+        return sum(self.bits.get(run, 0.0) for run in runs) / (self._total_bits + ABSENT_RUN_BITS)
 
     @cached_property
-    def _total(self) -> float:
+    def _total_bits(self) -> float:
         return sum(self.bits.values())
 
-    def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+    def list_models(self, runs: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self.run_profiles[run].model for run in runs}))
 
-    def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+    def list_families(self, runs: Iterable[int]) -> tuple[str, ...]:
         return tuple(sorted({self.run_profiles[run].family for run in runs}))
 
 
@@ -284,11 +293,11 @@ class RunWeigher:
     def __init__(self, run_profiles: Mapping[int, RunProfile]) -> None:
         self._run_profiles = run_profiles
         self._failure_bits: dict[str, dict[int, float]] = {}
-        """Category -> number of a run -> information content of a failure, in bits."""
+        """Category -> number of a run -> information content, in bits, of a failure of the run."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
-        """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
-        profiles, failure_bits = self._run_profiles, self._compute_failure_bits(question.key.category)
+        """Compute the weights of the runs that pass the question, or fail it with a readable answer."""
+        profiles, failure_bits = self._run_profiles, self._compute_bits_by_run(question.key.category)
         counted = (
             answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_readable)
         )
@@ -297,7 +306,7 @@ class RunWeigher:
         bits = {run: failure_bits[run] / sizes[profiles[run].family] for run in runs}
         return RunWeights(bits, len(sizes), profiles)
 
-    def _compute_failure_bits(self, category: str) -> dict[int, float]:
+    def _compute_bits_by_run(self, category: str) -> dict[int, float]:
         if category not in self._failure_bits:
             self._failure_bits[category] = {
                 run: compute_failure_bits(profile.pass_rate_by_category.get(category, 0.5))
@@ -311,13 +320,15 @@ def compute_failure_bits(pass_rate: float) -> float:
     return -log2(max(1.0 - pass_rate, 1e-3))
 
 
-def smooth_rate(passed: int, known: int) -> float:
-    """Return the pass rate with one additional passing and one additional failing item."""
-    return (passed + 1) / (known + 2)
+def smooth_pass_rate(n_passed: int, n_verdicts: int) -> float:
+    """Return the pass rate after adding one passing and one failing item, so that it is never 0 or 1."""
+    return (n_passed + 1) / (n_verdicts + 2)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDifference:
+    """A difference from the golden answer, with the runs whose answers have this difference."""
+
     difference: AnswerDifference
     runs: tuple[int, ...]
 
@@ -340,10 +351,11 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Readable failing answers, each with its differences from the golden answer. Differences that also occur in a
-    passing answer are omitted. If no difference remains, the answer is omitted too."""
+    """Readable failing answers, each with the differences from the golden answer that no passing answer has. Answers
+    without such a difference are omitted."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
+    """`AnswerDifference.match_key` of every difference that a passing answer has."""
     golden_arguments: Sequence[GoldenArgument]
     """Arguments of the golden calls to functions whose docs list parameters."""
 
@@ -351,17 +363,17 @@ class QuestionEvidence:
         schema = find_schema(function, self.function_schemas)
         return schema.parameters.get(argument) if schema else None
 
-    def is_required(self, call: Call, argument: str) -> bool:
-        """Whether every passing answer has the argument."""
+    def is_never_omitted(self, call: Call, argument: str) -> bool:
+        """Whether no passing answer omits the argument of a golden call."""
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer of these runs. It has the number of the call if several golden calls have the
-        same function."""
+        """Build the alternative answer that these runs gave. Its text contains the number of the golden call if several
+        golden calls have the same function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
-        return AlternativeAnswer(text, self.run_weights.models_of(runs), self.run_weights.families_of(runs), runs)
+        return AlternativeAnswer(text, self.run_weights.list_models(runs), self.run_weights.list_families(runs), runs)
 
 
 def collect_evidence(
@@ -391,12 +403,16 @@ def collect_evidence(
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses function docs and caches the result for each object."""
+    """Return a function that parses a function doc and caches the result, so that runs that share the doc parse it
+    once."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
         if id(raw) not in cache:
-            cache[id(raw)] = (raw, read_function_schema(raw))  # The reference to `raw` keeps its id unique.
+            cache[id(raw)] = (
+                raw,
+                read_function_schema(raw),
+            )  # As long as the cache refers to `raw`, no other object gets its id.
         return cache[id(raw)][1]
 
     return read_schema

@@ -1,5 +1,5 @@
-"""Find reasons to suspect a golden answer without the answers of runs: conflicts with the function docs, deviations
-from other items of the dataset, and values that neither the question nor the function docs mention."""
+"""Find reasons to suspect a golden answer that do not depend on the answers of runs: conflicts with the function docs,
+deviations from other items of the dataset, and values that neither the question nor the function docs mention."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from fcreview.golden_audit.evidence import (
     GoldenArgument,
     QuestionEvidence,
     describe_equivalence,
-    is_initials,
+    is_initials_of,
     is_power_formula,
-    is_short_for,
+    is_short_form_of,
     parse_number,
 )
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, normalize_text
@@ -32,7 +32,8 @@ from fcreview.stats.run_comparison import QuestionKey
 
 
 def is_documented_default(value: Any, default: Any) -> bool:
-    """Whether a value has the same meaning as the documented default. The default may be text from a description."""
+    """Whether a value has the same meaning as the documented default. The default may be a text that was extracted from
+    a description."""
     if type(value) is type(default) and value == default:
         return True
     if isinstance(value, bool) or isinstance(default, bool):
@@ -48,14 +49,15 @@ def is_documented_default(value: Any, default: Any) -> bool:
 _SAME_DEFAULT = (CASE_DIFFERS, SAME_NUMBER, SINGLE_VALUE, SAME_WORDS, SAME_UNIT)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
-"""Maximum length, in characters, of texts that are checked for unmatched brackets. Longer texts are probably prose."""
+"""Maximum length, in characters, of texts in which unmatched brackets count as damage. Longer texts are probably
+prose."""
 PARTIAL_STRENGTH = 0.5
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
     reasons = [*_check_golden_calls(evidence)]
     for argument in evidence.golden_arguments:
-        if evidence.is_required(argument.call, argument.name):
+        if evidence.is_never_omitted(argument.call, argument.name):
             reasons += _check_required_default(argument)
         reasons += _check_omission(argument)
         reasons += _check_accepted_values(argument)
@@ -73,7 +75,9 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
             yield Reason("contract", 1.0, f"undocumented function: {call.name} has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
-            if missing and evidence.question.group is None:  # In a conversation, the user may state the value later.
+            if (
+                missing and evidence.question.group is None
+            ):  # In a conversation, the user may state the value in a later turn.
                 text = f"missing argument: the golden answer omits {missing[0]}, which is required"
                 yield Reason("contract", 1.0, text, function=call.name)
 
@@ -125,7 +129,7 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
     if value in ("", None):
         return None
     if parameter.kind in ("list", "object") and isinstance(value, str) and _IDENTIFIER.fullmatch(value):
-        return None  # In questions about code, a variable name can take the place of a list or an object.
+        return None  # In questions about code, a variable can contain the list or object.
     json_type = get_json_type(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
         return f"wrong type: {name} is {_describe_type_conflict(value, parameter.kind)}"
@@ -161,7 +165,7 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
 
 
 def _describe_type_conflict(value: Any, documented: str) -> str:
-    return f"{get_json_type(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
+    return f"{get_json_type(value)}, but documented as {documented}; golden value: {abbreviate(value, 40)}"
 
 
 def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
@@ -180,7 +184,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find damaged strings, and two accepted strings that are different parts of a third one, as in `Boston, MA`."""
+    """Find damaged strings, and pairs of accepted strings with different meanings, such as `Boston` and `MA` if
+    `Boston, MA` is accepted too."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -188,8 +193,8 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("loose", 1.0, text, function=argument.call.name)
         return
     for whole in strings:
-        parts = [string for string in strings if "," in whole and is_short_for(string, whole)]
-        different = [(one, other) for one in parts for other in parts if not _is_overlapping(one, other)]
+        parts = [string for string in strings if "," in whole and is_short_form_of(string, whole)]
+        different = [(one, other) for one in parts for other in parts if not _has_overlap(one, other)]
         if different:
             one, other = (abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0])))
             text = f"ambiguous values: {argument.name} accepts both {one} and {other}, which have different meanings"
@@ -197,8 +202,8 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
             return
 
 
-def _is_overlapping(one: str, other: str) -> bool:
-    if is_initials(one, other) or is_initials(other, one):
+def _has_overlap(one: str, other: str) -> bool:
+    if is_initials_of(one, other) or is_initials_of(other, one):
         return True
     return normalize_text(one) in normalize_text(other) or normalize_text(other) in normalize_text(one)
 
@@ -215,15 +220,17 @@ def _is_damaged(text: str) -> bool:
 
 MIN_OTHER_ITEMS = 3
 MAJORITY = 0.75
-"""Minimum share, from 0 to 1, of the items with an argument that must agree. Only then is a different item suspect."""
+"""Minimum share, from 0 to 1, of the items with an argument that must use it in the same way. Only then is an item that
+uses it differently suspect."""
 
 
 @dataclass(slots=True)
 class ArgumentUsage:
-    """How golden answers use one argument of one function. A counter counts an item at most once for each key."""
+    """How golden answers use one argument of one function. Each counter counts an item at most once per key."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """Number of items in which the argument may be omitted (True), and in which it may not (False)."""
+    """Number of items in which the argument may be omitted (key True), and in which it may not be omitted (key
+    False)."""
     types: Counter[str] = field(default_factory=Counter)
     """Number of items by the JSON type of the first accepted value."""
 
@@ -233,25 +240,26 @@ class GoldenAnswerIndex:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """For each (argument, accepted string), the other strings that the same golden answer accepts, each with the id
-        of its item. The strings are normalized."""
+        """For each argument and accepted string, the other strings that the same golden answer accepts, each with the
+        id of an item. The strings are normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """For each question with its functions, the different golden answers, each with the key of an item. Questions
-        of conversations are excluded."""
+        """For each question text with function names, the distinct golden answers, each with the key of an item that
+        has it. Questions of conversations are excluded."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """For each item, its question with the functions, and its golden answer. Questions of conversations are
+        """For each item, its question text with function names, and its golden answer. Questions of conversations are
         excluded."""
         for question in questions:
-            self._add(question)
+            self._index_question(question)
 
-    def _add(self, question: AuditedQuestion) -> None:
+    def _index_question(self, question: AuditedQuestion) -> None:
         counted: set[tuple[str, str, bool | str]] = set()
         for call in question.golden:
-            for name, accept in (call.arguments or {}).items():
-                if isinstance(accept, AcceptedValues):
-                    self._count_usage(call.name, name, accept, counted)
-                    self._index_strings(question.key.id, name, accept)
-        # Questions of a conversation are excluded, because the same words can have a different meaning at a later step.
+            for name, accepted in (call.arguments or {}).items():
+                if isinstance(accepted, AcceptedValues):
+                    self._count_usage(call.name, name, accepted, counted)
+                    self._index_strings(question.key.id, name, accepted)
+        # Questions of a conversation are excluded, because the same words can have another meaning later in a
+        # conversation.
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
@@ -260,32 +268,35 @@ class GoldenAnswerIndex:
             self._golden_of_content[content].setdefault(golden, question.key)
 
     def _count_usage(
-        self, function: str, name: str, accept: AcceptedValues, counted: set[tuple[str, str, bool | str]]
+        self, function: str, argument: str, accepted: AcceptedValues, counted: set[tuple[str, str, bool | str]]
     ) -> None:
-        usage = self.usage[function, name]
-        if (function, name, accept.optional) not in counted:
-            usage.optional[accept.optional] += 1
-        json_type = _get_accepted_type(accept)
-        if json_type and (function, name, json_type) not in counted:
+        """Count an argument of a golden call. `counted` contains what was already counted for the same item."""
+        usage = self.usage[function, argument]
+        if (function, argument, accepted.optional) not in counted:
+            usage.optional[accepted.optional] += 1
+        json_type = _get_first_accepted_type(accepted)
+        if json_type and (function, argument, json_type) not in counted:
             usage.types[json_type] += 1
-        counted |= {(function, name, accept.optional), (function, name, json_type)}
+        counted |= {(function, argument, accepted.optional), (function, argument, json_type)}
 
-    def _index_strings(self, item: str, name: str, accept: AcceptedValues) -> None:
-        texts = [normalize_text(value) for value in accept.any_of if isinstance(value, str) and value]
+    def _index_strings(self, item_id: str, argument: str, accepted: AcceptedValues) -> None:
+        texts = [normalize_text(value) for value in accepted.any_of if isinstance(value, str) and value]
         if 1 < len(texts) <= 20:
             for one in texts:
                 for other in texts:
-                    self._accepted_with[name, one].setdefault(other, item)
+                    self._accepted_with[argument, one].setdefault(other, item_id)
 
-    def find_item_accepting_both(self, name: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Return the id of an item whose argument of this name accepts both the predicted string and an accepted
-        string. Returns None if there is no such item."""
+    def find_item_id_accepting_both(self, argument: str, accepted: Iterable[Any], predicted: Any) -> str | None:
+        """Return the id of an item whose argument of this name accepts the predicted string and also one of the
+        `accepted` strings. Returns None if there is no such item."""
         if not isinstance(predicted, str):
             return None
-        others = (self._accepted_with.get((name, normalize_text(one)), {}) for one in accepted if isinstance(one, str))
+        others = (
+            self._accepted_with.get((argument, normalize_text(one)), {}) for one in accepted if isinstance(one, str)
+        )
         return next(filter(None, (each.get(normalize_text(predicted)) for each in others)), None)
 
-    def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
+    def find_conflicting_item_id(self, question: AuditedQuestion) -> str | None:
         """Return the id of an item with the same question and functions but a different golden answer, or None."""
         if question.key not in self._content_of_question:
             return None
@@ -297,36 +308,36 @@ def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAn
     """Find arguments that other golden answers use differently, and other golden answers to the same question."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
-        for name, accept in (call.arguments or {}).items():
-            if isinstance(accept, AcceptedValues):
-                reasons += _compare_usage(call, name, accept, index.usage[call.name, name], evidence)
-    other = index.find_conflicting_item(evidence.question)
+        for name, accepted in (call.arguments or {}).items():
+            if isinstance(accepted, AcceptedValues):
+                reasons += _compare_with_usage(call, name, accepted, index.usage[call.name, name], evidence)
+    other = index.find_conflicting_item_id(evidence.question)
     if other:
         text = f"unlike other items: {other} has the same question but a different golden answer"
         reasons.append(Reason("siblings", 1.0, text))
     return reasons
 
 
-def _compare_usage(
-    call: Call, name: str, accept: AcceptedValues, usage: ArgumentUsage, evidence: QuestionEvidence
+def _compare_with_usage(
+    call: Call, argument: str, accepted: AcceptedValues, usage: ArgumentUsage, evidence: QuestionEvidence
 ) -> Iterable[Reason]:
-    parameter = evidence.find_parameter(call.name, name)
+    parameter = evidence.find_parameter(call.name, argument)
     n_optional = usage.optional[True]
     is_optional = not (parameter and parameter.required)
-    if is_optional and not accept.optional and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total()):
-        text = f"unlike other items: {name} must be given, but {n_optional} other items allow omitting it"
+    if is_optional and not accepted.optional and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total()):
+        text = f"unlike other items: {argument} must be given, but {n_optional} other items allow omitting it"
         yield Reason("siblings", 0.7, text, function=call.name)
-    own = _get_accepted_type(accept)
+    own = _get_first_accepted_type(accepted)
     if own and usage.types.total() > MIN_OTHER_ITEMS:
         usual, count = usage.types.most_common(1)[0]
         if usual != own and count >= MAJORITY * usage.types.total() and {usual, own} != {"integer", "number"}:
-            value = abbreviate(accept.any_of[0], 40)
-            text = f"unlike other items: {name} is {own}, {usual} in {count} other items; golden value: {value}"
+            value = abbreviate(accepted.any_of[0], 40)
+            text = f"unlike other items: {argument} is {own}, but {usual} in {count} other items; golden value: {value}"
             yield Reason("siblings", 1.0, text, function=call.name)
 
 
-def _get_accepted_type(accept: AcceptedValues) -> str:
-    return get_json_type(accept.any_of[0]) if accept.any_of else ""
+def _get_first_accepted_type(accepted: AcceptedValues) -> str:
+    return get_json_type(accepted.any_of[0]) if accepted.any_of else ""
 
 
 def _format_canonical_golden(golden: Iterable[Call]) -> str:
@@ -349,17 +360,17 @@ _DIGITS = {"yyyy": r"\d{4}", "mm": r"\d{1,2}", "dd": r"\d{1,2}"}
 
 
 def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
-    """Find arguments that accept strings, but none in the documented format."""
+    """Find arguments that accept strings, but no string in the documented format."""
     for argument in evidence.golden_arguments:
         strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
         if not strings or argument.parameter is None or argument.parameter.kind != "string":
             continue
-        documented = _parse_format(argument.parameter.description)
+        documented = _parse_documented_format(argument.parameter.description)
         if documented and not any(
             documented.pattern.search(string) or _is_documented_value(string, argument) for string in strings
         ):
             value = abbreviate(strings[0], 40)
-            text = f"wrong format: {argument.name} is {value}, documented as {documented.name}"
+            text = f"wrong format: {argument.name} is {value}, but documented as {documented.name}"
             yield Reason("contract", documented.strength, text, function=argument.call.name)
 
 
@@ -368,7 +379,8 @@ class DocumentedFormat:
     name: str
     pattern: re.Pattern[str]
     strength: float
-    """Strength, from 0 to 1, of a reason. It is lower for `City, State`, because some cities have no state."""
+    """Strength, from 0 to 1, of the reason if the format is wrong. It is lower for `City, State`, because some cities
+    have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
@@ -377,11 +389,11 @@ def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
 
 
 @lru_cache(1 << 12)
-def _parse_format(description: str) -> DocumentedFormat | None:
+def _parse_documented_format(description: str) -> DocumentedFormat | None:
     if _CITY_STATE.search(description):
         return DocumentedFormat("City, State", re.compile(r"\w.*, *\w"), 0.5)
     found = _DATE_FORMAT.search(description)
-    if not found or len(_DATE_FORMAT.findall(description)) > 1:  # The function docs allow several formats.
+    if not found or len(_DATE_FORMAT.findall(description)) > 1:  # The function docs may allow several formats.
         return None
     parts = re.split(r"([-/.])", found.group())
     pattern = "".join(_DIGITS.get(part.lower(), re.escape(part)) for part in parts)
@@ -400,11 +412,12 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors between units of numbers in the text and in the golden answer, such as 100 for percent and 60 for minutes."""
+"""Factors by which a number in the text can differ from the golden value because of its unit, such as 100 for percent
+and 60 for minutes."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4
-"""Number of first letters by which words are compared, so that `predict` matches `prediction`."""
+"""Number of first letters that two words must share to match, so that `predict` matches `prediction`."""
 
 
 def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
@@ -430,12 +443,12 @@ class TextContent:
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether the text contains the number without its sign, possibly in another unit (`UNIT_SCALES`)."""
+        """Whether the text contains the number, possibly with another sign or in another unit (`UNIT_SCALES`)."""
         return f"{abs(value):.9g}" in self.scaled
 
-    def has_words(self, text: str) -> bool:
-        """Whether this text contains a word of the given text. For a non-ASCII word, two consecutive letters are
-        enough, because some scripts do not separate words."""
+    def has_word_of(self, text: str) -> bool:
+        """Whether this content contains at least one word of `text`. For a non-ASCII word, two consecutive letters are
+        sufficient, because some scripts do not separate words."""
         folded = text.casefold()
         words = _WORD.findall(folded)
         if folded in self.text or not words:
@@ -451,17 +464,21 @@ def find_numbers(text: str) -> set[float]:
     return numbers | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
 
 
-def _check_grounding(argument: GoldenArgument, question: TextContent, evidence: QuestionEvidence) -> Iterable[Reason]:
+def _check_grounding(
+    argument: GoldenArgument, question_text: TextContent, evidence: QuestionEvidence
+) -> Iterable[Reason]:
     accept, parameter = argument.accept, argument.parameter
     if parameter is None or parameter.choices or not accept.any_of:
         return
     if accept.optional and parameter.default is not NO_DEFAULT:
         return
-    if any(_is_grounded(value, question) for value in accept.any_of):  # This often saves reading the function docs.
+    if any(
+        _is_grounded(value, question_text) for value in accept.any_of
+    ):  # In most cases, this saves the time to parse the function docs.
         return
     description = argument.function_schema.description
     docs = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {description}")
-    if any(_is_grounded(value, question, docs) for value in accept.any_of):
+    if any(_is_grounded(value, question_text, docs) for value in accept.any_of):
         return
     first = next(iter(_iter_leaves(accept.any_of[0])), None)
     value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
@@ -470,7 +487,7 @@ def _check_grounding(argument: GoldenArgument, question: TextContent, evidence: 
         yield Reason("ungrounded", 0.5, text, function=function)
         return
     unused = sorted(
-        question.numbers - _collect_golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0}
+        question_text.numbers - _collect_golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0}
     )
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
@@ -481,20 +498,20 @@ def _check_grounding(argument: GoldenArgument, question: TextContent, evidence: 
 
 
 def _is_grounded(value: Any, *texts: TextContent) -> bool:
-    return all(any(_mentions(text, leaf) for text in texts) for leaf in _iter_leaves(value))
+    return all(any(_is_mentioned(leaf, text) for text in texts) for leaf in _iter_leaves(value))
 
 
-def _mentions(text: TextContent, leaf: Any) -> bool:
+def _is_mentioned(leaf: Any, text: TextContent) -> bool:
     if isinstance(leaf, bool):
         return True
     if isinstance(leaf, (int, float)):
         return leaf in (0, 1) or text.has_number(float(leaf))
-    return text.has_words(leaf)
+    return text.has_word_of(leaf)
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings of a value, up to 8 levels deep. Of several accepted values, only the first is
-    used."""
+    """Yield the numbers and strings inside a value, up to 8 levels deep. If there are several accepted values, only the
+    first is searched."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()

@@ -1,5 +1,5 @@
-"""Define the data of the golden audit: questions with the answers of all runs, run profiles, and reasons to suspect the
-benchmark."""
+"""Define the data of the golden audit, which looks for wrong golden answers: questions with the answers of all runs,
+run profiles, and reasons to suspect the benchmark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_DIFFERENCES = 30
 
 @lru_cache(1 << 16)
 def normalize_text(text: str) -> str:
-    """Return a text in lower case with only its letters, digits and `+<>=%`. Accents are removed."""
+    """Convert a text to lower case, remove accents, and keep only letters, digits and `+<>=%`."""
     if text.isascii():
         return _PUNCTUATION.sub("", text.lower())
     decomposed = unicodedata.normalize("NFKD", text).casefold()
@@ -36,7 +36,7 @@ class AnswerDifference:
     """`Call.index` of the golden call, or -1 if the predicted call has no golden call."""
     function: str
     path: str
-    """Path of the argument or nested value; empty if a call is missing or unexpected, or has another function."""
+    """Path of the argument or nested value. It is empty if a call is missing, unexpected or of another function."""
     state: str
     predicted: Any
     golden: Any
@@ -44,14 +44,14 @@ class AnswerDifference:
 
     @cached_property
     def match_key(self) -> tuple[Any, ...]:
-        """Key that is equal for answers with the same difference."""
+        """Key that two differences share if they are the same difference in two answers."""
         omitted = self.predicted is NO_VALUE
         text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
         return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
 
     @property
     def label(self) -> str:
-        """Description of the predicted value: `unit: "km"`, `without unit`, `no call of f`."""
+        """Description of the prediction: `unit: "km"`, `without unit`, `no call of f`, `f(unit="km")`."""
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
@@ -77,8 +77,8 @@ def _format_arguments(arguments: Any) -> str:
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Find the differences between golden and predicted calls, at most `MAX_DIFFERENCES`. Differences that the
-    benchmark's normalisation removes are omitted."""
+    """Return the first `MAX_DIFFERENCES` differences between golden and predicted calls, without the differences that
+    the benchmark's normalisation removes."""
     golden = {(call.turn, call.index): call for call in golden_calls}
     predicted = {(call.turn, call.index): call for call in predicted_calls}
     differences: list[AnswerDifference] = []
@@ -96,7 +96,7 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
     if golden is None or predicted is None:
         arguments = NO_VALUE if predicted is None else predicted.arguments
         return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
-    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # The calls are of different functions.
+    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # The two calls have different functions.
         return [AnswerDifference(pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE)]
     found: dict[str, AnswerDifference] = {}
     for diff in pair.diff:
@@ -105,14 +105,16 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         name, *inside = split_path(diff.path)
         path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
         right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        if inside and diff.state not in "+-" and _has_objects(left):  # Fields of an object are separate differences.
+        if (
+            inside and diff.state not in "+-" and _has_nested_objects(left)
+        ):  # Each field of an object is a separate difference.
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
     return list(found.values())
 
 
-def _has_objects(golden: Any) -> bool:
+def _has_nested_objects(golden: Any) -> bool:
     values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
     return any(
         isinstance(value, GoldenObject)
@@ -123,7 +125,7 @@ def _has_objects(golden: Any) -> bool:
 
 @dataclass(slots=True)
 class DistinctAnswer:
-    """An answer to a question and the runs that gave it."""
+    """An answer to a question, with the runs that gave this answer."""
 
     runs: list[int]
     passed: bool | None
@@ -131,7 +133,7 @@ class DistinctAnswer:
     has_verdict_conflict: bool = False
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()
-    """Differences from the golden answer. Answers with the same calls have the same list object."""
+    """Differences from the golden answer. Answers with the same calls share one list object."""
     items: list[int] = field(default_factory=list)
     """Numbers of the items with this answer, one for each run."""
 
@@ -147,10 +149,10 @@ class AuditedQuestion:
     group: str | None = None
     """Id of the conversation that contains the question; None if there is none."""
     is_self_contained: bool = True
-    """Whether the question contains all values for the golden calls. False if they depend on tool results."""
+    """Whether the question contains all values for the golden calls. False if the golden calls use tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Fault -> number of items for which annotators agreed on this fault or adjudicated it."""
+    """Fault -> number of items on which annotators agreed on this fault, or an adjudicator decided on it."""
 
     @property
     def runs(self) -> list[int]:
@@ -170,10 +172,10 @@ class RunProfile:
     model: str
     family: str
     pass_rate: float
-    """Share of passing verdicts, from 0 to 1, smoothed by `smooth_rate`."""
+    """Share of passing verdicts, from 0 to 1, smoothed by `smooth_pass_rate`."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
     conflict_rate: float = 0.0
-    """Share of the run's items, from 0 to 1, on which the official and the recomputed verdict differ."""
+    """Share, from 0 to 1, of the run's items on which the official and the recomputed verdict differ."""
     n_passed: int = 0
     n_verdicts: int = 0
 
@@ -183,9 +185,9 @@ class AlternativeAnswer:
     """An answer that may be right instead of the golden answer."""
 
     answer: str
-    """Part of the answer that differs from the golden answer, not sanitized: `unit: "km"`, `without mode`."""
+    """Difference from the golden answer, not sanitized: `unit: "km"`, `without mode`."""
     models: tuple[str, ...] = ()
-    """Models that gave the answer; empty if the answer is derived from the golden answer."""
+    """Models that gave the answer; empty if fcreview derived the answer from the golden answer."""
     families: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
 
@@ -203,12 +205,12 @@ class Reason:
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
-    """What is wrong in two or three words, a colon, and the details: `wrong type: x is boolean, documented as
+    """The problem in two or three words, followed by a colon and the details: `wrong type: x is boolean, documented as
     string`."""
     alternative: AlternativeAnswer | None = None
     function: str = ""
-    """Function of the golden call that the reason is about. Empty if `text` names it, or the reason is not about a
-    call."""
+    """Function of the golden call that the reason is about. It is empty if `text` contains the function, or if the
+    reason is not about a single call."""
 
     @property
     def full_text(self) -> str:

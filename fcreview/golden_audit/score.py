@@ -2,11 +2,11 @@
 
 The score of a question combines all reasons to suspect it. This module finds the reasons that compare runs: good runs
 fail, independent models agree on another answer, stronger runs fail where weaker runs pass, official and recomputed
-verdicts differ, or the differences of failing answers may not matter. `golden_checks` finds all other reasons.
+verdicts differ, or the differences from the golden answer may not matter. `golden_checks` finds all other reasons.
 
-Each kind of reason has a prior probability of being right, which has the weight of `PRIOR_REVIEWS` reviews. Each
-reviewed question adds one review to every kind of reason found for it. The review confirms the kind if the fault is
-golden, question or checker, and refutes it if the fault is model.
+Each kind of reason has a prior probability of being right. The prior has the weight of `PRIOR_REVIEWS` reviews. A
+reviewed question counts as one review for every kind of reason that this module finds for it. The review confirms the
+reasons if the fault is golden, question or checker, and refutes them if the fault is model.
 """
 
 from __future__ import annotations
@@ -42,24 +42,28 @@ from fcreview.model.json_value import split_path
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2
-"""Minimum number of model families that must agree. Models of the same family are not independent."""
+"""Minimum number of model families that must give the same answer. Models of one family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of a run's items on which official and recomputed verdict differ. Beyond it, the conflicts are ignored,
-because fcreview may read such a run incorrectly."""
+"""Maximum share of a run's items on which official and recomputed verdict differ. Conflicts of a run with a larger
+share are ignored, because fcreview may read such a run incorrectly."""
+
+
+RateAndWeight = tuple[float, float]
+"""Pass rate, from 0 to 1, and weight of a run."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
     return [
-        *_find_failures(evidence),
+        *_find_failing_models(evidence),
         *_find_consensus(evidence),
         *_find_reversed_ranking(evidence),
         *_find_verdict_conflicts(evidence),
     ]
 
 
-def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
+def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
-    share = evidence.run_weights.compute_share(failing)
+    share = evidence.run_weights.compute_weight_share(failing)
     if not share:
         return []
     profiles = evidence.run_weights.run_profiles
@@ -73,16 +77,16 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     weights = evidence.run_weights
-    several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
+    several = [each for each in evidence.shared_differences if len(weights.list_families(each.runs)) >= MIN_FAMILIES]
     if not several:
         return []
-    best = max(several, key=lambda each: weights.compute_share(each.runs))
+    best = max(several, key=lambda each: weights.compute_weight_share(each.runs))
     alternative = evidence.build_alternative(best.difference, best.runs)
     families = f"{len(alternative.families)} of {format_count(weights.n_families, 'model family', 'model families')}"
     golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
     models = format_count(len(alternative.models), "model")
     text = f"models agree: {alternative.answer}{golden} ({families}, {models})"
-    return [Reason("agreement", weights.compute_share(best.runs), text, alternative)]
+    return [Reason("agreement", weights.compute_weight_share(best.runs), text, alternative)]
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
@@ -99,25 +103,25 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
         [(profiles[run].pass_rate, 1 / family_sizes[profiles[run].family]) for run in side]
         for side, family_sizes in zip((failed, passed), sides, strict=True)
     )
-    better = sum_wins(failed_rates, passed_rates)
+    better = sum_win_weights(failed_rates, passed_rates)
     strength = (2 * better / (len(sides[0]) * len(sides[1])) - 1) * min(1.0, fewest / 3)
     if strength <= 0:
         return []
     best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)].model
     worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)].model
-    return [Reason("reversed", strength, f"stronger models fail: {best} fails, the weaker {worst} passes")]
+    return [Reason("reversed", strength, f"stronger models fail: {best} fails, but the weaker model {worst} passes")]
 
 
-def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
-    """Return the total weight of all pairs (one, other) in which `one` has the higher rate. Each run is (rate, weight).
-    The weight of a pair is the product of both weights, or half of it for equal rates."""
-    ordered = sorted(others)
+def sum_win_weights(runs: Sequence[RateAndWeight], other_runs: Sequence[RateAndWeight]) -> float:
+    """Sum the weights of all pairs in which one of `runs` has a higher pass rate than one of `other_runs`. The weight
+    of a pair is the product of the two weights. A pair with equal rates counts half."""
+    ordered = sorted(other_runs)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
-    """Element n is the total weight of the n runs of `others` with the lowest rates."""
+    """Element n is the total weight of the n other runs with the lowest rates."""
     return sum(
         weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
-        for rate, weight in ones
+        for rate, weight in runs
     )
 
 
@@ -135,15 +139,16 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right, because every difference from the golden answer has an explanation."""
+    """Find failing answers that may be right, because an explanation exists for every difference from the golden
+    answer."""
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
     explanations_of: dict[int, list[str]] = {}
-    """`id()` of a list of differences -> their explanations. Answers with equal differences can share one list."""
+    """`id()` of a list of differences -> explanations of the differences. Several answers can share one list."""
     for answer, differences in evidence.differences:
         if id(differences) not in explanations_of:
-            explanations_of[id(differences)] = _explain_all(evidence, index, differences)
+            explanations_of[id(differences)] = _explain_differences(evidence, index, differences)
         explanations = explanations_of[id(differences)]
         if not explanations:
             continue
@@ -154,14 +159,18 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     if not explained_runs:
         return []
     weights = evidence.run_weights
-    explanation = max(runs_of, key=lambda each: weights.compute_share(set(runs_of[each])))
+    explanation = max(runs_of, key=lambda each: weights.compute_weight_share(set(runs_of[each])))
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
     text = f"answer may be right: {example.label}, {explanation}{count}"
-    return [Reason("explained", weights.compute_share(explained_runs), text, evidence.build_alternative(example, runs))]
+    return [
+        Reason(
+            "explained", weights.compute_weight_share(explained_runs), text, evidence.build_alternative(example, runs)
+        )
+    ]
 
 
-def _explain_all(
+def _explain_differences(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
     explanations: list[str] = []
@@ -175,8 +184,8 @@ def _explain_all(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, in words that continue its label. Returns None without an
-    explanation."""
+    """Explain why a difference may not matter. The explanation continues the label of the difference: `which item_3
+    accepts as well as "km"`. Returns None if there is no explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -195,7 +204,7 @@ def explain_difference(
     for value in accepted:
         if equivalence := describe_equivalence(value, difference.predicted):
             return f"golden {difference.golden_label} ({equivalence})"
-    item = index.find_item_accepting_both(str(name), accepted, difference.predicted)
+    item = index.find_item_id_accepting_both(str(name), accepted, difference.predicted)
     if item and item != evidence.question.key.id:
         return f"which {item} accepts as well as {difference.golden_label}"
     return None
@@ -206,14 +215,14 @@ PRIOR_REVIEWS = 4.0
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 
 
-def update_chances(
-    chances: Mapping[str, float], found: Iterable[tuple[AuditedQuestion, list[Reason]]]
+def update_reason_chances(
+    chances: Mapping[str, float], question_reasons: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the probability that each kind of reason is right by the reviews that confirm or refute it: (PRIOR_REVIEWS
-    * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
+    """Update the probability that a reason of each kind is right. Reviews confirm or refute it: (PRIOR_REVIEWS * prior
+    + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
-    for question, reasons in found:
+    for question, reasons in question_reasons:
         at_fault = is_benchmark_at_fault(question)
         if at_fault is not None:
             (confirmed if at_fault else refuted).update({reason.kind for reason in reasons})
@@ -224,8 +233,8 @@ def update_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """True if annotators decided on one of `BENCHMARK_FAULTS` for at least one item of the question. False if they
-    decided only on the fault model. None if they decided on neither."""
+    """Whether annotators decided on one of `BENCHMARK_FAULTS` for an item of the question. Returns False if they
+    decided only on the fault `model`, and None if they decided on no fault."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -237,20 +246,21 @@ REASON_CHANCES = {
 }  # fmt: skip
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Reasons of a kind are weakened if more than this share of a dataset's questions have the kind, because it is probably
-a convention of the dataset."""
+"""Maximum share of a dataset's questions that may have a kind of reason. If more questions have the kind, its reasons
+are weakened, because the dataset probably has this convention."""
 MIN_CONVENTION_ITEMS = 20
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
-"""Kinds of reasons about golden answers and function docs. All other kinds are about the answers of runs."""
+"""Kinds of reasons that depend only on the golden answers, the questions and the function docs. All other kinds depend
+on the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {
     True: "reviewed: annotators decided that the benchmark is at fault",
     False: "reviewed: annotators decided that the model is at fault",
 }
 STRONG_SCORE = 0.5
-"""Minimum score of a strong suspect. Failures of models alone give at most 0.44. docs/suspects-evaluation.md has the
-known errors by score."""
+"""Minimum score of a strong suspect. If failures of models are the only reasons, the score is at most 0.44.
+docs/suspects-evaluation.md lists the known errors by score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,11 +272,12 @@ class Suspect:
 
     @property
     def is_strong(self) -> bool:
-        return round(self.score, 2) >= STRONG_SCORE  # as it is shown
+        return round(self.score, 2) >= STRONG_SCORE  # The screens show two decimals.
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer from the strongest reason that has one. Answers that models gave take precedence."""
+        """Alternative answer of the strongest reason that has one. Answers that models gave take precedence over
+        derived answers."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -274,10 +285,10 @@ class Suspect:
 def rank_suspects(
     questions: Sequence[AuditedQuestion],
     run_profiles: Mapping[int, RunProfile],
-    report: Callable[[int, int], object] = lambda *_: None,
+    on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions and sort them by score, highest first. Before each question, `report` is called with the
-    numbers of checked questions and of all questions. It may raise an exception to cancel."""
+    """Score all questions and sort them by score, highest first. Before each question, call `on_progress` with the
+    number of checked questions and the number of all questions. It can raise an exception to cancel."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
@@ -287,7 +298,7 @@ def rank_suspects(
     for dataset in datasets.values():
         index = GoldenAnswerIndex(dataset)
         for question in dataset:
-            report(len(found), len(questions))
+            on_progress(len(found), len(questions))
             evidence = collect_evidence(question, weigher, read_schema)
             reasons = [
                 *find_function_doc_conflicts(evidence),
@@ -299,16 +310,16 @@ def rank_suspects(
             ]
             found.append((question, reasons))
     found = _weaken_conventions(found)
-    chances = update_chances(REASON_CHANCES, found)
+    chances = update_reason_chances(REASON_CHANCES, found)
     suspects = (build_suspect(question, reasons, chances) for question, reasons in found)
     # The last digits of equal scores can differ, because they depend on the order of the factors.
     return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
 
-def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
+def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
     counts: Counter[tuple[tuple[str, ...], str]] = Counter()
     sizes: Counter[tuple[str, ...]] = Counter()
-    for question, reasons in found:
+    for question, reasons in question_reasons:
         dataset = question.key[:3]
         sizes[dataset] += 1
         counts.update((dataset, kind) for kind in {reason.kind for reason in reasons} & GOLDEN_ONLY_KINDS)
@@ -321,12 +332,13 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
     def weaken(question: AuditedQuestion, reason: Reason) -> Reason:
         return replace(reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0))
 
-    return [(question, [weaken(question, reason) for reason in reasons]) for question, reasons in found]
+    return [(question, [weaken(question, reason) for reason in reasons]) for question, reasons in question_reasons]
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score: 1 minus the probability that the strongest reasons of all kinds are wrong. If annotators
-    decided on a fault, the score is moved halfway to 1 (fault of the benchmark) or to 0 (fault of the model)."""
+    """Compute the score of a question: 1 minus the probability that the strongest reason of each kind is wrong. If
+    annotators decided on a fault, move the score halfway to 1 (fault of the benchmark) or to 0 (fault of the
+    model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -1,12 +1,13 @@
 """Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-The cost of a pair depends on three properties of its calls. In order of importance, these are different functions,
-arguments that are not accepted, and the distance between the positions of the calls. Each call is in exactly one pair.
-A missing or extra call has a pair without a partner.
+The cost of a pair depends on three differences between its calls. In order of importance, these are different
+functions, arguments that are not accepted, and different positions. Each call is in exactly one pair. A missing or
+extra call is alone in its pair.
 
 Calls of different functions are paired only if the predicted call replaces the golden call. This requires similar
-names, or as many golden as predicted calls, with neither function on the other side. Therefore, if the model repeats
-one golden call instead of making another one, the repeated call is extra and the other golden call is missing.
+names, or equal numbers of golden and predicted calls, where neither function is called on the other side. Therefore, if
+the model repeats one golden call instead of making another one, the repeated call is extra and the other golden call is
+missing.
 """
 
 from __future__ import annotations
@@ -26,32 +27,35 @@ from fcreview.matching.diff import (
     are_arguments_accepted,
     diff_accepted_values,
     diff_call,
-    difference_weight,
     is_accepted,
     is_equivalent_scalar,
     is_same_function,
+    sum_difference_weights,
 )
 from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of an unpaired call in an ordered alignment. Two unpaired calls cost more than a pair of different functions."""
+"""Cost of an unpaired call if the order of calls is kept. Two unpaired calls cost more than a pair of different
+functions."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor for the argument cost of different functions. It is too small to change how other calls are paired."""
+"""Factor for the cost of arguments in a pair of different functions. It is so small that these arguments do not change
+how other calls are paired."""
 DISTANCE_COST = 1e-5
 MAX_COMPARED_PAIRS = 3600
-"""Maximum number of pairs (60 by 60) whose costs are compared. Above it, calls are paired by function and position."""
+"""Maximum number of possible pairs (60 by 60) whose costs are compared. If there are more, calls are paired by function
+and position."""
 
 MIN_NAME_SIMILARITY = 0.8
 MAX_NAME_LENGTH = 100
 
-IndexPairs = list[tuple[int, int]]
-"""Pairs of (index in the golden calls, index in the predicted calls)."""
+IndexPair = tuple[int, int]
+"""(index in the golden calls, index in the predicted calls) of a pair."""
 
 
 def align_turns(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
 ) -> list[CallPair]:
     """Pair the calls of each turn with `align`."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
@@ -59,22 +63,22 @@ def align_turns(
         turns[call.turn][0].append(call)
     for call in predicted:
         turns[call.turn][1].append(call)
-    return [pair for turn in sorted(turns) for pair in align(*turns[turn], rules, ordered=ordered)]
+    return [pair for turn in sorted(turns) for pair in align(*turns[turn], rules, keep_order=keep_order)]
 
 
 def align(
-    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
 ) -> list[CallPair]:
     """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden order, then the extra
-    predicted calls. If `ordered`, the calls of the pairs are in the same order on both sides."""
+    predicted calls. With `keep_order`, calls are paired only if both sides have them in the same order."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
         if len(golden) == 1:
             return [_compare_pair(golden[0], predicted[0], rules)]
-    assigned = _pair_calls(golden, predicted, rules, ordered)
+    assigned = _pair_calls(golden, predicted, rules, keep_order)
     names = {call.name for call in golden}, {call.name for call in predicted}
-    partners = {i: j for i, j in assigned if _can_replace(golden, predicted, (i, j), rules, names)}
+    partners = {i: j for i, j in assigned if _can_be_paired(golden, predicted, (i, j), rules, names)}
     pairs = [
         _compare_pair(call, predicted[partners[at]], rules)
         if at in partners
@@ -86,19 +90,19 @@ def align(
     return pairs + [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
 
 
-def _can_replace(
+def _can_be_paired(
     golden: Sequence[Call],
     predicted: Sequence[Call],
-    indices: tuple[int, int],
+    pair: IndexPair,
     rules: ComparisonRules,
-    names: tuple[set[str], set[str]],
+    function_names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether the calls at two indices may be paired. `names` are the function names of the golden and the predicted
-    calls."""
-    wanted, made = golden[indices[0]], predicted[indices[1]]
-    if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
+    """Whether a golden and a predicted call may be paired. `function_names` are the names of all functions in the
+    golden calls and in the predicted calls."""
+    wanted, made = golden[pair[0]], predicted[pair[1]]
+    if is_same_function(wanted, made, rules) or _is_similar_name(wanted.name, made.name):
         return True
-    if len(golden) != len(predicted) or made.name in names[0] or wanted.name in names[1]:
+    if len(golden) != len(predicted) or made.name in function_names[0] or wanted.name in function_names[1]:
         return False
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return True
@@ -107,7 +111,7 @@ def _can_replace(
     return not any(is_same_function(wanted, each, rules) for each in predicted)
 
 
-def _has_similar_name(first: str, second: str) -> bool:
+def _is_similar_name(first: str, second: str) -> bool:
     """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`; `Maps.find`, `find`."""
     first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
     if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
@@ -134,30 +138,37 @@ def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> Call
     return pair
 
 
-def _pair_calls(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, ordered: bool) -> IndexPairs:
+def _pair_calls(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules, keep_order: bool
+) -> list[IndexPair]:
     if not golden or not predicted:
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
-        return _pair_by_position(golden, predicted, ordered)
+        return _pair_by_position(golden, predicted, keep_order)
 
-    def cost(i: int, j: int) -> float:
-        return _compute_pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j)
+    def compute_cost(golden_index: int, predicted_index: int) -> float:
+        return _compute_pair_cost(golden[golden_index], predicted[predicted_index], rules) + DISTANCE_COST * abs(
+            golden_index - predicted_index
+        )
 
-    if ordered:
-        return _assign_in_order([[cost(i, j) for j in range(len(predicted))] for i in range(len(golden))])
-    by_name = _pair_by_unique_name(golden, predicted, rules)
+    if keep_order:
+        return _assign_in_order([[compute_cost(i, j) for j in range(len(predicted))] for i in range(len(golden))])
+    by_name = dict(_pair_unique_functions(golden, predicted, rules))
     paired = set(by_name.values())
     rows = [i for i in range(len(golden)) if i not in by_name]
     columns = [j for j in range(len(predicted)) if j not in paired]
     pairs = list(by_name.items())
     if rows and columns:
-        assigned = _assign_in_any_order([[cost(i, j) for j in columns] for i in rows])
+        assigned = _assign_in_any_order([[compute_cost(i, j) for j in columns] for i in rows])
         pairs += [(rows[i], columns[j]) for i, j in assigned]
     return pairs
 
 
-def _pair_by_unique_name(golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules) -> dict[int, int]:
-    """Pair calls whose function occurs once on each side. A pairing of least cost always contains these pairs."""
+def _pair_unique_functions(
+    golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
+) -> list[IndexPair]:
+    """Pair calls whose function occurs once on each side. The pairing with the lowest cost always contains these
+    pairs."""
     single: dict[int, int] = {}
     counts = [0] * len(predicted)
     for i, one in enumerate(golden):
@@ -166,7 +177,7 @@ def _pair_by_unique_name(golden: Sequence[Call], predicted: Sequence[Call], rule
             counts[j] += 1
         if len(same_function) == 1:
             single[i] = same_function[0]
-    return {i: j for i, j in single.items() if counts[j] == 1}
+    return [(i, j) for i, j in single.items() if counts[j] == 1]
 
 
 def _compute_pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
@@ -194,24 +205,25 @@ def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: Comparis
         return 0
     if type(value) in SCALAR_TYPES:
         return NORMALISED_WEIGHT if any(is_equivalent_scalar(one, value, rules) for one in accepted.any_of) else 1
-    return min(1.0, difference_weight(diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))))
+    return min(1.0, sum_difference_weights(diff_accepted_values(accepted, value, "", 0, ComparisonBudget(rules))))
 
 
-def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
+def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
     rows, columns = len(costs), len(costs[0])
     if rows > columns:
         transposed = [list(column) for column in zip(*costs, strict=True)]
         return [(i, j) for j, i in _assign_in_any_order(transposed)]
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
-    if len(set(cheapest)) == rows:  # Each row has its own cheapest column, so nothing can cost less.
+    if len(set(cheapest)) == rows:  # Each row has its own cheapest column, so no other assignment costs less.
         return list(enumerate(cheapest))
     return _hungarian_assignment(costs)
 
 
-def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
+def _hungarian_assignment(costs: list[list[float]]) -> list[IndexPair]:
     """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows. The
-    Hungarian method adds one row at a time and reassigns earlier rows along the cheapest path to a free column.
-    `row_price` and `column_price` are the dual variables, and `owner` the row of each column."""
+    Hungarian method adds one row at a time, and reassigns earlier rows along the cheapest path to a free column.
+    `row_price` and `column_price` are the dual variables of the assignment problem. `owner` is the row of each
+    column."""
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
     owner: list[int | None] = [None] * columns
@@ -237,7 +249,7 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
                 row = last_owner
         row_price[added] += length
         for j in reached:
-            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # Reached columns have an owner.
+            row_price[owner[j]] += length - shortest[j]  # type: ignore[index]  # Every reached column has an owner.
             column_price[j] -= length - shortest[j]
         while end >= 0:
             owner[end] = added if before[end] < 0 else owner[before[end]]
@@ -245,14 +257,14 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
     return sorted((row, j) for j, row in enumerate(owner) if row is not None)
 
 
-def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
+def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
     rows, columns = len(costs), len(costs[0])
     best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
     for i in reversed(range(rows)):
         for j in reversed(range(columns)):
             skipped = UNPAIRED_COST + min(best[i + 1][j], best[i][j + 1])
             best[i][j] = min(costs[i][j] + best[i + 1][j + 1], skipped)
-    pairs: IndexPairs = []
+    pairs: list[IndexPair] = []
     i = j = 0
     while i < rows and j < columns:
         if best[i][j] == costs[i][j] + best[i + 1][j + 1]:
@@ -265,9 +277,10 @@ def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
     return pairs
 
 
-def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> IndexPairs:
-    """Pair calls of the same function in order, then all other calls in order. If `ordered`, pair only by position."""
-    if ordered:
+def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool) -> list[IndexPair]:
+    """Pair calls of the same function in order, then all other calls in order. With `keep_order`, pair the calls at
+    equal positions."""
+    if keep_order:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)
     for j in reversed(range(len(predicted))):

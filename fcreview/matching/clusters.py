@@ -1,35 +1,39 @@
 """Group similar failures into clusters by error type, function, argument, category, pair of values or decisive step.
 
-The functions that format names also sanitize them.
+The functions that format text also sanitize it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import describe_error_type, format_count
 
+Grouping = int
+"""Index in `GROUPINGS`."""
 GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
-"""Properties by which clusters can be grouped. A grouping is an index in this tuple. `value` is the pair of golden and
-predicted value at the first difference, `decisive step` the kind of the guessed step."""
+"""Properties by which clusters can be grouped. `value` is the pair of golden and predicted value at the first
+difference, and `decisive step` is the kind of the guessed decisive step."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
 )  # fmt: skip
+"""The two further properties that divide a group into clusters, for each grouping in `GROUPINGS`."""
 VALUE_ARROW = " -> "
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
 UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
-"""Titles, by grouping, of the clusters that lack the property of the grouping, such as `(no function)`."""
+"""For each grouping, the title of the clusters without the property, such as `(no function)`."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures that share the property of the grouping and the properties in `SUBDIVISIONS`. All other properties are
-    empty."""
+    """Failures with the same values of some properties: the property of the grouping, and its two properties in
+    `SUBDIVISIONS`. All other properties are empty."""
 
     error_type: str
     function: str | None
@@ -41,10 +45,9 @@ class Cluster:
     terms: tuple[str, ...] = ("", "", "")
     """Filter term for each property in `names`, such as `error:value_error:string`. The term is empty if the failures
     do not share the property."""
-
     difference: str = ""
     step_reason: str = ""
-    """Reason for the decisive step of the cluster's first item. Empty if not grouped by decisive step."""
+    """Reason for the decisive step of the cluster's first item. Empty if clusters are not grouped by decisive step."""
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
@@ -53,12 +56,19 @@ class Cluster:
     n_decisive: int = 0
     first_item: int | None = None
     usual_reason: str = ""
-    """Most frequent first difference of the items without a function, such as `prose, not calls`."""
+    """Most frequent first difference of the items whose function is unknown, such as `prose, not calls`."""
 
     @property
     def names(self) -> tuple[str | None, ...]:
         """Names of the cluster in the order of `GROUPINGS`; None for a property that is not shared."""
-        return (self.error_type or None, self.function, self.argument, self.category, self._values, self.decisive_step)
+        return (
+            self.error_type or None,
+            self.function,
+            self.argument,
+            self.category,
+            self._value_pair,
+            self.decisive_step,
+        )
 
     @property
     def description(self) -> str:
@@ -66,7 +76,7 @@ class Cluster:
         return self.step_reason or self.difference
 
     @property
-    def _values(self) -> str | None:
+    def _value_pair(self) -> str | None:
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
@@ -75,7 +85,7 @@ class Cluster:
 
 @dataclass(slots=True)
 class ClusterGroup:
-    """Clusters with the same name in one grouping."""
+    """Clusters that have the same name in one grouping, such as the same function."""
 
     term: str
     name: str | None
@@ -87,11 +97,11 @@ class ClusterGroup:
 
     @property
     def example_cluster(self) -> Cluster | None:
-        """The largest cluster that has a description, or None if no cluster has one."""
+        """Largest cluster that has a description; None if no cluster has one."""
         return max((each for each in self.clusters if each.description), key=lambda each: each.count, default=None)
 
 
-def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:
+def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[ClusterGroup]:
     """Group clusters by name, largest group first. In the grouping by value, the group without a name comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
@@ -100,73 +110,82 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
     return sorted(groups.values(), key=lambda group: (grouping == BY_VALUE and group.name is None, -group.count))
 
 
-def get_computed_grouping(grouping: int) -> int:
-    """Return the grouping for which clusters must be computed. The first three groupings use the same clusters."""
+def get_grouping_to_compute(grouping: Grouping) -> int:
+    """Return the grouping whose clusters must be computed to show a grouping. The first three groupings share their
+    clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
-def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cluster]:
+def select_subdivided_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Cluster]:
+    """Select the clusters that have a name in at least one subdivision of the grouping."""
     return [cluster for cluster in clusters if any(cluster.names[each] for each in SUBDIVISIONS[grouping])]
 
 
-def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> str:
+def describe_cluster(cluster: Cluster, grouping: Grouping, separator: str = "·") -> str:
     """Format a cluster by its names in the two subdivisions of a grouping: `get_weather · city`."""
     return f" {separator} ".join(sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names[each]))
 
 
-def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
+def group_by_shared_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str, list[Cluster]]:
     """Group clusters by a name that several of them share, such as an argument of several functions."""
     return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
 
 
-def _group_by_name(clusters: Iterable[Cluster], grouping: int) -> dict[str | None, list[Cluster]]:
+def _group_by_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str | None, list[Cluster]]:
     by_name: dict[str | None, list[Cluster]] = {}
     for cluster in clusters:
         by_name.setdefault(cluster.names[grouping], []).append(cluster)
     return by_name
 
 
-def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -> str:
-    """Describe the largest subdivision of a group: `100 irrelevance_error:decoder_success · 86 functions` for an error
-    type, `23 get_weather · city` for a function with one argument, or `9 city · 5 functions` for an argument of several
-    functions. If no two items share a name, only count the names: `40 functions`."""
+def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "·") -> str:
+    """Describe the largest subdivision of a group, with its number of items: `100 irrelevance_error:decoder_success ·
+    86 functions`, `23 get_weather · city` for a function with one argument, or `9 city · 5 functions` for an argument
+    of several functions. If no two items share a name, only count the names: `40 functions`."""
     outer, inner = SUBDIVISIONS[grouping]
-    informative = select_named_clusters(group.clusters, grouping)
+    informative = select_subdivided_clusters(group.clusters, grouping)
     if len(informative) == 1:
         return describe_cluster(informative[0], grouping, separator)
     found = [
-        _summarize_named_clusters(each, inner, outer, separator) for each in _group_by_name(informative, outer).values()
+        _summarize_clusters_of_name(each, outer, inner, separator)
+        for each in _group_by_name(informative, outer).values()
     ]
     if outer != BY_ERROR_TYPE:
         shared = group_by_shared_name(informative, inner).values()
-        found += [_summarize_named_clusters(each, outer, inner, separator) for each in shared]
-    count, text = max(found, key=lambda each: each[0], default=(0, ""))
-    if count > 1:
-        return f"{count:,} {text}"
+        found += [_summarize_clusters_of_name(each, inner, outer, separator) for each in shared]
+    largest = max(found, key=lambda each: each.n_items, default=None)
+    if largest is not None and largest.n_items > 1:
+        return f"{largest.n_items:,} {largest.text}"
     outer_names = {cluster.names[outer] for cluster in informative}
     if not outer_names:
         return next((sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason), "")
     return format_count(len(outer_names), GROUPINGS[outer])
 
 
-def _summarize_named_clusters(
-    clusters: Sequence[Cluster], other: int, grouping: int, separator: str
-) -> tuple[int, str]:
-    """Count the items of clusters that have the same name in `grouping`, such as the argument `city`. Returns the count
-    and a text: `city · get_weather` if the clusters also have the same name in `other`, else `city · 5 functions`."""
+class _ClusterSummary(NamedTuple):
+    n_items: int
+    text: str
+
+
+def _summarize_clusters_of_name(
+    clusters: Sequence[Cluster], grouping: Grouping, other_grouping: Grouping, separator: str
+) -> _ClusterSummary:
+    """Summarize clusters that have the same name in `grouping`, such as the argument `city`. The text is `city ·
+    get_weather` if the clusters also have the same name in `other_grouping`, else `city · 5 functions`."""
     name = clusters[0].names[grouping]
-    others = {cluster.names[other] for cluster in clusters}
+    others = {cluster.names[other_grouping] for cluster in clusters}
     parts = [sanitize(name) if name else ""]
     if len(others) > 1:
-        parts = [parts[0] or UNNAMED_GROUPS[grouping], format_count(len(others), GROUPINGS[other])]
+        parts = [parts[0] or UNNAMED_GROUPS[grouping], format_count(len(others), GROUPINGS[other_grouping])]
     elif only := others.pop():
         parts.append(sanitize(only))
-    return sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts))
+    return _ClusterSummary(sum(cluster.count for cluster in clusters), f" {separator} ".join(filter(None, parts)))
 
 
-def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw `number / total` as a bar of up to `cells` cells, in eighths of a cell. The bar is empty only for 0."""
-    eighths = max(round(8 * cells * number / total), 1) if number else 0
+def draw_bar(number: int, total: int, width: int) -> str:
+    """Draw the share `number / total` as a bar of up to `width` terminal cells, in eighths of a cell. The bar is empty
+    only for 0."""
+    eighths = max(round(8 * width * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
@@ -175,10 +194,10 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
     return any(cluster.n_decisive for cluster in clusters)
 
 
-def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type of a group, or its decisive step: `value_error:string: string is not an
-    accepted value`. The text begins with `mostly` if there are several error types. It is empty without an
-    explanation."""
+def explain_error_type(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
+    """Explain the most frequent error type of a group, or its kind of decisive step: `value_error:string: string is not
+    an accepted value`. If the group has several error types, the text begins with `mostly`. If the error type is
+    unknown, the text is empty."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

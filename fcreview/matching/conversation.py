@@ -1,8 +1,8 @@
 """Convert an item to a conversation of chat messages, find repeated calls, and read facts from tool results.
 
 An item stores messages and calls separately, by turn and step. In a conversation, a reply of the model is one message
-with its reasoning, text and calls, followed by a tool message for each result. The exporters of ATIF and of training
-rows use this form.
+with its reasoning, text and calls, followed by a tool message for each result. The exporters for ATIF and for training
+data write conversations in this form.
 """
 
 from __future__ import annotations
@@ -17,63 +17,64 @@ from typing import Any
 
 from fcreview.matching.diff import is_same_value
 from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role, number_steps
-from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper
+from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper_than
 
 MAX_TEXT = 200_000
-_Position = tuple[int, int, int]
+_CallPosition = tuple[int, int, int]
 """(turn, step, index) of a call, each from 0."""
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the calls in a message named `GOLDEN_CALL`: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of
-    these objects. Returns an empty list for any other text. The arguments are plain JSON values."""
+    """Parse the golden calls that a benchmark quotes in a message: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a
+    list of such objects. Returns an empty list for any other text. The arguments are plain JSON values."""
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
         return []
     calls: list[Call] = []
     for entry in value if isinstance(value, list) else [value]:
-        parsed = _parse_entry(entry)
+        parsed = _parse_quoted_object(entry)
         if not parsed:
             return []
-        calls += [Call("predicted", name, arguments) for name, arguments in parsed]
+        calls += parsed
     return calls
 
 
-def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
-    if not isinstance(entry, dict) or not entry:
+def _parse_quoted_object(value: Any) -> list[Call]:
+    if not isinstance(value, dict) or not value:
         return []
-    if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
-        return [(entry["name"], entry["arguments"])]
-    if all(isinstance(arguments, dict) for arguments in entry.values()):
-        return [(str(name), arguments) for name, arguments in entry.items()]
+    if isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict):
+        return [Call("predicted", value["name"], value["arguments"])]
+    if all(isinstance(arguments, dict) for arguments in value.values()):
+        return [Call("predicted", str(name), arguments) for name, arguments in value.items()]
     return []
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded equals no other."""
+    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded equals no other
+    call."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
 
 
 class RepeatedCalls:
-    """Index of an item's predicted and quoted calls, to find earlier occurrences of the same call."""
+    """Index of an item's predicted and quoted calls. It finds earlier occurrences of the same call."""
 
     def __init__(self, item: Item) -> None:
         self._steps = number_steps(item)
-        self._predicted: dict[Hashable, list[tuple[_Position, Call]]] = {}
-        self._quoted: dict[Hashable, list[tuple[_Position, Call]]] = {}
+        self._predicted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
+        self._quoted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
         for call in sorted(item.predicted, key=_get_position):
-            self._predicted.setdefault(_make_content_key(call), []).append((_get_position(call), call))
+            self._predicted.setdefault(_make_call_key(call), []).append((_get_position(call), call))
         for message in item.messages:
             for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
-                self._quoted.setdefault(_make_content_key(call), []).append(((message.turn, message.step, 0), call))
+                self._quoted.setdefault(_make_call_key(call), []).append(((message.turn, message.step, 0), call))
 
-    def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest earlier equal call, such as `turn 1 step 2`, or None. Predicted calls take
-        precedence over quoted calls."""
-        key, position = _make_content_key(call), _get_position(call)
+    def find_earlier_position(self, call: Call) -> str | None:
+        """Return the position of the latest equal call before this call, such as `turn 1 step 2`, or None. Predicted
+        calls take precedence over quoted calls."""
+        key, position = _make_call_key(call), _get_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
         quoted = [each for each in self._quoted.get(key, ()) if each[0][:2] < position[:2]][-1:]
@@ -83,11 +84,11 @@ class RepeatedCalls:
         return None
 
 
-def _get_position(call: Call) -> _Position:
+def _get_position(call: Call) -> _CallPosition:
     return call.turn, call.step, call.index
 
 
-def _make_content_key(call: Call) -> Hashable:
+def _make_call_key(call: Call) -> Hashable:
     return call.name, _make_value_key(call.arguments, 0)
 
 
@@ -110,21 +111,21 @@ class ChatMessage:
     content: str = ""
     reasoning: str = ""
     calls: list[Call] = field(default_factory=list)
-    """Calls that the message makes. The simulated user makes the calls if the role is `user`."""
+    """Calls in the message. If the role is `user`, the simulated user made the calls."""
     ids: list[str] = field(default_factory=list)
     name: str | None = None
     call_id: str | None = None
     """Id of the call whose result a tool message contains; None if it is unknown."""
     sources: list[Message] = field(default_factory=list)
-    """Messages of the item that are combined in this message. Empty for calls without text."""
+    """Messages of the item that this message combines. Empty for calls without text."""
     is_for_user: bool = False
     """Whether a tool message is the result of a simulated user's call."""
     is_given: bool = False
-    """Whether the benchmark supplied this message, which contains an earlier golden call."""
+    """Whether the benchmark, not the model, wrote this message, which quotes a golden call."""
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Return the messages of an item as a conversation, without the instruction to a simulated user."""
+    """Convert the messages and calls of an item to a conversation, without the instruction to a simulated user."""
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
     calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
@@ -137,7 +138,7 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     for at in sorted(messages.keys() | calls.keys()):
         by_user = bool(calls[at]) and (at[0], calls[at][0].index) in user_calls
         found += _build_step_messages(messages[at], calls[at], "user" if by_user else "assistant")
-    _number_calls(found)
+    _assign_call_ids(found)
     return found
 
 
@@ -154,7 +155,7 @@ def _build_step_messages(messages: Sequence[Message], calls: Sequence[Call], cal
         elif message.role == caller and (reply is None or is_reply_open):
             if reply is None:
                 reply, is_reply_open = ChatMessage(caller), True
-            _add_text(reply, message)
+            _append_to_reply(reply, message)
         else:
             if reply is not None and is_reply_open and message.role != "user":
                 yield reply
@@ -169,22 +170,22 @@ def _build_step_messages(messages: Sequence[Message], calls: Sequence[Call], cal
         yield reply
 
 
-def _add_text(reply: ChatMessage, message: Message) -> None:
+def _append_to_reply(reply: ChatMessage, message: Message) -> None:
     reply.sources.append(message)
     if message.name == REASONING:
         reply.reasoning = "\n".join(filter(None, (reply.reasoning, message.content)))
-    elif not is_raw_call(message.content, reply.calls):
+    elif not is_only_call_text(message.content, reply.calls):
         reply.content = "\n".join(filter(None, (reply.content, message.content)))
 
 
-def is_raw_call(text: str, calls: Sequence[Call]) -> bool:
-    """Whether a reply is only the text from which its calls were decoded, such as `[f(a=1)]`."""
+def is_only_call_text(text: str, calls: Sequence[Call]) -> bool:
+    """Whether a text is only the raw form of these calls, such as `[f(a=1)]`."""
     start = text.lstrip()
     names = [call.name.rpartition(".")[2] for call in calls]
     return bool(calls) and start.startswith(("[", "{", "<", "`", *names)) and all(name in start for name in names)
 
 
-def _number_calls(messages: Sequence[ChatMessage]) -> None:
+def _assign_call_ids(messages: Sequence[ChatMessage]) -> None:
     count = 0
     current: ChatMessage | None = None
     for message in messages:
@@ -200,7 +201,7 @@ _SCHEMA_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": 
 
 
 def make_tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return function docs as OpenAI tools, with the types of JSON Schema."""
+    """Convert function docs to tool definitions of OpenAI, with the type names of JSON Schema."""
     return [{"type": "function", "function": _convert_schema_types(each)} for each in functions]
 
 
@@ -222,19 +223,20 @@ _REFUSAL = re.compile(
 _WORD = re.compile(r"[a-z0-9]+")
 
 
-def is_refused(result: str) -> bool:
-    """Whether a tool result reports a refused call: `Error: ...`, `{"error": ...}` or `status: False`."""
-    return _REFUSAL.match(result) is not None
+def is_refusal(tool_result: str) -> bool:
+    """Whether a tool result reports that the environment refused the call: `Error: ...`, `{"error": ...}` or `status:
+    False`."""
+    return _REFUSAL.match(tool_result) is not None
 
 
-def list_words(text: str) -> set[str]:
-    """Return the words of a text in lower case, without the s of plurals."""
+def extract_words(text: str) -> set[str]:
+    """Return the words of a text in lower case, without a final s, so that a plural equals its singular."""
     return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
 
 
 @dataclass(slots=True)
 class Description:
-    """Name and options of an object that has an id, from tool results."""
+    """Name and options of an object in tool results, such as a product that has an id."""
 
     name: str = ""
     options: tuple[str, ...] = ()
@@ -243,54 +245,56 @@ class Description:
 
 @dataclass(slots=True)
 class Descriptions:
+    """Descriptions of all objects in tool results, by object id."""
+
     by_id: dict[str, Description] = field(default_factory=dict)
 
-    def add_results(self, results: Iterable[str]) -> None:
-        for text in results:
+    def add_tool_results(self, tool_results: Iterable[str]) -> None:
+        for text in tool_results:
             if len(text) <= MAX_RESULT_LENGTH and text.lstrip()[:1] in ("{", "["):
                 try:
                     value = json.loads(text)
                 except (ValueError, RecursionError):
                     continue
-                if not is_nested_deeper(value, MAX_LEVELS):
-                    self._add(value)
+                if not is_nested_deeper_than(value, MAX_LEVELS):
+                    self._add_objects(value)
 
-    def _add(self, value: Any) -> None:
+    def _add_objects(self, value: Any) -> None:
         if isinstance(value, list):
             for each in value:
-                self._add(each)
+                self._add_objects(each)
         if not isinstance(value, dict):
             return
         name = value.get("name")
         name = name if isinstance(name, str) else ""
-        for identifier in _find_own_ids(value):
+        for identifier in _find_object_ids(value):
             known = self.by_id.setdefault(identifier, Description())
             known.name = known.name or name
             known.options = known.options or _read_options(value)
         for each in value.values():
-            self._add(each)
+            self._add_objects(each)
 
-    def is_known(self, identifier: str) -> bool:
+    def is_described(self, object_id: str) -> bool:
         """Whether a tool result contains the name or the options of the object with this id."""
-        known = self.by_id.get(identifier, Description())
+        known = self.by_id.get(object_id, Description())
         return bool(known.name or known.options)
 
-    def is_named(self, identifier: str, user_words: set[str]) -> bool:
-        """Whether the words of a text include a word of the object's name, or the words of all its options."""
-        known = self.by_id.get(identifier, Description())
-        if list_words(known.name) & user_words:
+    def is_named_by(self, object_id: str, words: set[str]) -> bool:
+        """Whether the words of a text include a word of the object's name, or all words of its options."""
+        known = self.by_id.get(object_id, Description())
+        if extract_words(known.name) & words:
             return True
-        return bool(known.options) and all(list_words(option) <= user_words for option in known.options)
+        return bool(known.options) and all(extract_words(option) <= words for option in known.options)
 
 
-def _find_own_ids(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the id of an object: the value of `item_id`, or else the value of `id` or of a field such as `user_id`, if
-    the object has only one id field."""
-    names = [name for name in value if name == "id" or name.endswith("_id")]
+def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the id of an object: the value of `item_id`. Without this field, yield the value of `id` or of a field such
+    as `user_id`, if the object has only one such field."""
+    names = [name for name in json_object if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
-    yield from (value[name] for name in chosen if isinstance(value[name], str))
+    yield from (json_object[name] for name in chosen if isinstance(json_object[name], str))
 
 
-def _read_options(value: Mapping[str, Any]) -> tuple[str, ...]:
-    options = value.get("options")
+def _read_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:
+    options = json_object.get("options")
     return tuple(each for each in options.values() if isinstance(each, str)) if isinstance(options, dict) else ()

@@ -1,17 +1,17 @@
 """Guess the decisive step of items whose golden calls are paired with the model's calls: BFCL, ACEBench and
 ComplexFuncBench. docs/decisive-step.md lists the kinds of steps.
 
-fcreview uses the first kind that it finds. Of `wrong_call` and `refused_call`, it uses the one in the earlier message.
-Within a kind, the earliest message is decisive. If the benchmark compares only the effect of calls, calls that only
-read data are considered after all other kinds."""
+fcreview looks for the kinds of steps in a fixed order, and uses the first kind that it finds. If both `wrong_call` and
+`refused_call` occur, the earlier message is decisive. Within a kind, the earliest message is decisive. If the benchmark
+compares only the effect of calls, fcreview considers calls that only read data last."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refused, is_same_call
-from fcreview.matching.decisive_step import DecisiveStep, add_step, is_read_only
+from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refusal, is_same_call
+from fcreview.matching.decisive_step import DecisiveStep, add_step_verdict, is_read_only
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
@@ -22,10 +22,12 @@ READING_FUNCTIONS = frozenset({
     "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
     "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
 })  # fmt: skip
-"""BFCL functions that do not change the compared state, although their names do not begin with one of `READING_VERBS`.
-`cd` changes only the current folder. `echo` writes a file if it has a file name (see `_changes_state`)."""
+"""BFCL functions that do not change the state that BFCL compares, although their names do not begin with one of
+`READING_VERBS`. `cd` changes only the current folder. `echo` writes a file if its arguments contain a file name (see
+`_changes_state`)."""
 MIN_REPEATS = 3
-"""Minimum number of equal calls at the end of a conversation that form a loop. Two may be a second attempt."""
+"""Minimum number of equal calls at the end of a conversation that form a loop. Two equal calls may be a second
+attempt."""
 
 
 @dataclass(slots=True)
@@ -38,7 +40,7 @@ class _PairedCall:
 
 
 @dataclass(slots=True)
-class _Paired:
+class _PairedItem:
     item: Item
     turn: int | None
     """Failed turn, from 0; None for the whole conversation."""
@@ -65,37 +67,38 @@ class _Paired:
             for call, call_id in zip(message.calls, message.ids, strict=True):
                 found = by_call.get((call.turn, call.index))
                 if found is not None:
-                    self.calls.append(_PairedCall(number, call, *found, is_refused(results.get(call_id, ""))))
+                    self.calls.append(_PairedCall(number, call, *found, is_refusal(results.get(call_id, ""))))
 
-    def golden_call(self, pair: CallPair) -> Call | None:
+    def find_golden_call(self, pair: CallPair) -> Call | None:
         at = pair.turn, pair.golden
         return next((each for each in self.item.golden if (each.turn, each.index) == at), None)
 
 
-def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
-    """Guess the decisive step of a failed item and add it as a recomputed verdict. `turn` is the failed turn, from 0,
-    if it is known. With `only_effect`, the benchmark compares only the effect of calls. Calls that change nothing are
-    then considered last."""
+def add_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> None:
+    """Guess the decisive step of a failed item and add it as a recomputed verdict. `failed_turn` is from 0, or None if
+    it is unknown. `only_effect_counts`: whether the benchmark compares only the effect of calls, so that calls that
+    change nothing are considered last."""
     if item.official is False or (item.official is None and item.rule is False):
-        add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
+        add_step_verdict(item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts))
 
 
-def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> DecisiveStep | None:
+def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> DecisiveStep | None:
     """Return the decisive step of a failed conversation, or None if no fact suggests a step."""
     if not item.pairs:
         return None
-    paired = _Paired(item, turn, build_chat_messages(item))
-    step = next(_find_wrong_calls(paired, only_effect=only_effect), None)
-    if step is None and only_effect:
+    paired = _PairedItem(item, failed_turn, build_chat_messages(item))
+    step = next(_find_wrong_calls(paired, only_effect_counts=only_effect_counts), None)
+    if step is None and only_effect_counts:
         step = _find_unexpected_write(paired)
-    step = step or _find_missing_call(paired, only_effect=only_effect)
-    if step is None and only_effect:  # A reading call with other arguments may have led to the later calls.
-        step = next(_find_wrong_calls(paired, only_effect=False), None)
+    step = step or _find_missing_call(paired, only_effect_counts=only_effect_counts)
+    if step is None and only_effect_counts:  # A wrong call that only reads data may have caused the later calls.
+        step = next(_find_wrong_calls(paired, only_effect_counts=False), None)
     return step
 
 
-def find_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which the model began to repeat the last call, at least `MIN_REPEATS` times, or None."""
+def find_call_loop(item: Item) -> DecisiveStep | None:
+    """Return the step at which the model began a loop: `MIN_REPEATS` or more equal calls at the end of the
+    conversation. Returns None if there is no loop."""
     calls = [
         (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
     ]
@@ -114,18 +117,18 @@ def _changes_state(call: Call) -> bool:
     return call.name not in READING_FUNCTIONS and not is_read_only(call.name)
 
 
-def _find_wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
+def _find_wrong_calls(paired: _PairedItem, *, only_effect_counts: bool) -> Iterator[DecisiveStep]:
     verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
     missing = {pair.name for pair in paired.missing}
     for each in paired.calls:
-        name, counts = each.call.name, not only_effect or _changes_state(each.call)
+        name, counts = each.call.name, not only_effect_counts or _changes_state(each.call)
         if each.pair.state == "!" and counts and (each.address, True) not in verdicts:
-            yield DecisiveStep(each.message, "wrong_call", _explain(paired, each))
+            yield DecisiveStep(each.message, "wrong_call", _explain_wrong_call(paired, each))
         elif each.pair.golden is None and each.refused and name in missing:
             yield DecisiveStep(each.message, "refused_call", f"{name} is refused and not made correctly later.")
 
 
-def _find_unexpected_write(paired: _Paired) -> DecisiveStep | None:
+def _find_unexpected_write(paired: _PairedItem) -> DecisiveStep | None:
     for each in paired.calls:
         if each.pair.golden is None and not each.refused and _changes_state(each.call):
             earlier = (other.call for other in paired.calls if other.message < each.message)
@@ -136,8 +139,8 @@ def _find_unexpected_write(paired: _Paired) -> DecisiveStep | None:
     return None
 
 
-def _explain(paired: _Paired, each: _PairedCall) -> str:
-    pair, name = each.pair, each.call.name
+def _explain_wrong_call(paired: _PairedItem, wrong: _PairedCall) -> str:
+    pair, name = wrong.pair, wrong.call.name
     skipped = [other for other in paired.missing if pair.golden is not None and (other.golden or 0) < pair.golden]
     if paired.turn is None and skipped:
         return f"{name} is called, but {skipped[0].name} is not called before it."
@@ -145,13 +148,13 @@ def _explain(paired: _Paired, each: _PairedCall) -> str:
         return f"{name} is called instead of {pair.name}."
     found = find_first_difference([pair], paired.item.golden, paired.item.predicted)
     if found.argument is None:
-        return f"{name} differs from the golden call{' and is refused' * each.refused}."
+        return f"{name} differs from the golden call{' and is refused' * wrong.refused}."
     predicted, golden = _shorten(found.predicted or ""), _shorten(found.golden or "")
     if not predicted:
         return f"{name} has no {found.argument}, but the golden call has {golden}."
     if not golden:
         return f"{name} has {found.argument} {predicted}, which the golden call does not have."
-    if predicted == golden:  # The values differ only in the part that is cut off.
+    if predicted == golden:  # The values differ only after the end of the shortened texts.
         return f"{name} and the golden call have different values of {found.argument}."
     return f"{name} has {found.argument} {predicted}, but the golden call has {golden}."
 
@@ -160,9 +163,9 @@ def _shorten(text: str) -> str:
     return text if len(text) <= MAX_VALUE_IN_LINE else f"{text[: MAX_VALUE_IN_LINE - 1]}…"
 
 
-def _find_missing_call(paired: _Paired, *, only_effect: bool) -> DecisiveStep | None:
-    missing = [(pair, call) for pair in paired.missing if (call := paired.golden_call(pair)) is not None]
-    counted = [call for _, call in missing if not only_effect or _changes_state(call)]
+def _find_missing_call(paired: _PairedItem, *, only_effect_counts: bool) -> DecisiveStep | None:
+    missing = [(pair, call) for pair in paired.missing if (call := paired.find_golden_call(pair)) is not None]
+    counted = [call for _, call in missing if not only_effect_counts or _changes_state(call)]
     if not counted or not paired.replies:
         return None
     name = counted[0].name

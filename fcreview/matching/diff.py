@@ -1,6 +1,6 @@
 """Compare a predicted call with a golden call and describe the differences, down to nested values.
 
-Values of different types are not equal, unless `ComparisonRules` defines that a benchmark treats them as equal. Each
+Values of different types are not equal, unless `ComparisonRules` states that a benchmark treats them as equal. Each
 difference has the path of the innermost value that differs. If a golden answer accepts several values, the prediction
 is compared with the closest one. In lists of different lengths, equal elements at the beginning and at the end are
 matched first.
@@ -29,7 +29,7 @@ def type_name(value: Any) -> str:
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
-    values`. If only the type, the case, white space or quotation marks differ, the text states this."""
+    values`. If only the type, the case, white space or quotation marks differ, the text says so."""
     none_of = f"none of {len(accepted)} accepted values"
     if type_name(value) not in {type_name(one) for one in accepted}:
         golden = f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else none_of
@@ -61,15 +61,16 @@ SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """Rules by which a benchmark treats values as equal although they are not exactly equal. By default, there are no
-    such rules. Values that are equal only by these rules have the state `~`."""
+    """Rules by which a benchmark treats values as equal although they are not exactly equal. Values that are equal only
+    by these rules have the state `~`. By default, no rule is set."""
 
     normalise: Callable[[str], str] = str
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
     is_same_name: Callable[[str, str], bool] = eq
-    """Whether a golden and a predicted function name are the same function. The calls still have the state `=`."""
+    """Function that decides whether a golden and a predicted name mean the same function. The state of such calls is
+    `=`, not `~`."""
 
 
 EXACT_RULES = ComparisonRules()
@@ -106,7 +107,7 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
         if len(expected) != len(value) or depth >= MAX_DEPTH:
             return False
         return all(key in value and is_same_value(one, value[key], depth + 1) for key, one in expected.items())
-    return bool(expected == value)  # Bytes, sets and other literals are compared as a whole.
+    return bool(expected == value)  # Values such as bytes and sets are compared as a whole.
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
@@ -131,7 +132,8 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 
 MAX_DIFFERENCES = 50
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of compared values in a call. Further values are reported as too large to compare in full."""
+"""Maximum number of values in a call that are compared. If there are more, a difference reports that the call is too
+large."""
 MAX_COMPARED_CONTAINERS = 50
 NORMALISED_WEIGHT = 0.1
 """Weight of a difference with the state `~`. Any other difference has the weight 1."""
@@ -144,7 +146,7 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
     if not is_same_function(golden, predicted, rules):
         found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))
     if golden.arguments is None or predicted.arguments is None:
-        return found + _diff_undecodable(golden, predicted)
+        return found + _diff_undecodable_calls(golden, predicted)
     if are_arguments_accepted(golden.arguments, predicted.arguments):
         return found
     budget = ComparisonBudget(rules)
@@ -164,7 +166,7 @@ def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> b
     return golden.name == predicted.name or rules.is_same_name(golden.name, predicted.name)
 
 
-def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
+def sum_difference_weights(differences: Iterable[ArgumentDiff]) -> float:
     """Return the total weight of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any other state."""
     return sum(NORMALISED_WEIGHT if difference.state == "~" else 1.0 for difference in differences)
 
@@ -175,14 +177,14 @@ def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRu
         if is_same_value(expected, value):
             return expected
 
-    def weight(expected: Any) -> float:
-        return difference_weight(diff_values(expected, value, "", 0, ComparisonBudget(rules)))
+    def compute_weight(expected: Any) -> float:
+        return sum_difference_weights(diff_values(expected, value, "", 0, ComparisonBudget(rules)))
 
-    return min(_select_candidates(accepted, value), key=weight, default=None)
+    return min(_select_candidates(accepted, value), key=compute_weight, default=None)
 
 
 class ComparisonBudget:
-    """Rules of a comparison, and the number of values that may still be compared."""
+    """Rules of a comparison, and the number of further values that it may compare."""
 
     __slots__ = ("remaining", "rules")
 
@@ -201,7 +203,7 @@ def diff_accepted_values(
     if not accepted.any_of:
         return [ArgumentDiff(path, "!", "must be omitted, because no value is accepted")]
     compared = [diff_values(expected, value, path, depth, budget) for expected in _select_candidates(accepted, value)]
-    best = min(compared, key=difference_weight)
+    best = min(compared, key=sum_difference_weights)
     if len(accepted.any_of) == 1 or all(difference.state == "~" for difference in best):
         return best
     if len(best) == 1 and best[0].path == path:
@@ -229,8 +231,8 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values of the same JSON type as an object or list, or all accepted values. The result is
-    limited to keep comparisons fast."""
+    """Return the accepted values with which a value is compared. For an object or list, these are a limited number of
+    values of the same JSON type, to keep comparisons fast."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
@@ -302,7 +304,7 @@ def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[Argum
     return [ArgumentDiff(path, "!", reason), *inner]
 
 
-def _diff_undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
+def _diff_undecodable_calls(golden: Call, predicted: Call) -> list[ArgumentDiff]:
     if predicted.arguments is not None:
         reason = f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
         return [ArgumentDiff("", "!", reason)]

@@ -1,5 +1,5 @@
 """Describe the differences of a call pair: build the rows of the argument table, and find the first difference, which
-is shown in lists and clusters.
+lists and clusters show.
 
 The texts are not sanitized.
 """
@@ -31,8 +31,8 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def make_confusable_skeleton(text: str) -> str:
-    """Convert a text to one script and one kind of quotation mark, dash and blank, so that equal-looking texts become
-    equal."""
+    """Replace letters, quotation marks, dashes and blanks by similar ASCII characters, so that texts that look equal
+    become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
@@ -74,7 +74,7 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value. It is empty in a row for the call as a whole, which has the function
+    """Path of the argument or nested value. It is empty in a row for the call as a whole, which shows the function
     names."""
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
@@ -103,26 +103,27 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
             by_argument[str(split_path(difference.path)[0])].append(difference)
     names = (golden.name if golden else None, predicted.name if predicted else None)
     rows = [ArgumentRow("", 0, each.state, *names, each.reason) for each in diff if not each.path]
-    no_arguments = predicted is None or predicted.arguments is None
+    is_decoded = predicted is not None and predicted.arguments is not None
     for name in [*wanted, *(name for name in given if name not in wanted)]:
         accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
         path, optional = child_path("", name), accepted is not None and accepted.optional
-        state, reason = _get_argument_state(path, accepted, value, differences, no_arguments)
+        state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
         golden_text = _to_text(accepted) if accepted else None
         rows.append(ArgumentRow(path, 0, state, golden_text, _to_text(value), reason, optional))
         rows += [_build_nested_row(each, accepted, value) for each in differences if each.path != path]
     return rows
 
 
-def _get_argument_state(
-    path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], no_arguments: bool
+def _find_state_and_reason(
+    path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], is_decoded: bool
 ) -> tuple[DiffState, str | None]:
+    """Return the state and the reason in an argument's row. `is_decoded`: whether the predicted call has arguments."""
     if not differences:
         if accepted is None:
             return "+", None
         if value is not NO_VALUE:
             return "=", None
-        return ("=", "optional, omitted") if accepted.optional and not no_arguments else ("-", None)
+        return ("=", "optional, omitted") if accepted.optional and is_decoded else ("-", None)
     own = [each for each in differences if each.path == path]
     n_nested = len(differences) - len(own)
     is_different = any(each.state != "~" for each in differences)
@@ -174,7 +175,7 @@ MAX_VALUE_IN_CLUSTER = 120
 
 @dataclass(frozen=True, slots=True)
 class FirstDifference:
-    """First difference of a prediction; all fields are None if there is none."""
+    """First difference of a prediction from the golden answer. All fields are None if there is no difference."""
 
     function: str | None = None
     argument: str | None = None

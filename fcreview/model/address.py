@@ -2,8 +2,8 @@
 `turn:2/call:1/arg:city`.
 
 In an address, turns and calls have numbers from 1. Everywhere else in fcreview, the numbers are from 0. The number of a
-call is the position of its call pair in the turn, so a missing or extra call has an address too. An argument is a path
-as in `fcreview.model.json_value`, which may contain `/` and `:`. Only this module formats and parses addresses.
+call is the position of its call pair in the turn, so a missing or extra call has an address too. An argument has a path
+as in `fcreview.model.json_value`. The path may contain `/` and `:`. Only this module formats and parses addresses.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ def call_address(turn: int, position: int) -> str:
 
 
 def argument_address(turn: int, position: int, path: str) -> str:
-    """Format the address of an argument or a path inside one: `turn:1/call:2/arg:city`."""
+    """Format the address of an argument or of a nested value: `turn:1/call:2/arg:city`."""
     return f"{call_address(turn, position)}/arg:{path}"
 
 
 def parse_address(address: str) -> PartAddress | None:
-    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and any other text."""
+    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and texts that are no
+    address."""
     match = _PART.fullmatch(address)
     if match is None:
         return None
@@ -63,8 +64,9 @@ def is_address(text: str) -> bool:
     return text in WHOLE_TARGETS or parse_address(text) is not None
 
 
-def enclosing_call(address: str) -> str | None:
-    """Return `turn:2/call:1` for `turn:2/call:1/arg:city`, or None for a part that is not in a call."""
+def get_enclosing_call_address(address: str) -> str | None:
+    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`. Returns None
+    if the part is not in a call."""
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 

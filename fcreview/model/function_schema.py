@@ -1,8 +1,8 @@
 """Parse the function docs of benchmarks: the name, the description and the JSON Schema of the parameters.
 
-Any part of a function doc can be missing or malformed, because it comes from a data file. The functions of this module
-skip malformed parts. Only `read_declared_parameters(strict=True)` raises an error instead. Checkers use it, because a
-verdict must not depend on a guess.
+Any part of a function doc can be missing or malformed, because function docs come from data files. The functions of
+this module skip malformed parts. Only `read_declared_parameters(strict=True)` raises an error instead. Checkers use it,
+because a verdict must not depend on a guess.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ _TYPE_NAMES = {
     "object": ("object", "dict", "hashmap"),
 }
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
-"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Other names allow every value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> type of JSON value. Any other type name allows every
+value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 NO_DEFAULT: Any = object()
 
 
 class MalformedSchema(ValueError):
-    """Raised when a function doc does not have the structure that a checker needs."""
+    """Raised if a function doc does not have the structure that a checker needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredParameters:
-    """Parameters of a function as JSON Schema, copied from the function doc."""
+    """Parameters of a function as JSON Schema, copied from its function doc."""
 
     properties: dict[str, Any] | None
     """Parameter name -> JSON Schema; None if the function doc has no `properties` object."""
@@ -43,11 +44,11 @@ class DeclaredParameters:
 class Parameter:
     name: str
     kind: str | None
-    """Kind of JSON value, one of the values of `JSON_TYPES`; None if every value is allowed."""
+    """Type of JSON value, one of the values of `JSON_TYPES`; None if every value is allowed."""
     required: bool
     choices: tuple[Any, ...]
     default: Any
-    """Default value: JSON from the schema or text from the description. `NO_DEFAULT` if there is none."""
+    """Default value: a JSON value from the schema, or a text from the description. `NO_DEFAULT` if there is none."""
     description: str
     item_kind: str | None = None
 
@@ -61,40 +62,41 @@ class FunctionSchema:
     description: str = ""
 
 
-def get_parameters_schema(document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
-    return next((schema for key in keys if isinstance(schema := document.get(key), dict)), {})
+def get_parameters_schema(function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
+    return next((schema for key in keys if isinstance(schema := function_doc.get(key), dict)), {})
 
 
 def read_declared_parameters(
-    document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
+    function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
-    """Return the properties and the required names that a function doc declares. Malformed parts are omitted. With
-    `strict`, they raise MalformedSchema. `keys` are the keys that can contain the schema (see `PARAMETER_KEYS`)."""
-    schema = get_parameters_schema(document, keys)
+    """Return the properties and the required names that a function doc declares, without malformed parts. With
+    `strict`, raise MalformedSchema for a malformed part. `keys` are the keys of the function doc that can contain the
+    schema."""
+    schema = get_parameters_schema(function_doc, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
-        if not schema and any(document.get(key) for key in keys):
-            raise MalformedSchema("the parameters of the function doc are not an object")
+        if not schema and any(function_doc.get(key) for key in keys):
+            raise MalformedSchema("the `parameters` of the function doc are not an object")
         if properties and not isinstance(properties, dict):
-            raise MalformedSchema("the properties of the function doc are not an object")
+            raise MalformedSchema("the `properties` of the function doc are not an object")
         if required and not isinstance(required, (list, tuple)):
-            raise MalformedSchema("the required parameters of the function doc are not a list")
-    return _drop_malformed(properties, required)
+            raise MalformedSchema("the `required` parameters of the function doc are not a list")
+    return _build_declared_parameters(properties, required)
 
 
-def _drop_malformed(properties: Any, required: Any) -> DeclaredParameters:
+def _build_declared_parameters(properties: Any, required: Any) -> DeclaredParameters:
     names = required if isinstance(required, (list, tuple)) else None
     return DeclaredParameters(properties if isinstance(properties, dict) else None, names)
 
 
-def read_function_schema(document: Mapping[str, Any]) -> FunctionSchema:
-    """Parse a function doc. It can also be the tool that contains the doc in its field `function`."""
-    inner = document.get("function")
-    body = inner if isinstance(inner, Mapping) else document
+def read_function_schema(function_doc: Mapping[str, Any]) -> FunctionSchema:
+    """Parse a function doc, or a tool definition that contains the function doc in its field `function`."""
+    inner = function_doc.get("function")
+    body = inner if isinstance(inner, Mapping) else function_doc
     schema = get_parameters_schema(body, PARAMETER_KEYS)
     while isinstance(wrapped := schema.get("json"), dict):
         schema = wrapped
-    declared = _drop_malformed(schema.get("properties"), schema.get("required"))
+    declared = _build_declared_parameters(schema.get("properties"), schema.get("required"))
     required = set(map(str, declared.required or ()))
     parameters = {
         str(name): _parse_parameter(str(name), one, str(name) in required)
@@ -129,16 +131,18 @@ _DEFAULT = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Pattern for `default is X` and `default: X`, where X has at most three words. In `default X`, X must be quoted, a
-number, true, false or capitalized, so that `the default route` does not match."""
+"""Pattern for a default X in a description. `default is X` and `default: X` match if X has at most three words.
+`default X` matches only if X is quoted, a number, true, false or capitalized, so that `the default route` does not
+match."""
 _APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
-"""Pattern for words before a number and the unit after it, as in `approximately 9.81 m/s^2`."""
+"""Pattern for a word before a number and for the unit after it, as in `approximately 9.81 m/s^2`."""
 _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
 _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 
 
 def parse_default(description: str) -> Any:
-    """Return the default that a description states, such as `km` for `Default is 'km'.`, or `NO_DEFAULT`."""
+    """Return the default value that a description states: `km` for `Default is 'km'.`. Returns `NO_DEFAULT` if it
+    states none."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -149,11 +153,11 @@ def parse_default(description: str) -> Any:
 _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
-def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None. Dots and underscores are equal, because some models do not allow
-    dots. A number after the name is ignored, because early BFCL data numbers several calls of one function (`play
+def find_schema(function_name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
+    """Return the schema of a called function, or None. A dot equals an underscore, because some models do not allow
+    dots in names. A number after the name is ignored, because early BFCL data adds a number to repeated calls (`play
     2`)."""
-    for each in (name, _NUMBER_SUFFIX.sub("", name)):
+    for each in (function_name, _NUMBER_SUFFIX.sub("", function_name)):
         plain = each.replace(".", "_")
         for schema in schemas:
             if schema.name == each or schema.name.replace(".", "_") == plain:

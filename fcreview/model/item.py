@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 
 @dataclass(slots=True)
 class RecordLocation:
-    """Location of a raw record. `line` is from 1, or 0 if unknown. `offset` and `length` are in bytes."""
+    """Location of a raw record in a file. `line` is from 1, or 0 if unknown. `offset` and `length` are in bytes."""
 
     file: str
     line: int = 0
@@ -25,12 +25,12 @@ class RecordLocation:
 
 
 ABSENT = "(not there)"
-"""Placeholder in a `StateDifference` if the attribute does not exist on one side."""
+"""Placeholder in a `StateDifference` for a side on which the attribute does not exist."""
 
 
 @dataclass(slots=True)
 class StateDifference:
-    """JSON values of an environment attribute after the golden calls and after the predicted calls."""
+    """JSON values that an attribute of the environment has after the golden calls and after the predicted calls."""
 
     golden: Any
     predicted: Any
@@ -38,7 +38,7 @@ class StateDifference:
 
 @dataclass(slots=True)
 class RecomputedVerdict:
-    """Verdict on an item that was recomputed from the benchmark's rules."""
+    """Verdict on an item that fcreview recomputed from the benchmark's rules."""
 
     valid: bool | None
     error_type: str | None = None
@@ -46,32 +46,32 @@ class RecomputedVerdict:
 
 @dataclass(slots=True)
 class Erratum:
-    """Correction of an item's golden answer, from the errata that the run was imported with."""
+    """Correction of an item's golden answer, from the errata with which fcreview imported the run."""
 
     who: list[str]
     date: str
     reasons: list[str]
     old: Any = None
     stale: str = ""
-    """Why the correction is not applied, so that the item keeps the golden answer of the dataset. Empty if it is
-    applied."""
+    """Why fcreview does not apply the correction, so that the item keeps the golden answer of the dataset. Empty if
+    fcreview applies the correction."""
 
 
 @dataclass(slots=True)
 class RecordedReview:
-    """Decision by a person that the run's files contain, such as an edited score. The item screen shows it with author
-    and reason. It becomes a review only if `import-labels` imports it."""
+    """Decision of a person in the run's files, such as an edited score. The item screen shows the decision with its
+    author and reason. It becomes a review only if `import-labels` imports it."""
 
     source: str
     author: str
     verdict: Any
-    """Verdict, as JSON; None if the person changed only the explanation."""
+    """Verdict as JSON; None if the person changed only the explanation."""
     target: str = "item"
     criterion: str = "correct"
     reason: str | None = None
     time: str | None = None
     events: list[str] = field(default_factory=list)
-    """Ids of the journal events from which an fcreview export made this decision; otherwise empty."""
+    """Ids of the journal events of the decision, if fcreview exported it to the file; otherwise empty."""
     fault: str | None = None
     tags: list[str] = field(default_factory=list)
 
@@ -81,52 +81,52 @@ def _to_dict(value: Any) -> dict[str, Any]:
 
 
 _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
-"""Field of `Extra` -> name in JSON, if the two names differ."""
+"""Field of `Extra` -> JSON key, for the fields whose JSON key differs from the name of the field."""
 _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item, stored as one JSON object. Importers set the fields for which they have data."""
+    """Optional data of an item. Importers set the fields for which they have data. The store keeps the data as one JSON
+    object."""
 
     failing_turn: int | None = None
-    """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""
+    """Turn, from 0, at which the checker stopped. The item screen opens at this turn, and marks and unfolds it."""
     state_differences: dict[str, StateDifference] | None = None
-    """Environment attribute -> its values after the golden and after the predicted calls, if they differ. The item
-    screen shows them in a table at the end of the failing turn or, without one, of the last turn."""
+    """Attribute of the environment -> its values after the golden and after the predicted calls, if the values differ.
+    The item screen shows them in a table at the end of the failing turn, or of the last turn if no turn fails."""
     golden_reply: str | None = None
-    """Golden reply or its required content, if the benchmark judges a reply. It is shown in blind review too."""
+    """Golden reply or its required content, if the benchmark judges a reply. Blind review shows it too."""
     golden_labels: list[str] | None = None
     """Labels of the golden reply. The item screen shows them next to a judge's labels of the predicted reply."""
     compared_with: dict[str, int] | None = None
-    """Address of an unpaired predicted call -> `Call.index` of the golden call with which it was compared."""
+    """Address of an unpaired predicted call -> `Call.index` of the golden call with which the benchmark compared it."""
     uncounted_states: str | None = None
-    """States of call pairs that are not errors by the benchmark's rules: `+` if additional calls are allowed, or `-!+`
-    if only the effect of the calls is compared. Set only if the benchmark judges whole conversations."""
+    """States of call pairs that are not errors by the benchmark's rules: `+` if the benchmark allows additional calls,
+    or `-!+` if it compares only the effect of calls. Set only if the benchmark judges whole conversations."""
     user_calls: list[list[int]] | None = None
-    """[turn, `Call.index`] of each predicted call that was made by the simulated user, not by the model."""
+    """[turn, `Call.index`] of each predicted call that the simulated user made instead of the model."""
     accepted_answers: list[Any] | None = None
-    """Accepted final answers as JSON values, if the benchmark judges a final answer. They are shown in blind review
-    too."""
+    """Accepted final answers as JSON values, if the benchmark judges a final answer. Blind review shows them too."""
     final_answer: str | None = None
     score_record: RecordLocation | None = None
     needs: list[list[str]] | None = None
     """Lists of addresses of parts. If annotators review parts, the item passes if at least one part of each list
-    passes. If this is None, all call pairs of all turns must pass."""
+    passes. None means that all call pairs of all turns must pass."""
     without_errata: RecomputedVerdict | None = None
     """Recomputed verdict with the golden answer of the dataset. Set only if errata changed the golden answer."""
     erratum: Erratum | None = None
     """Correction of the golden answer, applied or stale. The item screen shows it below the calls."""
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     redacted: bool = False
-    """Whether keys of third-party APIs were removed from the item. They are then removed from its raw records too."""
+    """Whether fcreview removed keys of third-party APIs from the item. It then removes them from raw records too."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Name -> JSON value for data that only this benchmark has. The item screen lists the values, and hides them in
+    """Name -> JSON value, for data that only this benchmark has. The item screen lists the values, but hides them in
     blind review. Only the benchmark's own metrics may read a value by its name (`ScoredItem.metadata`)."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. Most items have
-        none. Names in JSON are the field names, except for `_JSON_KEYS`."""
+        """Return the fields that are set: `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. The JSON keys are the names
+        of the fields, except for `_JSON_KEYS`."""
         found: dict[str, Any] = {}
         for name, value in zip(self.__slots__, _extra_values(self), strict=True):
             if value is None or value is False or (not value and name in _OMITTED_IF_EMPTY):
@@ -164,19 +164,20 @@ Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
 """Role of a message. The model did not see messages with the role `state` (environment) or `log` (runner)."""
 GOLDEN_CALL = "golden call"
-"""`Message.name` of a golden call from an earlier turn of the dialogue. The content is the call as JSON."""
+"""`Message.name` of a message that quotes a golden call from an earlier turn. The content is the call as JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]
 DiffState = Literal["=", "~", "!", "-", "+", " "]
-"""States: equal, equal after normalisation, different, missing, not in the golden answer, and additional but allowed by
-the benchmark (`Extra.uncounted_states`)."""
+"""State of a comparison. In this order: equal, equal after normalisation, different, missing in the prediction, not in
+the golden answer, and not in the golden answer but allowed (`Extra.uncounted_states`)."""
 
 T = TypeVar("T")
 
 
 class SharedList(list[T]):
-    """An immutable list that many items share as one object, so that its JSON is computed only once."""
+    """List that many items share as one object, so that fcreview computes its JSON only once. It must not be
+    changed."""
 
     __slots__ = ("__weakref__", "json_text")
 
@@ -187,8 +188,8 @@ class SharedList(list[T]):
 
 @dataclass(slots=True)
 class SharedContent:
-    """Cached JSON of the fields of an item that are the same in all runs with an equal answer: all fields except
-    `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of different runs share one object."""
+    """Cached JSON of an item, without `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of different runs share one
+    object."""
 
     json_text: bytes | None = None
 
@@ -200,17 +201,17 @@ RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", 
 class Message:
     turn: int
     step: int
-    """Step of the model in the turn, from 0. The messages by the user or system that open the turn have step -1."""
+    """Step of the model in the turn, from 0. Messages of the user or the system that open the turn have the step -1."""
     role: Role
     content: str
     name: str | None = None
-    """Name of the tool, environment class or speaker, if the role is not sufficient to identify the author."""
+    """Name of the tool, environment class or speaker, if the role does not identify the author."""
 
 
 @dataclass(slots=True)
 class AcceptedValues:
-    """Values that a golden answer accepts for one argument. Each value is plain JSON. It may contain `GoldenObject` at
-    any depth, if fields of an object also have several accepted values."""
+    """Values that a golden answer accepts for one argument. Each value is plain JSON. At any depth, it can contain a
+    `GoldenObject`, if the golden answer accepts several values for a field of an object."""
 
     any_of: list[Any]
     optional: bool = False
@@ -218,7 +219,8 @@ class AcceptedValues:
 
 @dataclass(slots=True)
 class GoldenObject:
-    """Accepted values of each field, stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`."""
+    """Golden object with accepted values for each field, stored as `{"fields": {name: {"any_of": [...], "optional":
+    false}}}`."""
 
     fields: dict[str, AcceptedValues]
 
@@ -234,7 +236,7 @@ class Call:
     index: int = 0
     """Position of the call, from 0, among all golden or all predicted calls of the turn."""
     raw: str | None = None
-    """Text from which the call was decoded, if it contains more than the name and arguments."""
+    """Text from which the importer decoded the call, if it contains more than the name and the arguments."""
     decode_error: str | None = None
 
 
@@ -250,7 +252,7 @@ class ArgumentDiff:
 
 @dataclass(slots=True)
 class CallPair:
-    """A golden call and its predicted call. A missing or an extra call has no partner."""
+    """A golden call and its predicted call. The pair of a missing or extra call has only one call."""
 
     turn: int
     golden: int | None
@@ -278,12 +280,12 @@ class Verdict:
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
-    """Judge model, tier of the checker, or score file from which the verdict comes."""
+    """Origin of the verdict: the judge model, the tier of the checker, or the score file."""
 
 
 @dataclass(slots=True)
 class ImportIssue:
-    """Problem found during import. Importers never drop data without an issue."""
+    """Problem that an importer found. An importer that omits data always reports an issue."""
 
     file: str
     line: int | None
@@ -300,7 +302,7 @@ class Item:
     id: str
     category: str
     group: str | None = None
-    """Id of the conversation that has this and other items; None if there is none."""
+    """Id of the conversation that contains this item and others; None if there is none."""
     question: str = ""
     messages: list[Message] = field(default_factory=list)
     golden: list[Call] = field(default_factory=list)
@@ -315,38 +317,40 @@ class Item:
     error_type: str | None = None
     rule_error_type: str | None = None
     rule_note: str | None = None
-    """Why there is no recomputed verdict, such as 'multi-turn verdicts are imported, not recomputed'."""
+    """Why the item has no recomputed verdict: `multi-turn verdicts are imported, not recomputed`."""
     n_turns: int = 1
     n_steps: int = 1
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = None
     seconds: list[float] | None = None
-    """Latency of each step in seconds; None if the source has only the sum."""
+    """Latency of each step, in seconds; None if the files contain only the total latency."""
     setting: str | None = None
-    """Setting under which the item was run, if the benchmark reports metrics for each setting."""
+    """Setting of the item, if the benchmark reports metrics separately for each setting."""
     diff_function: str | None = None
-    """Function of the first difference. A cluster has equal (error_type, diff_function, diff_argument)."""
+    """Function of the first difference. The items of a cluster can share `error_type`, `diff_function` and
+    `diff_argument`."""
     diff_argument: str | None = None
     first_difference: str | None = None
     """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     diff_golden: str | None = None
-    """Golden value at the first difference, shortened: `"Hangzhou, China"`. None without a golden value."""
+    """Golden value at the first difference, shortened: `"Hangzhou, China"`. None if there is no golden value."""
     diff_predicted: str | None = None
     decisive_step: str | None = None
-    """Kind of the guessed decisive step, such as `wrong_write`. None if there is no guess."""
+    """Kind of the guessed decisive step, such as `wrong_write`. None if fcreview guessed no step."""
     extra: Extra = field(default_factory=Extra)
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
-    """Result file with the raw record. `line` is from 1, and `offset` and `length` are in bytes."""
+    """Result file that contains the raw record of the item. `line` is from 1, and `offset` and `length` are in
+    bytes."""
     line: int = 0
     offset: int = 0
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
-    """Cached JSON that this item shares with equal items of other runs; None if no other run has an equal item."""
+    """Cached JSON that this item shares with equal items of other runs; None if no other item shares it."""
 
 
 @dataclass(slots=True)
@@ -358,7 +362,7 @@ class Run:
     path: str
     dataset: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings of the model that the files state: name -> JSON value. fcreview never reads a setting by its name."""
+    """Settings of the model in the run's files: name -> JSON value. fcreview never reads a setting by its name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
@@ -370,13 +374,14 @@ class Run:
 
     @property
     def lacks_dataset(self) -> bool:
-        """Whether questions and golden answers are missing. Verdicts can then be recomputed for some items only."""
+        """Whether questions and golden answers are missing. fcreview can then recompute verdicts for some items
+        only."""
         return self.needs_dataset and self.dataset is None
 
     @property
     def full_title(self) -> str:
-        """Title, version and language: `BFCL V4`, `ACEBench v1 zh`. The language is omitted if it is English, and the
-        version if the title contains its number: `tau2-bench`."""
+        """Title, version and language of the benchmark: `BFCL V4`, `ACEBench v1 zh`. English is omitted. The version is
+        omitted if the title contains its number: `tau2-bench`."""
         title = self.title or self.benchmark
         version = "" if self.generation.lstrip("vV") in title else self.generation
         language = self.language if self.language != "en" else ""
@@ -384,8 +389,8 @@ class Run:
 
 
 def number_steps(item: Item) -> dict[tuple[int, int], int]:
-    """Number the steps of each turn that contain a message or a call: 1, 2, 3. These numbers have no gaps, unlike the
-    step numbers of benchmarks. The messages that open a turn (step -1) are not a step."""
+    """Map (turn, step) to the number that the screens show for the step: 1, 2, 3. Unlike the step numbers of
+    benchmarks, these numbers have no gaps within a turn. The messages that open a turn (step -1) are not a step."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[tuple[int, int], int] = {}

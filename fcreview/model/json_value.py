@@ -2,7 +2,7 @@
 
 A predicted value can be any Python literal, such as a tuple, bytes, a set, a complex number or an integer of any size.
 Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is limited to `MAX_DEPTH` levels, because files
-can contain hostile data. Deeper values are replaced by a text.
+can contain malicious data. A text replaces values at deeper levels.
 
 A path identifies a value inside the arguments of a call: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
 """
@@ -27,8 +27,8 @@ MAX_DEPTH = 100
 TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
 
 
-def is_nested_deeper(value: Any, levels: int) -> bool:
-    """Whether a JSON value is nested in more than `levels` levels."""
+def is_nested_deeper_than(value: Any, levels: int) -> bool:
+    """Whether a JSON value has more than `levels` levels of nested objects and lists."""
     layer = [value]
     for _ in range(levels + 1):
         containers = [one.values() if isinstance(one, dict) else one for one in layer if isinstance(one, (dict, list))]
@@ -49,7 +49,8 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format a golden value with `abbreviate`, only the first of several accepted values: `"km" or 2 more`."""
+    """Format a golden value with `abbreviate`. Of several accepted values, format the first and count the rest: `"km"
+    or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -57,8 +58,8 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
-    """Format a value on one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`. Tuples are formatted as `(1, 2)`,
-    non-finite numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`. A question mark follows the name of
+    """Format a value in one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`. The text of a tuple is `(1, 2)`,
+    of a non-finite number `NaN` or `Infinity`, and of accepted values `"C" or "F"`. A question mark follows the name of
     an optional field: `{"unit"?: "C" or "F"}`."""
     kind = type(value)
     if kind is str:
@@ -72,11 +73,13 @@ def to_json_text(value: Any, depth: int = 0) -> str:
     if depth >= MAX_DEPTH:
         return TOO_DEEP_TEXT
     if isinstance(value, dict):
-        return _join("{", [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()], "}")
+        return _join_parts(
+            "{", [f"{_format_key(key)}: {to_json_text(one, depth + 1)}" for key, one in value.items()], "}"
+        )
     if isinstance(value, list):
-        return _join("[", [to_json_text(one, depth + 1) for one in value], "]")
+        return _join_parts("[", [to_json_text(one, depth + 1) for one in value], "]")
     if isinstance(value, tuple):
-        return _join("(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
+        return _join_parts("(", [to_json_text(one, depth + 1) for one in value], ",)" if len(value) == 1 else ")")
     if isinstance(value, (AcceptedValues, GoldenObject)):
         return _format_golden(value, depth)
     return _format_literal(value, depth)
@@ -89,10 +92,10 @@ def _format_golden(value: AcceptedValues | GoldenObject, depth: int) -> str:
         f"{_format_key(name)}{'?' if accepted.optional else ''}: {to_json_text(accepted, depth + 1)}"
         for name, accepted in value.fields.items()
     ]
-    return _join("{", fields, "}")
+    return _join_parts("{", fields, "}")
 
 
-def _join(opening: str, parts: list[str], closing: str) -> str:
+def _join_parts(opening: str, parts: list[str], closing: str) -> str:
     return f"{opening}{', '.join(parts)}{closing}"
 
 
@@ -103,7 +106,7 @@ def _format_key(key: Any) -> str:
 def _format_integer(value: int) -> str:
     try:
         return str(value)
-    except ValueError:  # Python does not convert an integer of thousands of digits to decimal.
+    except ValueError:  # Python raises ValueError for an integer of thousands of digits.
         return hex(value)
 
 
@@ -116,18 +119,19 @@ def _format_literal(value: Any, depth: int) -> str:
         plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
         return to_json_text(plain(value), depth)
     if isinstance(value, (set, frozenset)):
-        return _join("{", sorted([to_json_text(one, depth + 1) for one in value]), "}")
+        return _join_parts("{", sorted([to_json_text(one, depth + 1) for one in value]), "}")
     if isinstance(value, (bytes, complex, EllipsisType)):
         return repr(value)
     return f"<{type(value).__name__}>"
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Convert a value to plain JSON that orjson can write. This is slow, so callers try orjson first.
+    """Convert a value to plain JSON that orjson can write. This is slow, so callers first try to write the original
+    value.
 
     Integers beyond 64 bits, non-finite numbers, bytes and other literals become text. Lone surrogates become `\\udXXX`.
-    Tuples and sets become lists. Keys become text, and if a key occurs twice, a prime is appended. `AcceptedValues`
-    becomes `{"any_of": [...], "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
+    Tuples and sets become lists. Keys become text. If two keys become equal, a prime is appended to the second.
+    `AcceptedValues` becomes `{"any_of": [...], "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
     """
     kind = type(value)
     if kind is str:
@@ -163,19 +167,20 @@ def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def parse_json(text: str | None) -> Any:
-    """Parse JSON text. Returns None for None, which is how Python reads the SQL value NULL."""
+    """Parse JSON text. Returns None for None, because DuckDB returns None for the SQL value NULL."""
     return None if text is None else orjson.loads(text)
 
 
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Return JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different. `default` is a
-    function that converts values that JSON does not have. Raises TypeError if a value cannot be written as JSON."""
+    """Return JSON with sorted keys and without white space. The texts of `1`, `1.0` and `true` differ. `default` is a
+    function that converts values of types that JSON does not have. Raises TypeError if a value cannot be written as
+    JSON."""
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
 
-def json_hash(value: Any, size: int, default: Callable[[Any], Any] | None = None) -> str:
-    """Return a hash of a value: BLAKE2b of its `canonical_json`, with `size` bytes, as hex."""
-    return blake2b(canonical_json(value, default), digest_size=size).hexdigest()
+def json_hash(value: Any, n_bytes: int, default: Callable[[Any], Any] | None = None) -> str:
+    """Return a hash of a value: BLAKE2b of its `canonical_json`, with `n_bytes` bytes, as hex."""
+    return blake2b(canonical_json(value, default), digest_size=n_bytes).hexdigest()
 
 
 def answer_hash(value: Any) -> str:
@@ -188,28 +193,28 @@ def answer_hash(value: Any) -> str:
 
 
 def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
-    """Parse `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
-    if not _has_accepted_form(stored):
+    """Parse stored accepted values: `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
+    if not _is_stored_accepted_values(stored):
         raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
-    values = [_parse_alternative(one, depth + 1) for one in stored["any_of"]]
+    values = [_parse_accepted_value(one, depth + 1) for one in stored["any_of"]]
     return AcceptedValues(values, bool(stored.get("optional", False)))
 
 
-def _has_accepted_form(stored: Any) -> bool:
+def _is_stored_accepted_values(stored: Any) -> bool:
     return (
         isinstance(stored, dict) and isinstance(stored.get("any_of"), list) and stored.keys() <= {"any_of", "optional"}
     )
 
 
-def _parse_alternative(stored: Any, depth: int) -> Any:
+def _parse_accepted_value(stored: Any, depth: int) -> Any:
     if depth < MAX_DEPTH:
         if isinstance(stored, list):
-            return [_parse_alternative(one, depth + 1) for one in stored]
+            return [_parse_accepted_value(one, depth + 1) for one in stored]
         if isinstance(stored, dict):
             fields = stored.get("fields")
-            if len(stored) == 1 and isinstance(fields, dict) and all(map(_has_accepted_form, fields.values())):
+            if len(stored) == 1 and isinstance(fields, dict) and all(map(_is_stored_accepted_values, fields.values())):
                 return GoldenObject({name: parse_accepted_values(one, depth + 1) for name, one in fields.items()})
-            return {name: _parse_alternative(one, depth + 1) for name, one in stored.items()}
+            return {name: _parse_accepted_value(one, depth + 1) for name, one in stored.items()}
     return stored
 
 
@@ -218,7 +223,7 @@ _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]
 
 
 def child_path(path: str, key: Any) -> str:
-    """Append a field name or list index (from 0) to a path. The path of an argument is appended to the empty path."""
+    """Append a field name or a list index (from 0) to a path. Append the name of an argument to the empty path."""
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)
@@ -228,12 +233,12 @@ def child_path(path: str, key: Any) -> str:
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split a path from `child_path` into names and indices, outermost first."""
+    """Split a path of `child_path` into names and list indices, outermost first."""
     keys: list[str | int] = []
     start = 0
     while start < len(path):
         match = _PATH_STEP.match(path, start)
-        if match is None:  # `child_path` did not make this path.
+        if match is None:  # The path is not from `child_path`.
             return [path]
         index, quoted, bare = match.groups()
         keys.append(int(index) if index else json.loads(quoted, strict=False) if quoted else bare)

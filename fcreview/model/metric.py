@@ -1,7 +1,7 @@
 """Define the metrics that a benchmark publishes, and the scored items from which they are computed.
 
 Each importer has one pure function that computes the official, the recomputed and the corrected metrics. The three
-differ only in the verdicts of the scored items.
+kinds of metrics differ only in the verdicts of the scored items.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from fcreview.model.item import Run
 from fcreview.model.verdict import TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""`share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a criterion."""
+"""Unit of a metric: `share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a
+criterion."""
 MetricSource = Literal["official", "rule", "errata", "corrected"]
-"""Source of the verdicts: `rule` is recomputed, `errata` is recomputed with corrected golden answers, and `corrected`
-is automatic verdicts in which reviewed verdicts are replaced."""
+"""Source of the verdicts of a metric: `rule` means recomputed verdicts, `errata` means verdicts recomputed with
+corrected golden answers, and `corrected` means automatic verdicts that human verdicts replace where there are any."""
 MetricKey = tuple[str, int, str]
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
 METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
-"""Sources for runs that were imported with errata. The source `rule` then uses the golden answers of the dataset."""
+"""Sources for runs that fcreview imported with errata. The source `rule` then uses the golden answers of the
+dataset."""
 
 
 @dataclass(slots=True)
 class ScoredItem:
-    """An item with the verdicts of one source, or several equal items (see `n_items`)."""
+    """An item with its verdicts from one source, or several items with equal verdicts (see `n_items`)."""
 
     id: str
     category: str
@@ -42,10 +44,10 @@ class ScoredItem:
     """(target, criterion, verdict) of each verdict on a turn, call or argument."""
     overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
     """(target, criterion) -> human verdict that contradicts the automatic verdict. `valid`, `values` and
-    `part_verdicts` already contain it. Importers use it to update values that depend on an overridden verdict (see
-    `derive`)."""
+    `part_verdicts` already contain these human verdicts. Importers use them to update values that depend on an
+    overridden verdict (see `derive_verdict`)."""
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria with a human verdict or an open disagreement. Verdicts on them are never derived."""
+    """Targets and criteria with a human verdict or an open disagreement. Their verdicts are never derived."""
     disputed: Collection[TargetCriterion] = ()
     """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -56,33 +58,33 @@ class ScoredItem:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Duration of each step of all items, in seconds, or the total duration of an item without durations of steps."""
+    """Duration of each step, in seconds. For an item without durations of steps, the total duration."""
     setting: str | None = None
     n_items: int = 1
-    """Number of items that this object represents. If an importer has `aggregates_rows`, it gets one object for all
-    items of a category with equal verdicts, with the sum of their tokens. The fields `id`, `metadata` and `group` and
-    the numbers of calls, functions and turns are then meaningless."""
+    """Number of items that this object represents. If `aggregates_rows` of the importer is true, one object represents
+    all items of a category with equal verdicts, and has the sum of their tokens. The fields `id`, `metadata` and
+    `group` and the numbers of calls, functions and turns are then meaningless."""
     tags: Sequence[str] = ()
-    """Distinct error tags that annotators gave to the item and its parts, only for the source `corrected`."""
+    """Distinct error tags that annotators gave to the item and its parts. Empty for other sources than `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
     def has_own_verdict(self, target: str, criterion: str) -> bool:
-        """Whether the target has a human verdict or an open disagreement on the criterion, so that no verdict is
+        """Whether the target has a human verdict or an open disagreement on the criterion, so that no verdict on it is
         derived."""
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
-    def derive(self, benchmark: str, target: str, criterion: str) -> Any:
-        """Derive a verdict from overrides on other criteria. Returns None if none follows, or if the target has a human
-        verdict or an open disagreement on the criterion."""
+    def derive_verdict(self, benchmark: str, target: str, criterion: str) -> Any:
+        """Derive the verdict on a criterion from overrides on other criteria. Returns None if no verdict follows, or if
+        the target has a human verdict or an open disagreement on the criterion."""
         if self.has_own_verdict(target, criterion):
             return None
         return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
-    """Decorator that stores the result of a function in the item with which it is called. An estimate computes a
-    benchmark's metrics many hundred times from different combinations of the same items. Items must not change after
-    the first call."""
+    """Cache the results of the decorated function in its argument, the item. The cache matters for estimates, which
+    compute a benchmark's metrics several hundred times from different combinations of the same items. An item must not
+    change after the first call."""
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
@@ -96,9 +98,9 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 
 @cached_on_item
-def chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the item's chain, which is `metadata["chain"]["turn"]`, or None. The scores of all items in a
-    chain are multiplied."""
+def get_chain_id(item: ScoredItem) -> str | None:
+    """Return the id of the item's chain, which is `metadata["chain"]["turn"]`, or None. The score of a chain is the
+    product of the scores of its items."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
@@ -111,16 +113,16 @@ class RunItems:
 
 @dataclass(slots=True)
 class Metric:
-    """One number of a benchmark's results. Its table, level and name identify it."""
+    """One number in a benchmark's results. The table, the level and the name identify the metric."""
 
     table: str
     name: str
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
-    """Indentation of the metric's line, from 0. The line belongs to the nearest line above with a lower level."""
+    """Indentation of the metric's row, from 0. The row belongs to the nearest row above it with a lower level."""
     note: str = ""
-    """Remark, such as a known fault of the official program or an unexpected denominator."""
+    """Remark, such as a known error of the official program or an unusual denominator."""
     n: int | None = None
     """Number of verdicts from which the value is computed. It is less than `total` if some items have no verdict."""
     total: int | None = None
@@ -139,14 +141,14 @@ def pass_rate(items: Sequence[ScoredItem]) -> float | None:
 
 
 def pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
-    """Build a metric from the pass rate of items. It states the number of verdicts and the number of items."""
+    """Build a metric from the pass rate of items, with the number of verdicts and the number of items."""
     known = sum(item.n_items for item in items if item.valid is not None)
     return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
 
 
 def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Build a metric with the number of items for each error tag: first `first_tags` in their order, then all other
-    tags by frequency."""
+    """Build a metric for each error tag, with the number of items that have the tag: first `first_tags` in their order,
+    then all other tags by frequency."""
     counts = Counter(tag for item in items for tag in item.tags)
     names = [tag for tag in first_tags if tag in counts]
     names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
@@ -154,7 +156,7 @@ def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> 
 
 
 def metrics_by_category(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Build the metrics of the pass rate: first for all items, then for each category in order of appearance."""
+    """Build a metric from the pass rate of all items, then one for each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)

@@ -1,5 +1,5 @@
-"""Replace third-party API keys by `[redacted]`. The published questions and scores of some benchmarks contain real
-keys."""
+"""Replace third-party API keys by `[redacted]`, because the published questions and scores of some benchmarks contain
+real keys."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Return a copy of a value without API keys: values of fields such as `api_key`, values in texts such as
-    `token=...`, and long random tokens are replaced."""
+    """Return a copy of a value without API keys. This replaces values of fields such as `api_key`, values in texts such
+    as `token=...`, and long random words."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -48,21 +48,22 @@ _KEY_FORMATS = [
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""(literal, pattern) of each key format. The pattern is used only if the text contains the literal, because searching
-for a literal is fast. Patterns begin with letters, because a look-behind would be ten times slower. If a pattern has a
-group, the text of the group is kept."""
+"""Literal and pattern of each API key format. The pattern is applied only if the text contains the literal, because the
+search for a literal is fast. Patterns begin with letters, because a look-behind would be ten times slower. If a pattern
+has a group, the text of the group is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
-"""Search for all literals of `_KEY_FORMATS` at once, except the literal `earer `. This takes a quarter of the time
-of separate searches. Each alternative begins with a rare letter, which saves another third of the time."""
+"""Search for all literals of `_KEY_FORMATS` at once, except `earer `. This takes a quarter of the time of separate
+searches. Each alternative begins with a rare letter, which saves another third of the time."""
 _CREDENTIAL_NAME = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
 )
 
 
-def redact_keys(text: bytes) -> bytes:
-    """Replace keys of known formats, such as `sk-...` and `Bearer ...`. This is fast enough for every imported item."""
+def redact_api_keys(text: bytes) -> bytes:
+    """Replace API keys of known formats, such as `sk-...` and `Bearer ...`. This is fast enough for every imported
+    item."""
     if b"earer " in text or _search_literals(text):
         for literal, pattern in _PATTERNS:
             if literal in text:
@@ -77,9 +78,9 @@ def _redact_match(match: re.Match[bytes]) -> bytes:
     return match[0] if before.isalnum() else REDACTED.encode()
 
 
-def redact_keys_in_text(text: str) -> str:
-    """Replace keys of known formats in a string (see `redact_keys`)."""
-    return redact_keys(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+def redact_api_keys_in_text(text: str) -> str:
+    """Replace API keys of known formats in a string, as `redact_api_keys` does in bytes."""
+    return redact_api_keys(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 @lru_cache(1 << 10)
@@ -88,8 +89,8 @@ def _is_credential_name(name: str) -> bool:
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace every string in a field with a name such as `api_key` or `password`. This must not be used for calls,
-    because their arguments can have such names."""
+    """Replace every string in a field with a name such as `api_key` or `password`. Do not use this for calls, because
+    their arguments can have such names."""
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

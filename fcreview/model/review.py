@@ -2,9 +2,9 @@
 
 `Annotation` declares the fields of a review for the journal, the store and `fcreview.model.decision`.
 
-An event with a verdict replaces the fault of the annotator's opinion by its own fault, which may be None: after "pass,
-the golden answer is wrong" and then "fail", the opinion is "fail" without a fault. Tags, notes and golden fixes do not
-change until an event contains new ones. An event with a fault but without a verdict only sets the fault."""
+An event with a verdict also replaces the fault of the annotator's opinion. If an annotator gives "pass" with the fault
+golden and later "fail" without a fault, the opinion is "fail" without a fault. Tags, notes and golden fixes do not
+change until an event contains new ones. An event with a fault but without a verdict sets only the fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.json_value import is_string_list
 
 Act = Literal["review", "retract", "adjudicate"]
-"""Kind of an event. `review` sets the fields that the event contains, `retract` undoes the event with the id in
+"""Kind of an event: `review` sets the fields that the event contains, `retract` undoes the event with the id in
 `retracts`, and `adjudicate` is a review that resolves the disagreement on its target."""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
@@ -45,8 +45,8 @@ _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
 }
 
 
-def _optional_metadata(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"kind": kind, "allowed": allowed}
+def _make_field_metadata(kind: FieldKind, allowed_values: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {"kind": kind, "allowed": allowed_values}
 
 
 class ItemKey(NamedTuple):
@@ -63,20 +63,20 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. A field that is None does not change the earlier value. An empty note or list
-    removes it."""
+    """Review of one target and criterion. A field that is None does not change its earlier value. An empty note or list
+    removes the earlier value."""
 
     act: Act = "review"
     target: str = ITEM
     criterion: str = CORRECT
-    verdict: Any = field(default=None, metadata=_optional_metadata("value"))
+    verdict: Any = field(default=None, metadata=_make_field_metadata("value"))
     """Verdict: true, false, "unsure", a finite number, a label or a list of labels."""
-    fault: Fault | None = field(default=None, metadata=_optional_metadata("text", FAULTS))
-    tags: list[str] | None = field(default=None, metadata=_optional_metadata("texts"))
-    note: str | None = field(default=None, metadata=_optional_metadata("text"))
-    golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
-    overrules: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
-    """Automatic verdict that the annotator's verdict overrides, as {source, by, value} (see `model.item.Verdict`).
+    fault: Fault | None = field(default=None, metadata=_make_field_metadata("text", FAULTS))
+    tags: list[str] | None = field(default=None, metadata=_make_field_metadata("texts"))
+    note: str | None = field(default=None, metadata=_make_field_metadata("text"))
+    golden_fix: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
+    overrules: dict[str, Any] | None = field(default=None, metadata=_make_field_metadata("object"))
+    """Automatic verdict that the annotator's verdict overrides: {source, by, value} as in `model.item.Verdict`.
     fcreview sets this field. A later event without a verdict can add the annotator's reason under the key `reason`."""
 
     @property
@@ -91,30 +91,31 @@ class Event(Annotation):
     """One line of a journal, `.fcreview/reviews/<annotator>.jsonl`."""
 
     event: str
-    """Random 128-bit id in hex. It identifies the event when copies of a journal are merged."""
+    """Random 128-bit id in hex. It identifies the event when fcreview merges copies of a journal."""
     time: str
     annotator: str
     key: ItemKey
     """Identity of the reviewed item, stored as a JSON object with the field names of `ItemKey`."""
     prediction_hash: str = ""
     golden_hash: str = ""
-    retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
-    blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator; None if unknown, as in retractions and old journals."""
-    queue: str | None = field(default=None, metadata=_optional_metadata("text"))
+    retracts: str | None = field(default=None, metadata=_make_field_metadata("text"))
+    blind: bool | None = field(default=None, metadata=_make_field_metadata("flag"))
+    """Whether other verdicts were hidden from the annotator. None if this is unknown, as in retractions and old
+    journals."""
+    queue: str | None = field(default=None, metadata=_make_field_metadata("text"))
     """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
-    presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
-    """2 if the item was shown as a hidden duplicate. Such a review measures self-agreement and never decides a
+    presentation: int | None = field(default=None, metadata=_make_field_metadata("count"))
+    """2 if fcreview showed the item as a hidden duplicate. Such a review measures self-agreement and never decides a
     verdict."""
-    bulk: str | None = field(default=None, metadata=_optional_metadata("text"))
-    """Id of the bulk review, which is one verdict on all items of a cluster. Agreement, calibration, estimates and
-    self-agreement use individual reviews only."""
+    bulk: str | None = field(default=None, metadata=_make_field_metadata("text"))
+    """Id of the bulk review to which the event belongs. A bulk review gives one verdict to all items of a cluster.
+    Agreement, calibration, estimates and self-agreement ignore bulk reviews."""
     previous: str = ""
     hash: str = ""
     """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""
     version: int = JOURNAL_VERSION
     extra: dict[str, Any] | None = None
-    """Fields of a newer version of fcreview. They are kept unchanged."""
+    """Fields from a newer version of fcreview. fcreview does not change them."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -141,8 +142,8 @@ OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metada
 
 
 def describe_field_error(name: str, value: Any) -> str | None:
-    """Describe in a few words why a value is invalid for one of `OPTIONAL_FIELDS`. Returns None if the value is
-    valid."""
+    """Describe why a value is invalid for one of `OPTIONAL_FIELDS`: `fault must be one of model, golden`. Returns None
+    if the value is valid."""
     kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
     if not _IS_KIND[kind](value):
         return f"{name} has the wrong type"

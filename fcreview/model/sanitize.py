@@ -1,7 +1,8 @@
-"""Sanitize text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
+"""Sanitize text from data files, so that it cannot move the cursor or reorder, hide or overlap other text on a
+terminal.
 
-On the screen, a visible symbol replaces every character that could be invisible or misleading. Stored text is not
-changed.
+On the screen, a visible symbol replaces every character that could be invisible or misleading. Stored text does not
+change.
 
 | in the data | on the screen |
 |---|---|
@@ -22,7 +23,7 @@ MAX_MARKS = 4
 TAB_STOP = 4
 
 # Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
-# all texts contain only such characters, which one search confirms. Only characters outside the ranges are examined.
+# all texts contain only such characters, as a single search shows. Only characters outside the ranges are examined.
 PLAIN_RANGES = (
     *((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2FF)),  # Latin
     *((0x391, 0x3A1), (0x3A3, 0x482), (0x48A, 0x52F)),  # Greek, Cyrillic
@@ -35,7 +36,7 @@ PLAIN_RANGES = (
     *((0x1F300, 0x1F3FA), (0x1F400, 0x1F64F)),  # emoji
 )
 _NOT_PLAIN = re.compile("[^" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in PLAIN_RANGES) + "]+")
-_INVISIBLE = re.compile(  # letters and marks that draw nothing, although their Unicode category suggests that they do
+_INVISIBLE = re.compile(  # letters and marks that are invisible, although their Unicode category does not say so
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )
 _UNSTABLE_WIDTH = re.compile(  # width differs between Unicode versions or terminals
@@ -48,17 +49,17 @@ _MARK = ""
 
 class _SymbolCache(dict[str, str]):
     def __missing__(self, char: str) -> str:
-        self[char] = symbol = _symbol(char)
+        self[char] = symbol = _get_symbol(char)
         return symbol
 
 
 class _WidthCache(dict[str, int]):
     def __missing__(self, char: str) -> int:
-        self[char] = cells = _char_width(char)
+        self[char] = cells = _get_char_width(char)
         return cells
 
 
-def _symbol(char: str) -> str:
+def _get_symbol(char: str) -> str:
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)
@@ -73,7 +74,7 @@ def _symbol(char: str) -> str:
     return char
 
 
-def _char_width(char: str) -> int:
+def _get_char_width(char: str) -> int:
     if unicodedata.category(char) in ("Mn", "Me", "Mc", "Cc") or _JOINING_JAMO.match(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -84,8 +85,8 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_run(run: re.Match[str]) -> str:
-    """Replace the characters of a match of `_NOT_PLAIN`. A combining mark at its start belongs to the plain character
-    before it."""
+    """Replace the characters of a run, which is a match of `_NOT_PLAIN`. A combining mark at the start of the run
+    belongs to the plain character before the run."""
     replaced: list[str] = []
     has_base, marks, after_flag = run.start() > 0, 0, False
     for char in run.group():
@@ -110,7 +111,7 @@ def _replace_run(run: re.Match[str]) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Make text safe to draw on one line. Sanitized text does not change if it is sanitized again."""
+    """Make text safe to draw in one line. Sanitizing sanitized text again does not change it."""
     if text.isascii() and text.isprintable():
         return text
     return _NOT_PLAIN.sub(_replace_run, text)
@@ -130,25 +131,25 @@ def display_width(text: str) -> int:
     return sum(map(_widths.__getitem__, text))
 
 
-def clip(text: str, cells: int) -> str:
-    """Shorten sanitized text to at most `cells` terminal cells. A shortened text ends in `…`."""
-    if len(text) <= cells and (len(text) * 2 <= cells or display_width(text) <= cells):
+def clip(text: str, width: int) -> str:
+    """Shorten sanitized text to at most `width` terminal cells. A shortened text ends in `…`."""
+    if len(text) <= width and (len(text) * 2 <= width or display_width(text) <= width):
         return text
-    if cells <= 0:
+    if width <= 0:
         return ""
     used, last_fit = 0, 0
     for at, char in enumerate(text):
         used += _widths[char]
-        if used > cells:
+        if used > width:
             return text[:last_fit] + "…"
-        if used < cells:
+        if used < width:
             last_fit = at + 1
     return text
 
 
-def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Shorten sanitized text or fill it with spaces to exactly `cells` terminal cells. `right` aligns it to the
-    right."""
-    text = clip(text, cells)
-    blanks = " " * (cells - display_width(text))
-    return blanks + text if right else text + blanks
+def pad(text: str, width: int, *, align_right: bool = False) -> str:
+    """Shorten sanitized text or fill it with spaces to exactly `width` terminal cells. With `align_right`, the
+    spaces come first."""
+    text = clip(text, width)
+    blanks = " " * (width - display_width(text))
+    return blanks + text if align_right else text + blanks

@@ -1,4 +1,5 @@
-"""Format verdicts, error types, metrics, rates and tables as text. Commands and screens use the same words."""
+"""Format verdicts, error types, metrics, rates and table columns as text, so that commands and screens use the same
+words."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
 
 
 def get_scale_words(criterion: str) -> dict[str, Any]:
-    """Return word -> verdict for the words of a criterion's scale: pass, fail and unsure if it has no scale."""
+    """Map the words of a criterion's scale to verdicts. Without a scale, the words are pass, fail and unsure."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass` or `2`, or JSON text if the scale has no word for it."""
+    """Return the word for a verdict, such as `pass` or `2`. If the criterion's scale has no word for it, return
+    JSON."""
     for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -60,21 +62,21 @@ def compute_column_widths(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    widest: int | None = None,
-    cells: int | None = None,
-    least: Sequence[int] = (),
+    max_width: int | None = None,
+    table_width: int | None = None,
+    min_widths: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in cells, so that its title and its sanitized texts fit. `widest` limits every
-    column except the last. If the table is wider than `cells`, columns are shortened, but not below the width of the
-    title or the entry in `least`."""
+    """Compute the width of each column, in terminal cells, so that the title and the sanitized texts fit. `max_width`
+    limits every column except the last. If the table is wider than `table_width`, shorten columns, but not below the
+    width of the title or the entry in `min_widths`."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
-    if widest is not None:
-        sizes = [min(size, widest) if at < last else size for at, size in enumerate(sizes)]
-    if cells is None:
+    if max_width is not None:
+        sizes = [min(size, max_width) if at < last else size for at, size in enumerate(sizes)]
+    if table_width is None:
         return sizes
-    minimum = [max([display_width(title), *least[at : at + 1]]) for at, title in enumerate(titles)]
-    while sum(sizes) + COLUMN_GAP * last > cells:
+    minimum = [max([display_width(title), *min_widths[at : at + 1]]) for at, title in enumerate(titles)]
+    while sum(sizes) + COLUMN_GAP * last > table_width:
         shrinkable = [at for at, size in enumerate(sizes) if size > minimum[at]]
         if not shrinkable:
             break
@@ -82,11 +84,14 @@ def compute_column_widths(
     return sizes
 
 
-def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
-    """Shorten the sanitized texts of a row to the column widths or fill them with spaces. All texts but the first begin
-    with the column gap. `right` contains the indices of columns that are aligned to the right, such as numbers."""
-    cells = enumerate(zip(texts, sizes, strict=True))
-    return [" " * (COLUMN_GAP * (at > 0)) + pad(text, size, right=at in right) for at, (text, size) in cells]
+def align_row(texts: Sequence[str], widths: Sequence[int], right_columns: Container[int] = ()) -> list[str]:
+    """Shorten the sanitized texts of a row to the column widths, or fill them with spaces. Each text but the first
+    begins with the column gap. `right_columns` are the indexes of columns that are aligned to the right."""
+    columns = enumerate(zip(texts, widths, strict=True))
+    return [
+        " " * (COLUMN_GAP * (at > 0)) + pad(text, width, align_right=at in right_columns)
+        for at, (text, width) in columns
+    ]
 
 
 _MEANINGS = {
@@ -190,9 +195,9 @@ _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for 
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe one error type, or several joined by ` + `: `value_error:string` gives `string is not an accepted
-    value`. A type is looked up by its whole name, its last part or its first part. Returns an empty text for an unknown
-    type."""
+    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole name of the type is
+    looked up first, then its last part, then its first part. Several types can be joined by ` + `. Returns an empty
+    text for an unknown type."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]
@@ -227,7 +232,7 @@ def format_with_interval(
 
 @dataclass(frozen=True, slots=True)
 class HeaderAccuracy:
-    """Accuracy of a category from the header of its score file."""
+    """Accuracy of a category as the header of its score file states it."""
 
     passed: int
     total: int
@@ -239,12 +244,13 @@ class HeaderAccuracy:
         return f"the score file states {share} ({counts}); without results, only failed items are known"
 
 
-def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccuracy | None:
+def read_header_accuracy(header: Any, n_items: int, n_passed: int) -> HeaderAccuracy | None:
     """Read the accuracy of a category from the header of its score file, `{"correct_count": 344, "total_count": 400}`,
-    if the result file is missing. Score files list only failed items, so the pass rate of the known items would be 0.
-    Returns None if a known item passed, or if the header has fewer failures than known items (`n_items`)."""
+    if the result file is missing. Score files list only failed items, so the pass rate of the listed items would be
+    0. `n_items` and `n_passed` are numbers of known items. Returns None if a known item passed, or if the header states
+    fewer failures than there are known items."""
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
-    if not isinstance(correct, int) or not isinstance(total, int) or passed:
+    if not isinstance(correct, int) or not isinstance(total, int) or n_passed:
         return None
     return HeaderAccuracy(correct, total) if 0 < correct < total and n_items <= total - correct else None
 
@@ -254,12 +260,12 @@ NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. P
 
 
 def get_source_name(source: str) -> str:
-    """Return the name of a source on screens and in tables: `recomputed` for the key `rule`."""
+    """Return the name that screens and tables show for a source of verdicts: `recomputed` for the key `rule`."""
     return "recomputed" if source == "rule" else source
 
 
 def describe_undecided_verdicts(n_undecided: int) -> str:
-    """Return the condition of a range that includes every verdict on the undecided items."""
+    """Describe the condition under which a range is valid: `whatever the verdicts on the 12 undecided items are`."""
     if n_undecided == 1:
         return "whatever the verdict on the undecided item is"
     return f"whatever the verdicts on the {n_undecided:,} undecided items are"
@@ -271,42 +277,46 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
 
 
 def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
-    """Format the name of a run's dataset: `acebench v1 zh`."""
+    """Format the name of a benchmark's dataset: `acebench v1 zh`."""
     return " ".join(word for word in (benchmark, generation, language) if word)
 
 
-def format_rate(passed: int, known: int) -> str:
-    """Format a pass rate: `71.3 %`, or `–` without verdicts. `known` is the number of verdicts."""
-    return f"{100 * passed / known:.1f} %" if known else NO_VALUE
+def format_rate(n_passed: int, n_verdicts: int) -> str:
+    """Format a pass rate: `71.3 %`, or `–` if there are no verdicts."""
+    return f"{100 * n_passed / n_verdicts:.1f} %" if n_verdicts else NO_VALUE
 
 
-def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
+def format_rate_with_count(n_passed: int, n_verdicts: int, n_items: int) -> str:
     """Format a pass rate: `71.3 %`. If some items have no verdict, add the number of verdicts: `71.3 % of 998`."""
-    return format_rate(passed, known) + (f" of {known:,}" if 0 < known < n_items else "")
+    return format_rate(n_passed, n_verdicts) + (f" of {n_verdicts:,}" if 0 < n_verdicts < n_items else "")
 
 
-def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) -> str:
+def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disputed: int) -> str:
     """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open disagreements`."""
-    rate = format_rate_of_known(passed, known, n_items)
-    return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
+    rate = format_rate_with_count(n_passed, n_verdicts, n_items)
+    return f"{rate} · {format_count(n_disputed, 'open disagreement')}" if n_disputed else rate
 
 
-def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
+def format_recomputed_rate(n_passed: int, n_verdicts: int, n_items: int, placeholder: str = NO_VALUE) -> str:
     """Format the pass rate of recomputed verdicts, or their number if some items have none: `– (61 of 1,000)`. Without
     a dataset, only failed items can be recomputed, so their pass rate would mislead."""
-    return format_rate(passed, known) if known in (0, n_items) else f"{unknown} ({known:,} of {n_items:,})"
+    if n_verdicts in (0, n_items):
+        return format_rate(n_passed, n_verdicts)
+    return f"{placeholder} ({n_verdicts:,} of {n_items:,})"
 
 
-def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
+def format_official_rate(
+    n_passed: int, n_verdicts: int, n_items: int, *, stated_passed: int = 0, stated_total: int = 0
+) -> str:
     """Format the official pass rate: `71.3 % of 998`, or, from the headers of the score files, `86.0 % stated`."""
-    if known or not stated_of:
-        return format_rate_of_known(passed, known, n_items)
-    return f"{format_rate(stated_pass, stated_of)} stated"
+    if n_verdicts or not stated_total:
+        return format_rate_with_count(n_passed, n_verdicts, n_items)
+    return f"{format_rate(stated_passed, stated_total)} stated"
 
 
-def format_judge_rate(passed: int, known: int, n_items: int) -> str:
+def format_judge_rate(n_passed: int, n_verdicts: int, n_items: int) -> str:
     """Format the pass rate of a run that has only judge verdicts: `83.0 % judge`."""
-    return f"{format_rate_of_known(passed, known, n_items)} judge"
+    return f"{format_rate_with_count(n_passed, n_verdicts, n_items)} judge"
 
 
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:

@@ -30,7 +30,7 @@ from fcreview.stats.agreement_ratings import (
     Rating,
     RatingGroup,
     RepeatedRating,
-    build_labels,
+    build_label_ratings,
     group_ratings,
     infer_measurement_level,
     list_label_keys,
@@ -131,7 +131,7 @@ def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
     return statistic
 
 
-def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
+def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
     """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1
     minus the product of the Jaccard index and a factor: 1 for equal sets, 2/3 if one set contains the other, 1/3 if
     they overlap. Disjoint sets have the distance 1."""
@@ -174,19 +174,19 @@ class BootstrapEstimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def for_units(self, n_units: int) -> BootstrapEstimate:
+    def omit_interval_for_one_unit(self, n_units: int) -> BootstrapEstimate:
         """Return the estimate, without its interval if there is only one unit, because all its resamples are equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
 def bootstrap(
-    multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
+    units_per_pattern: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its interval. All statistics use the same resamples. `multiplicity` contains the
+    """Compute each statistic and its interval. All statistics use the same resamples. `units_per_pattern` contains the
     number of units of each pattern. The same seed gives the same intervals."""
-    values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
+    values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
-    for weights in _iter_resamples(multiplicity, resamples, seed):
+    for weights in _iter_resamples(units_per_pattern, resamples, seed):
         for chunks, statistic in zip(resampled, statistics, strict=True):
             chunks.append(statistic(weights))
     return [
@@ -204,13 +204,13 @@ def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstima
     return BootstrapEstimate(value, float(low), float(high))
 
 
-def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
+def _iter_resamples(units_per_pattern: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
     generator = np.random.default_rng(seed)
-    n_units = int(multiplicity.sum())
-    step = max(1, _MAX_WEIGHTS // len(multiplicity))
+    n_units = int(units_per_pattern.sum())
+    step = max(1, _MAX_WEIGHTS // len(units_per_pattern))
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
-        yield generator.multinomial(n_units, multiplicity / n_units, size=size).astype(np.float64)
+        yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(np.float64)
 
 
 IntArray = NDArray[np.int64]
@@ -227,7 +227,7 @@ class RatingTable:
     level: MeasurementLevel
     cells: IntArray
     """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators)."""
-    multiplicity: IntArray
+    units_per_pattern: IntArray
 
     def count_labels(self) -> IntArray:
         """Count the annotators who chose each label, for each pattern. Shape: (patterns, label_keys)."""
@@ -249,8 +249,10 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
     rows = [row.setdefault((rating.item, rating.target), len(row)) for rating in ratings]
     cells = np.full((len(row), len(annotators)), NO_LABEL, dtype=np.int64)
     cells[rows, [column[rating.annotator] for rating in ratings]] = [code[to_label_key(value)] for value in values]
-    patterns, multiplicity = np.unique(cells, axis=0, return_counts=True)
-    return RatingTable(tuple(annotators), tuple(label_keys), infer_measurement_level(values), patterns, multiplicity)
+    patterns, units_per_pattern = np.unique(cells, axis=0, return_counts=True)
+    return RatingTable(
+        tuple(annotators), tuple(label_keys), infer_measurement_level(values), patterns, units_per_pattern
+    )
 
 
 def compute_agreement(
@@ -264,7 +266,7 @@ def compute_agreement(
 def build_rating_groups(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> list[RatingGroup]:
-    labels = build_labels(ratings)
+    labels = build_label_ratings(ratings)
     return [group for scope in scopes for group in group_ratings(labels, scope, given)]
 
 
@@ -282,14 +284,15 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     table = build_rating_table(group.criterion, group.ratings)
     requests = [*_build_requests_for_all(table), *_build_requests_for_pairs(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
+    estimates = bootstrap(table.units_per_pattern, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
-        n_units = int(table.multiplicity[request.patterns].sum())
+        n_units = int(table.units_per_pattern[request.patterns].sum())
         is_pair = len(request.annotators) == 2
         yield AgreementCoefficient(
             *(group.scope, group.benchmark, group.category, group.criterion),
-            *(request.level, request.metric, request.annotators), *found.for_units(n_units), n_units=n_units,
-            n_labels=2 * n_units if is_pair else int((table.multiplicity * n_labels)[request.patterns].sum()),
+            *(request.level, request.metric, request.annotators),
+            *found.omit_interval_for_one_unit(n_units), n_units=n_units,
+            n_labels=2 * n_units if is_pair else int((table.units_per_pattern * n_labels)[request.patterns].sum()),
             given=group.given,
         )  # fmt: skip
 
@@ -298,7 +301,7 @@ def _build_requests_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]
     names, counts = table.annotators, table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
-    balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.multiplicity))
+    balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.units_per_pattern))
     share = percent_agreement(compute_pairwise_agreement(counts[several]))
     yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
     yield _CoefficientRequest("fleiss", names, balanced, _select_patterns(balanced, fleiss_kappa(counts[balanced])))
@@ -323,8 +326,8 @@ def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
     return lambda weights: statistic(weights[:, patterns])
 
 
-def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
-    frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
+def _most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntArray) -> int:
+    frequency = np.bincount(n_labels, units_per_pattern, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 
 
@@ -334,7 +337,7 @@ def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
     if table.level == "nominal":
         return krippendorff_alpha(counts, 1 - np.eye(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
-    return krippendorff_alpha(counts, masi_distance(sets))
+    return krippendorff_alpha(counts, compute_masi_distances(sets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +382,6 @@ def _compute_self_agreement_on(
     ]
     table = build_rating_table(criterion, ratings)
     equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
-    estimates = bootstrap(table.multiplicity, [percent_agreement(equal), cohen_kappa(table.cells)])
-    share, kappa = (each.for_units(len(repeats)) for each in estimates)
+    estimates = bootstrap(table.units_per_pattern, [percent_agreement(equal), cohen_kappa(table.cells)])
+    share, kappa = (each.omit_interval_for_one_unit(len(repeats)) for each in estimates)
     return SelfAgreement("self", annotator, criterion, len(repeats), *share, *kappa)

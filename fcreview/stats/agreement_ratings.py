@@ -157,7 +157,7 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
     return {status: group for status, group in groups.items() if group}
 
 
-def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
+def build_label_ratings(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the ratings without "unsure". If an annotator passes a target with a fault, also add all ratings on this
     criterion as `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
     disagreement."""
@@ -239,7 +239,7 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
     """Return the table cells with the benchmark or category of a coefficient, if any, and its criterion. The benchmark
     is omitted before a category if all coefficients of the table are of one benchmark."""
-    names = [name for name in group_key(coefficient)[:2] if name is not None]
+    names = [name for name in get_group_key(coefficient)[:2] if name is not None]
     if len(names) > 1 and len({each.benchmark for each in table}) == 1:
         names = names[1:]
     return [sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)]
@@ -257,6 +257,6 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
     return [value, interval or NO_VALUE]
 
 
-def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
+def get_group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
     """Return (benchmark, category, criterion) of the group that a coefficient describes."""
     return coefficient.benchmark, coefficient.category, coefficient.criterion

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from fcreview.model.address import WHOLE_TARGETS
-from fcreview.model.metric import Metric, MetricKey, ScoredItem, chain_id
+from fcreview.model.metric import Metric, MetricKey, ScoredItem, get_chain_id
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import SCALES, Scale, decides, find_scale, same_verdict
+from fcreview.model.verdict import SCALES, Scale, decides, find_scale, is_same_verdict
 from fcreview.stats.posterior import (
     SEED,
     AutomaticOutcome,
@@ -82,7 +82,7 @@ class AnswerModel:
                 context=contexts[at],
                 # Items with equal answers can have different probabilities, because extensions draw by verdict.
                 stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
-                human=None if kind is None or human is None else same_verdict(human, self.automatic[at]),
+                human=None if kind is None or human is None else is_same_verdict(human, self.automatic[at]),
                 is_random=kind is not None and human_answers.is_random[at],
                 is_selection_unknown=kind is not None and human_answers.is_selection_unknown[at],
             )
@@ -99,7 +99,7 @@ class AnswerModel:
         """Whether the human answers are a random sample, from which right answers can be drawn."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
-    def iter_draws(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
+    def iter_right_answers(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
         """For each draw, yield {position of an item: right answer} for the items whose automatic answer is wrong in
         this draw."""
         generator = np.random.default_rng([seed, len(self.criterion)])
@@ -185,7 +185,7 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
     An answer of 0 is more often wrong if no other answer in the chain is 0."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
-        if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
+        if (chain := get_chain_id(item)) is not None and isinstance(answers[at], (int, float)):
             chains.setdefault(chain, []).append(at)
     contexts = [""] * len(items)
     for positions in chains.values():
@@ -196,7 +196,7 @@ def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any])
     return contexts
 
 
-def with_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
+def replace_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
     overrides = {**item.overrides, **{(target, criterion): answer for target in WHOLE_TARGETS}}
     return replace(item, values={**item.values, criterion: answer}, overrides=overrides)
 
@@ -243,14 +243,14 @@ def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.
     if scale.labels and not scale.known_labels:
         return [[] if automatic else [PLACEHOLDER_NAME]] * n
     answers = [[label] for label in scale.known_labels] if scale.labels else _scale_values(scale)
-    others = [answer for answer in answers if not same_verdict(answer, automatic)] or [automatic]
+    others = [answer for answer in answers if not is_same_verdict(answer, automatic)] or [automatic]
     return [others[at] for at in generator.integers(len(others), size=n).tolist()]
 
 
 def _scale_values(scale: Scale) -> list[Any]:
     values: list[Any] = []
     for value in scale.words.values():
-        if decides(value) and not any(same_verdict(value, other) for other in values):
+        if decides(value) and not any(is_same_verdict(value, other) for other in values):
             values.append(value)
     return values
 
@@ -275,9 +275,9 @@ class MetricCalculator:
 
     def compute_with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
         """Compute the metrics with assumed verdicts, given as (position of the item, verdict) pairs."""
-        return collect_metric_values(self._compute_metrics(self.assume_verdicts(verdicts)))
+        return collect_metric_values(self._compute_metrics(self.build_items_with_verdicts(verdicts)))
 
-    def assume_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
+    def build_items_with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
         items = self._items.copy()
         for at, verdict in verdicts:
             items[at] = self._with_verdict(at, verdict)
@@ -329,11 +329,11 @@ def draw_answer_metrics(
 ) -> dict[MetricKey, FloatArray]:
     """Compute the metrics of each draw, with right answers drawn by the models."""
     values = []
-    for right_answers in zip(*(model.iter_draws(draws, seed) for model in models), strict=True):
+    for right_answers in zip(*(model.iter_right_answers(draws, seed) for model in models), strict=True):
         items = list(reviewed_items)
         for model, answers in zip(models, right_answers, strict=True):
             for at, answer in answers.items():
-                items[at] = with_answer(items[at], model.criterion, answer)
+                items[at] = replace_answer(items[at], model.criterion, answer)
         values.append(collect_metric_values(compute_metrics(items)))
     return _stack_draws(values)
 

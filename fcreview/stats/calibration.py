@@ -262,7 +262,7 @@ def _compute_bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, 
     n = int(counts.sum())
     estimates = bootstrap(counts, list(statistics.values()))
     return [
-        CalibrationMeasure(name, *estimate.for_units(n), "bootstrap", n)
+        CalibrationMeasure(name, *estimate.omit_interval_for_one_unit(n), "bootstrap", n)
         for name, estimate in zip(statistics, estimates, strict=True)
     ]
 

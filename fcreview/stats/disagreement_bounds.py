@@ -18,7 +18,7 @@ from fcreview.model.verdict import (
     TargetCriterion,
     decides,
     find_scale,
-    same_verdict,
+    is_same_verdict,
 )
 
 DisagreementKind = tuple[str, bool, str]
@@ -81,7 +81,7 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passe
         own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
         own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
         verdict = _choose_extreme_verdict(criterion, own, item.metadata, passes)
-        if same_verdict(verdict, own):
+        if is_same_verdict(verdict, own):
             continue
         overrides[target, criterion] = automatic[target, criterion] = verdict
         if target in WHOLE_TARGETS and (target, criterion) != ITEM_CORRECT:

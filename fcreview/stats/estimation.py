@@ -25,7 +25,7 @@ from fcreview.stats.answer_model import (
     draw_answer_metrics,
     find_answer_scale,
     get_scale_ends,
-    with_answer,
+    replace_answer,
 )
 from fcreview.stats.posterior import (
     SEED,
@@ -158,7 +158,7 @@ class MetricDependencies:
             for answer in get_scale_ends(scale):
                 items = list(self._run.reviewed_items)
                 for at in positions:
-                    items[at] = with_answer(items[at], criterion, answer)
+                    items[at] = replace_answer(items[at], criterion, answer)
                 values.append(collect_metric_values(self._run.compute_metrics(items)))
             yield category, _changed_metrics(*values)
 
@@ -313,11 +313,11 @@ def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
     return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
 
 
-def assume_verdict(run: EstimationInput, verdict: bool) -> EstimationInput:
+def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> EstimationInput:
     """Return the run with this verdict as the human verdict of all undecided items of the sample."""
     undecided = [each.is_undecided for each in run.statuses]
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
-    items = calculator.assume_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
+    items = calculator.build_items_with_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
     return replace(run, reviewed_items=items, statuses=_assume_statuses(run.statuses, verdict))
 
 
@@ -337,7 +337,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         yield from _estimate_metrics(run, half_width, seed)
         return
     low, high = (
-        {each.key: each for each in _estimate_metrics(assume_verdict(run, verdict), half_width, seed)}
+        {each.key: each for each in _estimate_metrics(assume_verdict_on_undecided(run, verdict), half_width, seed)}
         for verdict in (False, True)
     )
     is_headline = not is_mostly_decided(run.statuses)

@@ -23,7 +23,7 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Sources of verdicts that can be compared. `effective` is the human verdict, else the automatic verdict."""
 
 
-def choose_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
+def choose_verdict_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
     """Return `official` for a run with official verdicts, `rule` for a run with recomputed verdicts, else `effective`.
     Runs that have only judge verdicts get `effective`. The arguments are numbers of verdicts."""
     return "official" if n_official else "rule" if n_recomputed else "effective"

@@ -221,7 +221,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
             # An erratum for an agent item does not state whether it corrects the end state or the milestones.
             item.extra.erratum = inputs.corrections.reject_entry(entry, NO_AGENT_ERRATA).erratum
-        add_decisive_call(item, only_effect=True)
+        add_decisive_call(item, only_effect_counts=True)
     else:
         _fill_non_agent_item(item, result, question, answer, inputs)
     if question is None:

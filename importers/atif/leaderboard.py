@@ -39,7 +39,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 def _derive_verdict(item: ScoredItem) -> ScoredItem:
     """Return the item. If an annotator overrode its reward, it gets the verdict that follows from the new reward."""
-    verdict = item.derive("atif", *ITEM_CORRECT)
+    verdict = item.derive_verdict("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 
 
@@ -49,7 +49,7 @@ def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     An override of the verdict sets the deciding reward (see `read.find_deciding_reward`) to 1 or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
-    override = item.derive("atif", ITEM, REWARD)
+    override = item.derive_verdict("atif", ITEM, REWARD)
     value = override if override is not None else item.values.get(REWARD)
     rewards = {name: item.values[name] for name in names if name != REWARD and name in item.values}
     if is_number(value):

@@ -25,8 +25,8 @@ from fcreview.importers.bfcl.joining import is_same_answer
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import add_issue, function_names, is_number
 from fcreview.matching.align import align_turns
-from fcreview.matching.decisive_call import add_decisive_call, find_loop
-from fcreview.matching.decisive_step import add_step
+from fcreview.matching.decisive_call import add_decisive_call, find_call_loop
+from fcreview.matching.decisive_step import add_step_verdict
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import turn_address
 from fcreview.model.item import (
@@ -288,9 +288,9 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
             pairs = []
         set_first_difference(item, pairs, None)
         if context.kind == "multi_turn" and failing is not None:
-            add_decisive_call(item, failing, only_effect=item.error_type == "multi_turn:instance_state_mismatch")
+            add_decisive_call(item, failing, only_effect_counts=item.error_type == "multi_turn:instance_state_mismatch")
         elif item.error_type == "multi_turn:force_terminated":
-            add_step(item, find_loop(item))
+            add_step_verdict(item, find_call_loop(item))
     elif item.official is None:
         set_first_difference(item, pairs, None)
 

@@ -67,7 +67,9 @@ def load_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     """Return the predicted calls that the importer stored in the item's metadata, with their overrides."""
     calls = []
     for address, call in as_object(item.metadata.get("calls")).items():
-        override = item.overrides.get((address, EQUIVALENT), item.derive("complexfuncbench", address, EQUIVALENT))
+        override = item.overrides.get(
+            (address, EQUIVALENT), item.derive_verdict("complexfuncbench", address, EQUIVALENT)
+        )
         wrong = call.get("wrong") or {}
         calls.append(ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override))
     return calls

@@ -114,7 +114,7 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
     if sample:
-        add_decisive_call(item, only_effect=False)
+        add_decisive_call(item, only_effect_counts=False)
 
 
 class CallVerdicts(NamedTuple):

@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 from fcreview.importers.confetti import checker
 from fcreview.importers.confetti.checker import FIXED_SCORE_REASON, compute_soft_score
 from fcreview.importers.confetti.discovery import ACTS_CATEGORY, CALLS_CATEGORY
-from fcreview.model.address import ITEM, enclosing_call, parse_address
+from fcreview.model.address import ITEM, get_enclosing_call_address, parse_address
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem, cached_on_item, chain_id, pass_rate
+from fcreview.model.metric import Metric, ScoredItem, cached_on_item, get_chain_id, pass_rate
 
 SOFT_SCORE_CRITERION = "soft_score"
 HALLUCINATED_CRITERION = "hallucinated"
@@ -68,7 +68,7 @@ def get_soft_score(item: ScoredItem) -> float | None:
 
 
 def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
-    scores_by_turn = [(turn, item, score) for item, score in item_scores if (turn := chain_id(item)) is not None]
+    scores_by_turn = [(turn, item, score) for item, score in item_scores if (turn := get_chain_id(item)) is not None]
     items_by_turn = {turn: item for turn, item, _ in scores_by_turn}
     products: dict[str, float] = {}
     for turn, _, score in scores_by_turn:
@@ -118,7 +118,7 @@ class ArgumentCounts(NamedTuple):
 def _count_valid_arguments(item: ScoredItem) -> ArgumentCounts:
     flags = get_hallucination_flags(item)
     named_calls = {target for target, criterion, value in item.part_verdicts if criterion == "name_matches" and value}
-    judged = [flag for target, flag in flags.items() if enclosing_call(target) in named_calls]
+    judged = [flag for target, flag in flags.items() if get_enclosing_call_address(target) in named_calls]
     return ArgumentCounts(sum(not flag for flag in judged), len(judged))
 
 

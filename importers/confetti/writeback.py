@@ -25,7 +25,7 @@ from fcreview.importers.confetti.leaderboard import (
     get_hallucination_flags,
     get_soft_score,
 )
-from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
+from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address
 from fcreview.model.item import Call, GoldenObject, Item, Run
 from fcreview.model.json_value import child_path
 from fcreview.model.metric import ScoredItem
@@ -70,7 +70,7 @@ def override_hallucination_record(record: JsonObject, item: ScoredItem) -> JsonO
         argument_names = _map_argument_paths_to_names(actions[position]) if position < len(actions) else {}
         for target, flagged in flags.items():
             address = parse_address(target)
-            if address is None or address.argument is None or enclosing_call(target) != call:
+            if address is None or address.argument is None or get_enclosing_call_address(target) != call:
                 continue
             name = argument_names.get(address.argument, address.argument)
             if flagged and name not in names:

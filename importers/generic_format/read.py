@@ -245,7 +245,7 @@ def _fill_item(item: Item, record: Record) -> None:
     ]
     if record.golden is not None:
         item.golden = parse_golden_calls(record.golden)
-        item.pairs = align_turns(item.golden, item.predicted, ordered=record.ordered)
+        item.pairs = align_turns(item.golden, item.predicted, keep_order=record.ordered)
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
         _recompute_verdict(item)
     else:

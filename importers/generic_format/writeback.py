@@ -124,7 +124,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
         golden = parse_golden_calls(GOLDEN_CALLS.validate_python(golden_fix.get(GOLDEN_FIELD)))
     except ValidationError:
         return None
-    pairs = align_turns(golden, item.predicted, ordered=record.get("ordered") is True)
+    pairs = align_turns(golden, item.predicted, keep_order=record.get("ordered") is True)
     return all(pair.state == "=" for pair in pairs)
 
 

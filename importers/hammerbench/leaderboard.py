@@ -228,12 +228,12 @@ def is_declined(item: ScoredItem) -> bool | None:
 
     The verdict on the item or an override of `rejected` decides.
     """
-    declined: bool | None = item.derive("hammerbench", ITEM, CORRECT)
+    declined: bool | None = item.derive_verdict("hammerbench", ITEM, CORRECT)
     return item.valid if declined is None else declined
 
 
 def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
-    derived = item.derive("hammerbench", ITEM, criterion)
+    derived = item.derive_verdict("hammerbench", ITEM, criterion)
     return item.values.get(criterion) if derived is None else derived
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
-from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
+from fcreview.archive import SIGNATURE, ArchiveError, import_zipfile, open_member
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.leaderboard import EpochValue, LogMetrics, MetricSpec, ScoreColumn
@@ -86,7 +86,7 @@ def _edit_json_log(content: bytes, find_edits: FindEdits) -> bytes:
 
 def _edit_archive_log(content: bytes, find_edits: FindEdits) -> bytes:
     buffer = io.BytesIO(content)
-    archive: ZipFile = zip_library().ZipFile(buffer, "a")
+    archive: ZipFile = import_zipfile().ZipFile(buffer, "a")
     members = dict(archive.NameToInfo)
     samples, changed, is_changed = _edit_sample_members(archive, find_edits)
     if not changed:

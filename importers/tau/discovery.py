@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.jsonl import clean_value
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.model.item import ImportIssue, Run
-from fcreview.model.redact import redact_keys_in_text
+from fcreview.model.redact import redact_api_keys_in_text
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
@@ -134,7 +134,7 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
         _find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{name}"', head) for name in ("llm", "implementation")
     ]
     if any(agents):
-        run.model = redact_keys_in_text(agents[0] or agents[1])
+        run.model = redact_api_keys_in_text(agents[0] or agents[1])
     if domain := _find_string_field('"domain_name"', head):
         run.settings["domain"] = domain
     return run

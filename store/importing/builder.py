@@ -221,7 +221,7 @@ class StoreBuilder:
         self._execute("USE memory")
         self._execute("DETACH store")
         self._workspace.files.remove(self._workspace.store_log)
-        self._workspace.files.replace(path, self._workspace.store)
+        self._workspace.files.rename_file(path, self._workspace.store)
 
     def _compact(self) -> Path | None:
         """Copy the file without unused blocks, if most blocks are unused. Return the path of the copy, or None."""

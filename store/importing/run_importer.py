@@ -146,7 +146,7 @@ class ImportPlanner:
                 result.new_mtime_jobs.append(job)
         else:
             result.jobs.append(job)
-            if stored and not plan.is_version_of(stored.import_fingerprint):
+            if stored and not plan.has_same_version(stored.import_fingerprint):
                 result.upgraded.add(job.run_number)
 
     def _is_unchanged(self, now: list[SourceFile], before: list[SourceFile]) -> bool:

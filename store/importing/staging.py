@@ -19,7 +19,7 @@ import orjson
 
 from fcreview.model.item import RUN_SPECIFIC_FIELDS, Call, ImportIssue, Item, Message, SharedList
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_in_text
+from fcreview.model.redact import redact_api_keys, redact_api_keys_in_text, redact_credentials
 from fcreview.store.rows import ITEM_COLUMNS
 
 _MAX_CACHED_LISTS = 20_000  # maximum number of function lists whose hashes are cached
@@ -66,7 +66,7 @@ class SharedRowWriter:
         return cached[1]
 
     def _write_function(self, function: dict[str, Any]) -> str:
-        text = redact_keys(dump_json(function))
+        text = redact_api_keys(dump_json(function))
         digest = blake2b(text, digest_size=8).hexdigest()
         if digest not in self._cache.written_hashes:
             self._cache.written_hashes.add(digest)
@@ -124,7 +124,7 @@ def _serialize_shared(item: Item) -> bytes:
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
-    return b",".join([*members, redact_keys(_dump_members(values))])
+    return b",".join([*members, redact_api_keys(_dump_members(values))])
 
 
 def _dump_members(values: dict[str, Any]) -> bytes:
@@ -141,7 +141,7 @@ def _serialize_list(elements: SharedList[Any]) -> bytes:
             text = orjson.dumps(elements)
         except TypeError:
             text = orjson.dumps(to_plain_json(_to_plain_objects(elements)))
-        elements.json_text = _copy_bytes(redact_keys(text))
+        elements.json_text = _copy_bytes(redact_api_keys(text))
     return elements.json_text
 
 
@@ -207,7 +207,7 @@ def stage_run(
                 continue
             file = paths.get(item.file)
             if file is None:
-                file = paths[item.file] = redact_keys_in_text(to_stored_path(item.file)) if item.file else ""
+                file = paths[item.file] = redact_api_keys_in_text(to_stored_path(item.file)) if item.file else ""
             item.file = file
             line = serialize_item(run_number, seq, item, shared_rows)
             lines.write(line)
@@ -233,13 +233,13 @@ def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | No
 
 def redact_json(value: dict[str, Any]) -> Any:
     """Redact credentials and API keys in a JSON object, such as the settings of a run."""
-    return orjson.loads(redact_keys(dump_json(redact_credentials(value))))
+    return orjson.loads(redact_api_keys(dump_json(redact_credentials(value))))
 
 
 def _issue_fields(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
-    what, raw = redact_keys_in_text(issue.what), issue.raw and redact_keys_in_text(issue.raw)
+    what, raw = redact_api_keys_in_text(issue.what), issue.raw and redact_api_keys_in_text(issue.raw)
     item = issue.item or item_id
-    return {**asdict(issue), "what": what, "raw": raw, "item": item and redact_keys_in_text(item), "seq": seq}
+    return {**asdict(issue), "what": what, "raw": raw, "item": item and redact_api_keys_in_text(item), "seq": seq}
 
 
 def serialize_issues(

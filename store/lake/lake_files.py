@@ -152,7 +152,7 @@ class LocalFiles:
                 os.fdopen(self._files.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as copy,
             ):
                 shutil.copyfileobj(content, copy, _COPY_BYTES)
-            self._files.replace(temporary, path)
+            self._files.rename_file(temporary, path)
         except BaseException:
             self._files.remove(temporary)
             raise

@@ -22,7 +22,7 @@ import orjson
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
-from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, decides, same_verdict
+from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, decides, is_same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
@@ -216,7 +216,7 @@ def _combine_automatic_verdicts(item_verdicts: list[Any], listed_verdicts: list[
     # Some importers store a verdict on the whole item only in the column of its source, not in the list of verdicts.
     for source, value in zip(SCORING_ORDER, item_verdicts, strict=True):
         is_listed = any(
-            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT) and same_verdict(other, value)
+            (each.source, each.target, each.criterion) == (source, *ITEM_CORRECT) and is_same_verdict(other, value)
             for each, other in verdicts.items()
         )
         if value is not None and not is_listed:

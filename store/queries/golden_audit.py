@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fcreview.golden_audit.evidence import find_model_family, smooth_rate
+from fcreview.golden_audit.evidence import find_model_family, smooth_pass_rate
 from fcreview.golden_audit.question import (
     AnswerDifference,
     AuditedQuestion,
@@ -252,8 +252,8 @@ def _fetch_run_profiles(connection: Connection, run_condition: str) -> dict[int,
         profiles[run] = RunProfile(
             models[run],
             find_model_family(models[run]),
-            smooth_rate(passed, known),
-            {category: smooth_rate(*each) for category, each in by_category.items()},
+            smooth_pass_rate(passed, known),
+            {category: smooth_pass_rate(*each) for category, each in by_category.items()},
             conflicts[run] / max(known, 1),
             passed,
             known,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from duckdb import DuckDBPyConnection as Connection
 
-from fcreview.archive import SIGNATURE, ArchiveError, read_record
+from fcreview.archive import SIGNATURE, ArchiveError, read_member_at
 from fcreview.model.decision import decide
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
@@ -218,9 +218,9 @@ def read_score_record(connection: Connection, workspace: Workspace, item_number:
 
 
 def _redact_record(data: bytes, extra: Extra) -> str:
-    from fcreview.model.redact import redact, redact_keys
+    from fcreview.model.redact import redact, redact_api_keys
 
-    text = redact_keys(data).decode("utf-8", "replace")
+    text = redact_api_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 
 
@@ -234,7 +234,7 @@ def _read_record(
         with open_file(path) as stream:
             is_archive = stream.read(len(SIGNATURE)) == SIGNATURE
             stream.seek(location.offset)
-            data = stream.read(location.length) if not is_archive else read_record(stream, location.offset)
+            data = stream.read(location.length) if not is_archive else read_member_at(stream, location.offset)
     except OSError as error:
         raise StoreError(f"{path}: {error.strerror or error}") from error
     except ArchiveError as error:

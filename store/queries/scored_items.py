@@ -19,8 +19,8 @@ from fcreview.model.verdict import (
     automatic_verdict,
     decides,
     effective_verdict,
-    find_first_contradicted,
-    same_verdict,
+    find_first_contradicted_verdict,
+    is_same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import restrict_to_runs_sql
@@ -121,7 +121,9 @@ def find_overridden_verdicts(
             by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
             by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
     return [
-        find_first_contradicted(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
+        find_first_contradicted_verdict(
+            verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict
+        )
         for item, annotation in annotations
     ]
 
@@ -332,6 +334,6 @@ def _find_effective_overrides(
     for human in human_verdicts:
         own = automatic_verdicts.get((human.target, human.criterion))
         effective = effective_verdict(own, human.value, human.decided_by)
-        if not same_verdict(effective, own):
+        if not is_same_verdict(effective, own):
             overrides[human.target, human.criterion] = effective
     return overrides

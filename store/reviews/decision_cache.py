@@ -152,7 +152,7 @@ def save_decisions(
         files.make_folder(folder)  # a new folder, because DuckDB follows links
         _write_cache(fresh, orjson.dumps(about).decode(), lines)
         files.write(workspace.decision_cache_code, _compute_code(key, files.read(fresh)))
-        files.replace(fresh, workspace.decision_cache)
+        files.rename_file(fresh, workspace.decision_cache)
         files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):
         pass

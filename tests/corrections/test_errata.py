@@ -45,7 +45,7 @@ def test_errata_round_trip() -> None:
 )
 def test_modified_file_is_refused(changed: bytes) -> None:
     assert changed != RAW
-    with pytest.raises(ErrataError, match="changed since"):
+    with pytest.raises(ErrataError, match="changed after"):
         parse_errata(changed, "e.jsonl")
 
 
@@ -63,9 +63,9 @@ DEEP = f"{'[' * 200}{']' * 200}"
     [
         (b'"rule":"accept"', b'"rule":["accept"]', "3: unknown rule"),
         (b'"rule":"accept"', b'"rule":{}', "3: unknown rule"),
-        (b'"given":5.0', f'"given":{DEEP}'.encode(), "3: nested deeper"),
-        (b'"old":[{"f":{"a":[1]}}]', f'"old":{DEEP}'.encode(), "2: nested deeper"),
-        (b'"who":"ann"', f'"who":{DEEP}'.encode(), "1: nested deeper"),
+        (b'"given":5.0', f'"given":{DEEP}'.encode(), "3: the line is nested deeper"),
+        (b'"old":[{"f":{"a":[1]}}]', f'"old":{DEEP}'.encode(), "2: the line is nested deeper"),
+        (b'"who":"ann"', f'"who":{DEEP}'.encode(), "1: the line is nested deeper"),
     ],
 )
 def test_invalid_content_with_a_valid_digest_is_refused(was: bytes, is_: bytes, why: str) -> None:
@@ -82,7 +82,7 @@ def test_invalid_content_with_a_valid_digest_is_refused(was: bytes, is_: bytes, 
 
 
 def test_duplicate_entry_is_refused() -> None:
-    with pytest.raises(ErrataError, match=r"e\.jsonl:3: duplicate entry .*line 2"):
+    with pytest.raises(ErrataError, match=r"e\.jsonl:3: .*already has a correction in line 2"):
         parse_errata(serialize_errata([ENTRY, replace(ENTRY, new=1)], [], "", ""), "e.jsonl")
 
 
@@ -94,7 +94,7 @@ def test_missing_field_is_reported_with_its_line(field: str, monkeypatch: pytest
         return {name: value for name, value in whole(entry).items() if name != field}
 
     monkeypatch.setattr(ErrataEntry, "as_json", write_without_field)
-    with pytest.raises(ErrataError, match=rf"e\.jsonl:2: {field} is missing"):
+    with pytest.raises(ErrataError, match=rf"e\.jsonl:2: the field {field} is missing"):
         parse_errata(serialize_errata([ENTRY], [], "", ""), "e.jsonl")
 
 

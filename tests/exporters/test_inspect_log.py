@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.archive import zip_library
+from fcreview.archive import import_zipfile
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.inspect_log import check_log_copies
 from fcreview.importers.inspect.log import LogSample, open_log
@@ -54,7 +54,7 @@ def log(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.
         "reductions.json": content.pop("reductions"),
         "header.json": content,
     }
-    with zip_library().ZipFile(path, "w", 93) as archive:
+    with import_zipfile().ZipFile(path, "w", 93) as archive:
         for name, value in members.items():
             archive.writestr(name, json.dumps(value))
     return path
@@ -147,7 +147,7 @@ def test_edit_event_is_in_the_last_scorer_span(exported_logs: tuple[Path, Path, 
     if after.suffix == ".json":
         events = next(s for s in json.loads(after.read_text())["samples"] if s["id"] == "light_2")["events"]
     else:
-        with zip_library().ZipFile(after) as archive:
+        with import_zipfile().ZipFile(after) as archive:
             assert len(archive.namelist()) == len(set(archive.namelist()))
             events = json.loads(archive.read("samples/light_2_epoch_1.json"))["events"]
     kinds = [event["event"] for event in events]

@@ -100,17 +100,17 @@ def test_value_that_follows_the_schema_is_not_suspect(values: list[Any], paramet
 @pytest.mark.parametrize(
     ("value", "parameter", "text"),
     [
-        (True, {"type": "string"}, "wrong type: x is boolean, documented as string; golden value: true"),
+        (True, {"type": "string"}, "wrong type: x is boolean, but documented as string; golden value: true"),
         (
             ["a"],
             {"type": "array", "items": {"type": "integer"}},
-            "wrong element type: x contains string, documented as",
+            "wrong element type: x contains string, but documented as",
         ),
         ("b", {"type": "string", "enum": ["a"]}, 'undocumented value: x is "b", which the function docs do not list'),
         (
             "Oslo",
             {"type": "string", "description": "In the format City, State."},
-            'wrong format: x is "Oslo", document',
+            'wrong format: x is "Oslo", but document',
         ),
         ("a ", {"type": "string"}, 'damaged string: x is "a "'),
     ],
@@ -185,7 +185,7 @@ def test_required_argument_that_other_items_allow_omitting_is_suspect() -> None:
 def test_value_of_another_type_than_other_items_is_suspect() -> None:
     others = [make_audited(n, [["km"]]) for n in range(1, 5)]
     (text,) = find_deviations(make_audited(0, ["km"]), others)
-    assert text == 'unlike other items: unit is string, list in 4 other items; golden value: "km"'
+    assert text == 'unlike other items: unit is string, but list in 4 other items; golden value: "km"'
     assert find_deviations(make_audited(0, [["mile"]]), others) == []
 
 
@@ -207,10 +207,10 @@ def test_turns_and_empty_questions_are_not_compared() -> None:
 
 def test_item_that_accepts_both_values_is_found() -> None:
     known = GoldenAnswerIndex([make_audited(3, ["english", "en"])])
-    assert known.find_item_accepting_both("unit", ["English"], "EN") == "simple_3"
-    assert known.find_item_accepting_both("unit", ["english"], "de") is None
-    assert known.find_item_accepting_both("place", ["english"], "en") is None
-    assert known.find_item_accepting_both("unit", [5], 6) is None
+    assert known.find_item_id_accepting_both("unit", ["English"], "EN") == "simple_3"
+    assert known.find_item_id_accepting_both("unit", ["english"], "de") is None
+    assert known.find_item_id_accepting_both("place", ["english"], "en") is None
+    assert known.find_item_id_accepting_both("unit", [5], 6) is None
 
 
 NUMBER = {"type": "float", "description": "How many."}

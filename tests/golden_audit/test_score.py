@@ -25,8 +25,8 @@ from fcreview.golden_audit.score import (
     find_explained_failures,
     is_benchmark_at_fault,
     rank_suspects,
-    sum_wins,
-    update_chances,
+    sum_win_weights,
+    update_reason_chances,
 )
 from tests.golden_audit.cases import (
     ModelAnswer,
@@ -105,7 +105,7 @@ def test_reviewed_faults_change_scores_of_items_with_the_same_reason() -> None:
 
 
 def test_reviewed_faults_do_not_change_other_kinds() -> None:
-    chances = update_chances(
+    chances = update_reason_chances(
         {"default": 0.5, "loose": 0.4}, [(make_suspect_question(0, {"golden": 2}), [Reason("default", 1.0, "a")])]
     )
     assert chances == {
@@ -252,7 +252,7 @@ def test_sum_of_wins_needs_few_comparisons() -> None:
 
     draw = random.Random(1)
     ones, others = ([(CountedRate(draw.randint(0, 20) / 20), draw.random()) for _ in range(300)] for _ in range(2))
-    found = sum_wins(ones, others)
+    found = sum_win_weights(ones, others)
     assert CountedRate.calls["<"] < 10_000
     pairs = [(a, b, weight * other) for a, weight in ones for b, other in others]
     assert found == pytest.approx(sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs))
@@ -291,11 +291,11 @@ def explain(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: Golde
         ("kilometers", "km", "same unit, written differently"),
         ("2020-01-31", "January 31, 2020", "same date"),
         ("2020-01-31", "01/31/2020", "same date"),
-        ("Café", "cafe", "only case, spaces or punctuation"),
+        ("Café", "cafe", "same text except for case"),
         ("prediction", "predictions", "same words in another form"),
         (5, "5", "same number"),
         ("5,000", "5000.0", "same number"),
-        (0.05, 5, "in percent"),
+        (0.05, 5, "as a percentage"),
         ([1.0, 2.0], [1, 2], "as integers or floats"),
         (["a", "b"], ["b", "a"], "another order"),
         (["a"], "a", "with or without a list"),

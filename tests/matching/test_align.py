@@ -49,7 +49,7 @@ def test_single_calls_are_paired() -> None:
 def test_order_matters_only_if_ordered() -> None:
     left, right = make_golden(("f", {}), ("g", {})), make_predicted(("g", {}), ("f", {}))
     assert summarize(align(left, right)) == [(0, 1, "="), (1, 0, "=")]
-    assert summarize(align(left, right, ordered=True)) in (
+    assert summarize(align(left, right, keep_order=True)) in (
         [(0, None, "-"), (1, 0, "="), (None, 1, "+")],
         [(0, 1, "="), (1, None, "-"), (None, 0, "+")],
     )
@@ -83,19 +83,19 @@ def test_omitted_call_in_the_middle() -> None:
     left = make_golden(("f", {}), ("g", {}), ("h", {}))
     right = make_predicted(("f", {}), ("h", {}))
     for ordered in (False, True):
-        assert summarize(align(left, right, ordered=ordered)) == [(0, 0, "="), (1, None, "-"), (2, 1, "=")]
+        assert summarize(align(left, right, keep_order=ordered)) == [(0, 0, "="), (1, None, "-"), (2, 1, "=")]
 
 
 def test_wrong_function_is_paired_with_the_call_it_replaces() -> None:
     left = make_golden(("f", {}), ("g", {}), ("h", {}))
     right = make_predicted(("f", {}), ("x", {}), ("h", {}))
     for ordered in (False, True):
-        assert summarize(align(left, right, ordered=ordered)) == [(0, 0, "="), (1, 1, "!"), (2, 2, "=")]
+        assert summarize(align(left, right, keep_order=ordered)) == [(0, 0, "="), (1, 1, "!"), (2, 2, "=")]
 
 
 @given(specs, specs, st.booleans())
 def test_each_call_is_in_one_pair(left: list[Spec], right: list[Spec], ordered: bool) -> None:
-    pairs = align(make_golden(*left), make_predicted(*right), ordered=ordered)
+    pairs = align(make_golden(*left), make_predicted(*right), keep_order=ordered)
     assert sorted(pair.golden for pair in pairs if pair.golden is not None) == list(range(len(left)))
     assert sorted(pair.predicted for pair in pairs if pair.predicted is not None) == list(range(len(right)))
     both = [(pair.golden, pair.predicted) for pair in pairs if pair.golden is not None and pair.predicted is not None]
@@ -108,9 +108,9 @@ def test_repeated_call_is_not_paired_with_a_missing_call() -> None:
     left = make_golden(("diff", {}), ("post_tweet", {"content": "a"}))
     right = make_predicted(("diff", {}), ("diff", {}), ("diff", {}))
     for ordered in (False, True):
-        found = summarize(align(left, right, ordered=ordered))
+        found = summarize(align(left, right, keep_order=ordered))
         assert found == [(0, 0, "="), (1, None, "-"), (None, 1, "+"), (None, 2, "+")]
-        assert summarize(align(left, right[:2], ordered=ordered)) == [(0, 0, "="), (1, None, "-"), (None, 1, "+")]
+        assert summarize(align(left, right[:2], keep_order=ordered)) == [(0, 0, "="), (1, None, "-"), (None, 1, "+")]
 
 
 def test_similar_names_are_paired() -> None:
@@ -164,7 +164,7 @@ def test_long_chain_of_reassignments_is_found() -> None:
 def test_very_many_calls_are_paired_quickly_by_position(ordered: bool) -> None:
     count = MAX_COMPARED_PAIRS
     right = make_predicted(*[("f", {"a": at}) for at in range(count)], ("g", {}))
-    pairs = align(make_golden(("g", {}), ("f", {"a": 0})), right, ordered=ordered)
+    pairs = align(make_golden(("g", {}), ("f", {"a": 0})), right, keep_order=ordered)
     assert len(pairs) == count + (2 if ordered else 1)  # `g` is not paired with `f` at its position.
     if not ordered:
         assert summarize(pairs)[:2] == [(0, count, "="), (1, 0, "=")]

@@ -6,7 +6,7 @@ import json
 
 from fcreview.matching.align import align_turns
 from fcreview.matching.conversation import ChatMessage
-from fcreview.matching.decisive_call import add_decisive_call, find_decisive_call, find_loop
+from fcreview.matching.decisive_call import add_decisive_call, find_call_loop, find_decisive_call
 from fcreview.matching.decisive_step import find_decisive_step, is_read_only
 from fcreview.model.item import AcceptedValues, Call, CallPair, Item, Message, Verdict
 from fcreview.model.verdict import DECISIVE_STEP
@@ -148,8 +148,8 @@ def make_item(actions: list[Call], *steps: tuple[str, dict[str, object], str], r
     return item
 
 
-def find_step(item: Item, turn: int | None = 0, *, only_effect: bool = True) -> tuple[str, int, str] | None:
-    step = find_decisive_call(item, turn, only_effect=only_effect)
+def find_step(item: Item, turn: int | None = 0, *, only_effect_counts: bool = True) -> tuple[str, int, str] | None:
+    step = find_decisive_call(item, turn, only_effect_counts=only_effect_counts)
     return None if step is None else (step.kind, step.message, step.reason)
 
 
@@ -161,7 +161,7 @@ def test_call_with_a_wrong_value() -> None:
     )
     reason = "order has amount 107, but the golden call has 100."
     assert find_step(item) == ("wrong_call", 4, reason)
-    kind, message, _ = find_step(item, only_effect=False) or ("", 0, "")
+    kind, message, _ = find_step(item, only_effect_counts=False) or ("", 0, "")
     assert (kind, message) == ("wrong_call", 2), "with compared results, read calls count too"
     item.verdicts.append(Verdict("judge", True, "turn:1/call:2", "equivalent"))
     kind, message, _ = find_step(item) or ("", 0, "")
@@ -188,7 +188,7 @@ def test_refused_call_without_correction() -> None:
         2,
         "move changes data, and no unpaired golden call remains.",
     )
-    assert find_step(item, only_effect=False) == ("missing_call", 4, "move is never called in turn 1.")
+    assert find_step(item, only_effect_counts=False) == ("missing_call", 4, "move is never called in turn 1.")
 
 
 def test_unexpected_write() -> None:
@@ -196,37 +196,37 @@ def test_unexpected_write() -> None:
     twice = make_item([make_golden("order", amount=1)], order, order)
     reason = "order was already called with the same arguments, and no unpaired golden call remains."
     assert find_step(twice) == ("wrong_write", 4, reason)
-    assert find_step(twice, only_effect=False) is None, "with compared results, an extra call is allowed"
+    assert find_step(twice, only_effect_counts=False) is None, "with compared results, an extra call is allowed"
     refused = make_item([make_golden("order", amount=1)], order, ("order", {"amount": 2}, REFUSED))
     assert find_step(refused) is None
 
 
 def test_reply_without_a_decoded_call() -> None:
     item = make_item([make_golden("grep", pattern="def")], reply="```[grep(pattern='def')]```")
-    kind, message, reason = find_step(item, only_effect=False) or ("", 0, "")
+    kind, message, reason = find_step(item, only_effect_counts=False) or ("", 0, "")
     assert (kind, message) == ("undecodable_call", 2) and reason.endswith(".")
 
 
 def test_repeated_calls_are_a_loop() -> None:
     calls = [("cancel", {"id": 1}, OK)] * 3
     item = make_item([make_golden("cancel", id=1)], *calls)
-    step = find_loop(item)
+    step = find_call_loop(item)
     assert step is not None
     assert (step.kind, step.message) == ("repeated_call", 4)
-    assert find_loop(make_item([], *calls[:2])) is None
+    assert find_call_loop(make_item([], *calls[:2])) is None
 
 
 def test_only_failed_items_have_a_step() -> None:
     item = make_item([make_golden("order", amount=1)])
     item.official = True
-    add_decisive_call(item, only_effect=True)
+    add_decisive_call(item, only_effect_counts=True)
     assert not item.verdicts and item.decisive_step is None
     item.official = False
-    add_decisive_call(item, only_effect=True)
+    add_decisive_call(item, only_effect_counts=True)
     assert [(v.source, v.criterion, v.value) for v in item.verdicts] == [("rule", DECISIVE_STEP, 2)]
     recomputed = make_item([make_golden("order", amount=1)])
     recomputed.official, recomputed.rule = None, False
-    add_decisive_call(recomputed, only_effect=True)
+    add_decisive_call(recomputed, only_effect_counts=True)
     assert recomputed.decisive_step == "missing_call"
     assert item.decisive_step == "missing_call"
-    assert find_decisive_call(Item("b", "multi", official=False), only_effect=True) is None
+    assert find_decisive_call(Item("b", "multi", official=False), only_effect_counts=True) is None

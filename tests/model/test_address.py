@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.model.address import PartAddress, describe_address, enclosing_call, is_address, parse_address
+from fcreview.model.address import PartAddress, describe_address, get_enclosing_call_address, is_address, parse_address
 
 TARGETS = st.builds(
     lambda turn, call, path: PartAddress(turn, call, path if call is not None else None),
@@ -38,9 +38,9 @@ def test_text_counts_from_1_and_fields_from_0() -> None:
 
 
 def test_enclosing_call_of_an_argument() -> None:
-    assert enclosing_call("turn:2/call:1/arg:a/call:9") == "turn:2/call:1"
-    assert enclosing_call("turn:2") is None
-    assert enclosing_call("response") is None
+    assert get_enclosing_call_address("turn:2/call:1/arg:a/call:9") == "turn:2/call:1"
+    assert get_enclosing_call_address("turn:2") is None
+    assert get_enclosing_call_address("response") is None
 
 
 def test_address_is_described_in_words() -> None:

@@ -25,7 +25,7 @@ TEXT = st.text(max_size=30).map(sanitize)
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=6), st.integers(20, 100))
 def test_table_fits_unless_its_titles_are_too_wide(rows: list[tuple[str, str, str]], cells: int) -> None:
     titles = ("n", "name", "example")
-    sizes = compute_column_widths(titles, rows, cells=cells)
+    sizes = compute_column_widths(titles, rows, table_width=cells)
     assert sum(sizes) + 2 * COLUMN_GAP <= max(cells, sum(map(len, titles)) + 2 * COLUMN_GAP)
     free = compute_column_widths(titles, rows)
     assert all(size <= most for size, most in zip(sizes, free, strict=True))
@@ -35,22 +35,22 @@ def test_table_fits_unless_its_titles_are_too_wide(rows: list[tuple[str, str, st
 
 def test_last_column_shrinks_first_and_minimum_widths_hold() -> None:
     rows = [("1", "x" * 20, "y" * 30)]
-    assert compute_column_widths(("n", "name", "example"), rows, cells=40) == [1, 20, 15]
-    assert compute_column_widths(("n", "name", "example"), rows, cells=30) == [1, 18, 7]
-    assert compute_column_widths(("n", "name", "example"), rows, cells=30, least=(1, 19, 9)) == [1, 19, 9]
+    assert compute_column_widths(("n", "name", "example"), rows, table_width=40) == [1, 20, 15]
+    assert compute_column_widths(("n", "name", "example"), rows, table_width=30) == [1, 18, 7]
+    assert compute_column_widths(("n", "name", "example"), rows, table_width=30, min_widths=(1, 19, 9)) == [1, 19, 9]
 
 
 def test_all_columns_but_the_last_have_a_maximum_width() -> None:
-    assert compute_column_widths(("a", "b"), [("x" * 90, "y" * 90)], widest=60) == [60, 90]
+    assert compute_column_widths(("a", "b"), [("x" * 90, "y" * 90)], max_width=60) == [60, 90]
 
 
 def test_numbers_align_right_and_wide_characters_take_two_cells() -> None:
-    assert (pad("7", 3, right=True), pad("城", 3), pad("ab", 2)) == ("  7", "城 ", "ab")
+    assert (pad("7", 3, align_right=True), pad("城", 3), pad("ab", 2)) == ("  7", "城 ", "ab")
     assert display_width(pad("城市", 6)) == 6
 
 
 def test_row_is_clipped_and_padded() -> None:
-    assert "".join(align_row(["abcdef", "7", "x"], [4, 3, 2], right=(1,))) == "abc…    7  x "
+    assert "".join(align_row(["abcdef", "7", "x"], [4, 3, 2], right_columns=(1,))) == "abc…    7  x "
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,6 @@ def test_header_accuracy_is_ignored_otherwise(header: Any, items: int, passed: i
 
 
 def test_rate_over_items_precedes_stated_rate() -> None:
-    assert format_official_rate(3, 4, 4, stated_pass=344, stated_of=400) == "75.0 %"
-    assert format_official_rate(0, 0, 4, stated_pass=344, stated_of=400) == "86.0 % stated"
+    assert format_official_rate(3, 4, 4, stated_passed=344, stated_total=400) == "75.0 %"
+    assert format_official_rate(0, 0, 4, stated_passed=344, stated_total=400) == "86.0 % stated"
     assert format_official_rate(0, 0, 4) == "–"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fcreview.stats.agreement import masi_distance
+from fcreview.stats.agreement import compute_masi_distances
 from tests.oracles import (
     AnnotationTask,
     aggregate_raters,
@@ -119,7 +119,7 @@ def test_alpha_of_sets_equals_nltk_and_krippendorff(seed: int) -> None:
 
     assert is_close(found.value, make_task(units, set_distance).alpha())
     counts = np.array([[unit.count(each) for each in SETS] for unit in units])
-    between = masi_distance([frozenset(each) for each in SETS])
+    between = compute_masi_distances([frozenset(each) for each in SETS])
     oracle = krippendorff.alpha(
         value_counts=counts, level_of_measurement=lambda v1, v2, i1, i2, n_v, dtype: between[i1, i2]
     )
@@ -128,7 +128,7 @@ def test_alpha_of_sets_equals_nltk_and_krippendorff(seed: int) -> None:
 
 def test_set_distance_equals_nltk() -> None:
     sets = [frozenset(each) for each in [*SETS, ["d", "e"], ["b", "d"]]]
-    between = masi_distance(sets)
+    between = compute_masi_distances(sets)
     for at, one in enumerate(sets):
         for to, other in enumerate(sets):
             expected = nltk_masi_distance(one, other) if one | other else 0.0
@@ -136,7 +136,9 @@ def test_set_distance_equals_nltk() -> None:
 
 
 def test_set_distance_follows_passonneau() -> None:
-    between = masi_distance([frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")])
+    between = compute_masi_distances(
+        [frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")]
+    )
     assert between[0].tolist() == pytest.approx([0, 0, 1 - 1 / 2 * 2 / 3, 1 - 1 / 3 * 1 / 3, 1])
 
 

@@ -14,7 +14,7 @@ from fcreview.stats.run_comparison import (
     PairedCounts,
     align_runs,
     build_run_matrix,
-    choose_source,
+    choose_verdict_source,
     compare_runs,
     compute_difference,
     compute_upset_score,
@@ -143,7 +143,7 @@ def test_only_incomplete_categories_have_no_rate() -> None:
 
 
 def test_source_with_verdicts_is_chosen() -> None:
-    assert [choose_source(*counts) for counts in ((3,), (0,), (0, 2), (0, 0))] == [
+    assert [choose_verdict_source(*counts) for counts in ((3,), (0,), (0, 2), (0, 0))] == [
         "official",
         "rule",
         "rule",

@@ -294,7 +294,7 @@ class IndexedItem:
     def find_duplicate(self, call: Call) -> str | None:
         """Return the place where the model made the same call earlier, such as `turn 1 step 2`. None if there is no
         earlier call."""
-        return self._repeats.find_earlier(call)
+        return self._repeats.find_earlier_position(call)
 
     def calls_of(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return the (golden, predicted) calls of a pair. None stands for a missing call."""

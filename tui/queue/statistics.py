@@ -17,7 +17,7 @@ from fcreview.stats.agreement_ratings import (
     format_coefficient_name,
     format_group_cells,
     format_value_and_interval,
-    group_key,
+    get_group_key,
 )
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
@@ -158,7 +158,7 @@ def agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list
 
 def group_agreement_statistics(statistics: Iterable[AgreementStatistic]) -> list[list[AgreementStatistic]]:
     """Group the coefficients by blind or open review, part of the item, and criterion."""
-    groups = groupby(statistics, lambda each: (each.coefficient.given, group_key(each.coefficient)))
+    groups = groupby(statistics, lambda each: (each.coefficient.given, get_group_key(each.coefficient)))
     return [list(members) for _, members in groups]
 
 

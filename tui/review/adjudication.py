@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fcreview.model.address import ITEM, describe_address, enclosing_call
+from fcreview.model.address import ITEM, describe_address, get_enclosing_call_address
 from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import display_width, sanitize
@@ -196,7 +196,7 @@ class DisagreementCursor(Cursor):
     def _build(self, key: str) -> None:
         Cursor._build(self, key)
         if self.case is not None and self.case.disagreement.target != ITEM:
-            call = enclosing_call(self.case.disagreement.target)  # the line is above the frame of the call
+            call = get_enclosing_call_address(self.case.disagreement.target)  # the line is above the frame of the call
             at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
             self.blocks.insert(
                 at, Block(MARK_KEY, partial(disputed_part_lines, self.case), parent=self.blocks[at].parent)

@@ -10,7 +10,7 @@ from fcreview.model.decision import answer_letter
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides, same_verdict
+from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides, is_same_verdict
 from fcreview.model.wording import format_verdict
 from fcreview.stats.agreement_ratings import (
     FAULT_UNRESOLVED,
@@ -183,7 +183,7 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     elif disagreement.majority is None:
         rows.append(("majority", [("none", "dim")]))
     else:
-        votes = sum(same_verdict(answer.verdict, disagreement.majority) for answer in disagreement.answers)
+        votes = sum(is_same_verdict(answer.verdict, disagreement.majority) for answer in disagreement.answers)
         text = f"{votes} of {len(disagreement.answers)}, not applied"
         rows.append(("majority", [_badge(disagreement.majority, disagreement.criterion), (text, "dim")]))
     for verdict in list_verdicts_for_adjudication(item, disagreement):

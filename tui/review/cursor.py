@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fcreview.model.address import call_address, enclosing_call, parse_address, turn_address
+from fcreview.model.address import call_address, get_enclosing_call_address, parse_address, turn_address
 from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import (
@@ -44,7 +44,7 @@ def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]
 def _folds_to_show(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
     block = next(block for block in blocks if block.key == hit.key)
     opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
-    keys = {block.parent, enclosing_call(hit.key), hit.key if opens_in_place else None}
+    keys = {block.parent, get_enclosing_call_address(hit.key), hit.key if opens_in_place else None}
     return {each.key: False for each in blocks if each.foldable and each.key in keys}
 
 
@@ -130,7 +130,7 @@ class Cursor:
         folds = dict(self.options.folds)
         if (part := parse_address(target)) is not None:
             folds[turn_address(part.turn)] = False
-        if (call := enclosing_call(target)) is not None and call != target:
+        if (call := get_enclosing_call_address(target)) is not None and call != target:
             folds |= {call: False, f"{call}/equal": False}
         self.options = replace(self.options, folds=folds)
         self.rebuild()
@@ -237,7 +237,7 @@ class Cursor:
             has_calls = any(pair.turn == part.turn for pair in self.detail.item.pairs)
             return call_address(part.turn, 0) if has_calls else None
         targets = [target, *(block.target or "" for block in self.blocks)]
-        return next((call for each in targets if (call := enclosing_call(each))), None)
+        return next((call for each in targets if (call := get_enclosing_call_address(each))), None)
 
     def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
         """Move to the next (1) or previous (-1) search hit, which may be in a folded block. After the last hit,

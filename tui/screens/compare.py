@@ -22,7 +22,7 @@ from fcreview.stats.run_comparison import (
     Flip,
     RunComparison,
     VerdictSource,
-    choose_source,
+    choose_verdict_source,
     compare_runs,
     format_difference,
     format_p_value,
@@ -424,7 +424,9 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     @property
     def _default_sources(self) -> tuple[VerdictSource, VerdictSource]:
         a, b = self._runs
-        return choose_source(a.official_known, a.rule_known), choose_source(b.official_known, b.rule_known)
+        return choose_verdict_source(a.official_known, a.rule_known), choose_verdict_source(
+            b.official_known, b.rule_known
+        )
 
     def on_mount(self) -> None:
         super().on_mount()

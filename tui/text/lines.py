@@ -271,7 +271,7 @@ def replace_missing(text: str) -> str:
 
 def format_pass_rate(passes: int, known: int, items: int) -> str:
     """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.format_rate_of_known(passes, known, items) if known else symbols().none
+    return wording.format_rate_with_count(passes, known, items) if known else symbols().none
 
 
 def format_recomputed_pass_rate(passes: int, known: int, items: int) -> str:
@@ -356,7 +356,7 @@ def table_lines(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledTex
     """Lay out rows of visible text in columns that fit into `cells`."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
-    sizes = compute_column_widths([column.title for column in columns], texts, cells=cells, least=least)
+    sizes = compute_column_widths([column.title for column in columns], texts, table_width=cells, min_widths=least)
     heading = _table_line(columns, [(column.title, "dim") for column in columns], sizes)
     return TableLines(heading, [_table_line(columns, row, sizes) for row in rows])
 

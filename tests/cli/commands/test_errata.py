@@ -95,7 +95,7 @@ def test_edited_errata_are_refused(cli: Cli, runs: Path, errata: Path) -> None:
     errata.write_text(errata.read_text().replace("so asked", "so said"))
     for command in (("errata", "check", errata), ("report", runs, "--errata", errata)):
         done = cli(*command)
-        assert done.code == 1 and "changed since it was written" in done.err
+        assert done.code == 1 and "changed after it was written" in done.err
 
 
 @pytest.mark.sweep

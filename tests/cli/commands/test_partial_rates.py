@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_rate_of_known, format_recomputed_rate
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_rate_with_count, format_recomputed_rate
 
 Cli = Callable[..., Any]
 
@@ -28,7 +28,7 @@ def test_rate_formats() -> None:
         "– (61 of 1,000)",
         "–",
     )
-    assert (format_rate_of_known(3, 4, 4), format_rate_of_known(3, 4, 1000), format_rate_of_known(0, 0, 9)) == (
+    assert (format_rate_with_count(3, 4, 4), format_rate_with_count(3, 4, 1000), format_rate_with_count(0, 0, 9)) == (
         "75.0 %",
         "75.0 % of 4",
         "–",

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model.redact import redact_credentials, redact_keys_in_text
+from fcreview.model.redact import redact_api_keys_in_text, redact_credentials
 from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS
@@ -84,7 +84,7 @@ def test_find_keys_finds_all_keys() -> None:
     ],
 )  # fmt: skip
 def test_similar_text_is_not_redacted(text: str) -> None:
-    assert redact_keys_in_text(text) == text
+    assert redact_api_keys_in_text(text) == text
 
 
 def test_only_settings_named_like_credentials_are_redacted() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.archive import zip_library
+from fcreview.archive import import_zipfile
 from fcreview.importers.inspect.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
@@ -115,7 +115,7 @@ def pack(log: Log) -> bytes:
     buffer = io.BytesIO()
     samples = log.get("samples")
     header = {name: value for name, value in log.items() if name != "samples"}
-    with zip_library().ZipFile(buffer, "w", 93) as archive:
+    with import_zipfile().ZipFile(buffer, "w", 93) as archive:
         archive.writestr("_journal/start.json", json.dumps(header))
         for at, sample in enumerate(samples if isinstance(samples, list) else ()):
             archive.writestr(f"samples/{at}_epoch_1.json", json.dumps(sample))
@@ -185,7 +185,7 @@ def test_last_of_two_members_with_same_name_counts(tmp_path: Path) -> None:
     log = make_log()
     path.write_bytes(pack(log))
     log["samples"][0]["scores"]["match"]["value"] = "I"
-    with warnings.catch_warnings(), zip_library().ZipFile(path, "a") as archive:
+    with warnings.catch_warnings(), import_zipfile().ZipFile(path, "a") as archive:
         warnings.simplefilter("ignore")
         archive.writestr("samples/0_epoch_1.json", json.dumps(log["samples"][0]))
     items = check(path)
@@ -210,7 +210,7 @@ def test_shards_of_log_are_one_run(tmp_path: Path) -> None:
 def test_log_without_header_is_read_partially(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     log = make_log()
-    with zip_library().ZipFile(path, "w", 8) as archive:
+    with import_zipfile().ZipFile(path, "w", 8) as archive:
         archive.writestr("_journal/start.json", json.dumps({name: log[name] for name in ("version", "eval")}))
         archive.writestr("samples/a_epoch_1.json", json.dumps(log["samples"][0]))
     (plan,) = discover([path]).plans

@@ -48,7 +48,7 @@ def make_repeated_calls(times: int) -> Item:
     item.predicted = [predicted_call("diff", at, 0, at, **DIFF) for at in range(times)]
     item.messages = [Message(0, -1, "user", "Compare and post.")]
     item.messages += [Message(0, at, "tool", '{"lines": "-a +b"}', "diff") for at in range(times)]
-    item.pairs = align(item.golden, item.predicted, ordered=True)
+    item.pairs = align(item.golden, item.predicted, keep_order=True)
     return item
 
 
@@ -107,7 +107,7 @@ def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None
     ]
     item.golden = [golden_call("find", 0), golden_call("book", 1, id="7")]
     item.predicted = [predicted_call("cancel", 0, 0, 1), predicted_call("find", 1, 0, 2)]
-    item.pairs = align(item.golden, item.predicted, ordered=True)
+    item.pairs = align(item.golden, item.predicted, keep_order=True)
     lines = document_lines(make_detail(item))
     order = [
         "user    Book",

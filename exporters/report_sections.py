@@ -126,7 +126,7 @@ class CalibrationResult:
 
 def build_calibration_section(result: CalibrationResult) -> Section:
     if not result.calibrations:
-        return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
+        return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE)])
     sections = [_build_source_section(each) for each in result.calibrations if each.scope == "overall"]
     for scope in result.scopes:
         sections += _build_scope_section(scope, [each for each in result.calibrations if each.scope == scope])

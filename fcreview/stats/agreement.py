@@ -1,10 +1,10 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` computes one coefficient for several samples at once. Its
-argument `weights`, of shape (samples, patterns), contains the number of units of each pattern in each sample. It
-returns one value per sample, NaN if the coefficient is undefined. One formula therefore computes the coefficient of the
-data and of all resamples, with a few matrix products. `counts`, of shape (patterns, categories), contains numbers of
-labels.
+Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for several
+samples at once. Its argument `weights`, of shape (samples, patterns), contains the number of units of each pattern in
+each sample. It returns one value per sample, or NaN if the coefficient is undefined. One formula therefore computes the
+coefficient of the data and of all resamples, with a few matrix products. `label_counts`, of shape (patterns,
+categories), contains the number of annotators who chose each category.
 
 The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
 values (percentile method; Efron and Tibshirani 1993, chapter 13)."""
@@ -42,93 +42,97 @@ Statistic = Callable[[FloatArray], FloatArray]
 _ZERO_TOLERANCE = 1e-12
 
 
-def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs of labels in each pattern. It is 0 for a pattern with fewer than two labels."""
-    n_labels = counts.sum(1)
-    share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
+def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
+    """Return the share of equal pairs among the pairs of labels in each pattern. The share is 0 for a pattern with
+    fewer than two labels."""
+    n_labels = label_counts.sum(1)
+    share: FloatArray = (label_counts * (label_counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
 
 
 def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Percent agreement: the mean of `agreement`, the share of equal pairs of labels in each pattern, over all
-    units."""
+    """Build the statistic for percent agreement, which is the mean agreement of all units. `agreement` contains the
+    share of equal pairs of labels in each pattern."""
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def compute_mean_agreement(weights: FloatArray) -> FloatArray:
         return _divide_or_nan(weights @ agreement, weights.sum(1))
 
-    return statistic
+    return compute_mean_agreement
 
 
 def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Unweighted kappa (Cohen 1960). `labels` has the category of both annotators for each pattern."""
+    """Build the statistic for unweighted kappa (Cohen 1960). `labels`, of shape (patterns, 2), contains the indexes of
+    the categories that the two annotators chose."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def compute_kappa(weights: FloatArray) -> FloatArray:
         n_units = weights.sum(1)
         by_chance = ((weights @ first) * (weights @ second)).sum(1)
         return _correct_for_chance(_divide_or_nan(weights @ equal, n_units), _divide_or_nan(by_chance, n_units**2))
 
-    return statistic
+    return compute_kappa
 
 
-def fleiss_kappa(counts: FloatArray) -> Statistic:
-    """Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
-    agreement = compute_pairwise_agreement(counts)
+def fleiss_kappa(label_counts: FloatArray) -> Statistic:
+    """Build the statistic for Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
+    agreement = compute_pairwise_agreement(label_counts)
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ counts
+    def compute_kappa(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ label_counts
         prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
         observed = _divide_or_nan(weights @ agreement, weights.sum(1))
         return _correct_for_chance(observed, (prevalence**2).sum(1))
 
-    return statistic
+    return compute_kappa
 
 
-def gwet_ac1(counts: FloatArray) -> Statistic:
-    """Gwet's AC1 (Gwet 2008, missing labels as in Gwet 2014). Units with one label are used only for the prevalence of
-    the categories. `counts` has a column for each category of the scale, even if no annotator chose it."""
-    has_pairs = (counts.sum(1) > 1).astype(np.float64)
-    agreement = compute_pairwise_agreement(counts)
-    shares = counts / counts.sum(1, keepdims=True)
-    n_other_categories = counts.shape[1] - 1 or np.nan
+def gwet_ac1(label_counts: FloatArray) -> Statistic:
+    """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units with one label count
+    only for the prevalence of the categories. `label_counts` has a column for each category of the scale, even if no
+    annotator chose it."""
+    has_pairs = (label_counts.sum(1) > 1).astype(np.float64)
+    agreement = compute_pairwise_agreement(label_counts)
+    shares = label_counts / label_counts.sum(1, keepdims=True)
+    n_other_categories = label_counts.shape[1] - 1 or np.nan
 
-    def statistic(weights: FloatArray) -> FloatArray:
+    def compute_ac1(weights: FloatArray) -> FloatArray:
         prevalence = (weights @ shares) / weights.sum(1, keepdims=True)
         by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
         return _correct_for_chance(_divide_or_nan(weights @ agreement, weights @ has_pairs), by_chance)
 
-    return statistic
+    return compute_ac1
 
 
-def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least two labels. `distance`
-    contains the squared distances, of shape (categories, categories)."""
-    disagreement = ((counts @ distance) * counts).sum(1) / (counts.sum(1) - 1)
+def krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
+    """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least
+    two labels. `distance`, of shape (categories, categories), contains the squared distances."""
+    disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ counts
+    def compute_alpha(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ label_counts
         expected = ((category_counts @ distance) * category_counts).sum(1)
-        return _alpha_from_disagreement(weights @ disagreement, expected, category_counts.sum(1))
+        return _compute_alpha_from_disagreement(weights @ disagreement, expected, category_counts.sum(1))
 
-    return statistic
+    return compute_alpha
 
 
-def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
-    """Krippendorff's alpha for ordered categories. The distance of two categories is the squared difference of their
-    mean ranks. It depends on the number of labels between the two categories, so it is computed for each sample."""
-    low, high = np.triu_indices(counts.shape[1], 1)
-    pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
+def krippendorff_alpha_ordinal(label_counts: FloatArray) -> Statistic:
+    """Build the statistic for Krippendorff's alpha with ordered categories. The distance of two categories is the
+    squared difference of their mean ranks. The mean ranks depend on the sample, so the distances are computed for each
+    sample."""
+    low, high = np.triu_indices(label_counts.shape[1], 1)
+    pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 
-    def statistic(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ counts
+    def compute_alpha(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ label_counts
         mean_rank = category_counts.cumsum(1) - category_counts / 2
         distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
         expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
-        return _alpha_from_disagreement(((weights @ pairs) * distance).sum(1), expected, category_counts.sum(1))
+        return _compute_alpha_from_disagreement(((weights @ pairs) * distance).sum(1), expected, category_counts.sum(1))
 
-    return statistic
+    return compute_alpha
 
 
 def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
@@ -145,7 +149,7 @@ def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
     return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
 
 
-def _alpha_from_disagreement(observed: FloatArray, expected: FloatArray, n_labels: FloatArray) -> FloatArray:
+def _compute_alpha_from_disagreement(observed: FloatArray, expected: FloatArray, n_labels: FloatArray) -> FloatArray:
     return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
 
 
@@ -154,7 +158,7 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide element by element. The result is NaN where the denominator is 0."""
+    """Divide element by element. Where the denominator is 0, the result is NaN."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
     ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio
@@ -167,60 +171,61 @@ _MAX_WEIGHTS = 2_000_000
 
 
 class BootstrapEstimate(NamedTuple):
-    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
-    if the coefficient is undefined in more than half of the resamples."""
+    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined. The ends of the
+    interval are None if the coefficient is undefined in more than half of the resamples."""
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
     def omit_interval_for_one_unit(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate, without its interval if there is only one unit, because all its resamples are equal."""
+        """Return the estimate, without its interval if there is only one unit. All resamples of one unit are equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
 def bootstrap(
-    units_per_pattern: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
+    units_per_pattern: NDArray[np.int64],
+    statistics: Sequence[Statistic],
+    n_resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> list[BootstrapEstimate]:
     """Compute each statistic and its interval. All statistics use the same resamples. `units_per_pattern` contains the
-    number of units of each pattern. The same seed gives the same intervals."""
+    number of units that have each pattern. The same seed gives the same intervals."""
     values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
-    for weights in _iter_resamples(units_per_pattern, resamples, seed):
+    for weights in _iter_resamples(units_per_pattern, n_resamples, seed):
         for chunks, statistic in zip(resampled, statistics, strict=True):
             chunks.append(statistic(weights))
-    return [
-        _percentile_interval(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)
-    ]
+    return [_build_estimate(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)]
 
 
-def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstimate:
+def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEstimate:
     if np.isnan(value):
         return BootstrapEstimate()
-    defined = resampled[~np.isnan(resampled)]
-    if len(defined) * 2 < len(resampled):
+    defined = resampled_values[~np.isnan(resampled_values)]
+    if len(defined) * 2 < len(resampled_values):
         return BootstrapEstimate(value)
     low, high = np.percentile(defined, INTERVAL_PERCENTILES)
     return BootstrapEstimate(value, float(low), float(high))
 
 
-def _iter_resamples(units_per_pattern: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
+def _iter_resamples(units_per_pattern: NDArray[np.int64], n_resamples: int, seed: int) -> Iterator[FloatArray]:
     generator = np.random.default_rng(seed)
     n_units = int(units_per_pattern.sum())
     step = max(1, _MAX_WEIGHTS // len(units_per_pattern))
-    for start in range(0, resamples, step):
-        size = min(step, resamples - start)
+    for start in range(0, n_resamples, step):
+        size = min(step, n_resamples - start)
         yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(np.float64)
 
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
-"""Value in `RatingTable.cells` if the annotator did not label the unit."""
+"""Value in `RatingTable.cells` of a unit that the annotator did not label."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """Labels of all units by all annotators. Units with the same labels are one row, called a pattern."""
+    """Labels that the annotators gave to all units. Each row is a pattern: the labels of one or more units."""
 
     annotators: tuple[str, ...]
     label_keys: tuple[LabelKey, ...]
@@ -230,7 +235,8 @@ class RatingTable:
     units_per_pattern: IntArray
 
     def count_labels(self) -> IntArray:
-        """Count the annotators who chose each label, for each pattern. Shape: (patterns, label_keys)."""
+        """Count the annotators who chose each label in each pattern. The result has the shape (patterns,
+        label_keys)."""
         n_patterns, size = len(self.cells), len(self.label_keys)
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
@@ -238,8 +244,7 @@ class RatingTable:
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
-    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label is
-    used."""
+    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label counts."""
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
@@ -256,18 +261,19 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 
 
 def compute_agreement(
-    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups, in each group first of all annotators, then of each pair."""
-    for group in build_rating_groups(ratings, scopes, given):
+    """Compute the coefficients of all groups: for each group, the coefficients of all annotators, then of each pair of
+    annotators."""
+    for group in build_rating_groups(ratings, scopes, blind_status):
         yield from compute_coefficients(group)
 
 
 def build_rating_groups(
-    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
+    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> list[RatingGroup]:
     labels = build_label_ratings(ratings)
-    return [group for scope in scopes for group in group_ratings(labels, scope, given)]
+    return [group for scope in scopes for group in group_ratings(labels, scope, blind_status)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +288,7 @@ class _CoefficientRequest:
 def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     """Compute the coefficients of all annotators of a group, then the coefficients of each pair of annotators."""
     table = build_rating_table(group.criterion, group.ratings)
-    requests = [*_build_requests_for_all(table), *_build_requests_for_pairs(table)]
+    requests = [*_build_requests_for_all_annotators(table), *_build_requests_for_pairs_of_annotators(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     estimates = bootstrap(table.units_per_pattern, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
@@ -297,52 +303,55 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
         )  # fmt: skip
 
 
-def _build_requests_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
+def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
     names, counts = table.annotators, table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
-    balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.units_per_pattern))
+    balanced = np.flatnonzero(n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern))
     share = percent_agreement(compute_pairwise_agreement(counts[several]))
-    yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
-    yield _CoefficientRequest("fleiss", names, balanced, _select_patterns(balanced, fleiss_kappa(counts[balanced])))
-    alpha = _krippendorff_alpha(table, counts[several])
-    yield _CoefficientRequest("alpha", names, several, _select_patterns(several, alpha), table.level)
+    yield _CoefficientRequest("percent", names, several, _restrict_to_patterns(several, share))
+    yield _CoefficientRequest(
+        "fleiss", names, balanced, _restrict_to_patterns(balanced, fleiss_kappa(counts[balanced]))
+    )
+    alpha = _build_krippendorff_alpha(table, counts[several])
+    yield _CoefficientRequest("alpha", names, several, _restrict_to_patterns(several, alpha), table.level)
     yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
 
 
-def _build_requests_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
+def _build_requests_for_pairs_of_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
     for pair in combinations(range(len(table.annotators)), 2):
         names = tuple(table.annotators[at] for at in pair)
         cells = table.cells[:, pair]
         both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
-        if len(table.annotators) > 2:  # With two annotators, `_build_requests_for_all` has the same percentage.
+        if len(table.annotators) > 2:  # With two annotators, the percentage of all annotators is the same.
             equal = percent_agreement(cells[:, 0] == cells[:, 1])
-            yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
-        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, cohen_kappa(cells)))
+            yield _CoefficientRequest("percent", names, both, _restrict_to_patterns(both, equal))
+        yield _CoefficientRequest("cohen", names, both, _restrict_to_patterns(both, cohen_kappa(cells)))
 
 
-def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
+def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
     return lambda weights: statistic(weights[:, patterns])
 
 
-def _most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntArray) -> int:
+def _find_most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntArray) -> int:
     frequency = np.bincount(n_labels, units_per_pattern, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 
 
-def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
+def _build_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
-        return krippendorff_alpha_ordinal(counts)
+        return krippendorff_alpha_ordinal(label_counts)
     if table.level == "nominal":
-        return krippendorff_alpha(counts, 1 - np.eye(len(table.label_keys)))
+        return krippendorff_alpha(label_counts, 1 - np.eye(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
-    return krippendorff_alpha(counts, compute_masi_distances(sets))
+    return krippendorff_alpha(label_counts, compute_masi_distances(sets))
 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Self-agreement on one criterion. `fcreview agreement --json` prints these fields."""
+    """Agreement of annotators with their own repeated labels on one criterion. `fcreview agreement --json` prints these
+    fields."""
 
     scope: Literal["self"]
     annotator: str | None

@@ -1,7 +1,7 @@
 """Group the ratings of annotators for measuring agreement, and format agreement and disagreements as text.
 
-A unit is one target of one item on one criterion. "Unsure" is not a label. The store already excludes adjudications,
-stale and retracted reviews, and verdicts that only follow from verdicts on parts.
+A unit is one target of one item on one criterion. A label is a verdict other than "unsure". The store already excludes
+adjudications, stale and retracted reviews, and verdicts that only follow from verdicts on parts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement. For the whole item, the list includes
-    verdicts that only the fields `official`, `rule` and `judge` of the item contain."""
+    """List the automatic verdicts on the target and criterion of a disagreement. For the item target, the list includes
+    verdicts that are only in the fields `official`, `rule` and `judge` of the item."""
     about = disagreement.target, disagreement.criterion
     verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
     if about == (ITEM, CORRECT):
@@ -48,8 +48,8 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. The text contains the name of a judge, and the
-    criterion if it differs from `criterion`."""
+    """Format an automatic verdict with its rationale: `gpt-4o equivalent pass: same city`. The text contains the name
+    of a judge. It contains the criterion if the criterion is not `criterion`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -57,7 +57,7 @@ def format_source_verdict(verdict: Verdict, criterion: str) -> str:
 
 
 def is_fault_disagreement(disagreement: Disagreement) -> bool:
-    """Whether all annotators pass the target and disagree only on the fault."""
+    """Whether the annotators agree on the verdict and disagree only on the fault."""
     return bool(agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
 
 
@@ -70,23 +70,26 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden from the annotator (`blind`) or visible (`seen`). `all` combines the others."""
+"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or it is `unknown`. `all` means
+all reviews."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: for equality (`nominal`), by order (`ordinal`), or as sets that may overlap (`masi`)."""
+"""How labels are compared: by equality (`nominal`), by order (`ordinal`), or as sets that may overlap (`masi`)."""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
 
+GroupKey = tuple[str | None, str | None, str]
+"""Benchmark, category and criterion of a group of ratings. None means all benchmarks or all categories."""
 LabelKey = str | frozenset[str]
-"""Hashable form of a label. True and 1 have different keys, and the order of a list does not matter."""
+"""Hashable form of a label. True and 1 have different keys. Lists with the same elements have the same key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """An annotator's current verdict on one target of an item, on one criterion."""
+    """An annotator's current verdict on one target and criterion of an item."""
 
     item: int
     key: ItemKey
@@ -100,7 +103,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class RepeatedRating:
-    """An annotator's two verdicts on one target and criterion of a hidden duplicate."""
+    """The two verdicts of an annotator on one target and criterion of an item that the queue showed twice."""
 
     item: int
     key: ItemKey
@@ -108,7 +111,7 @@ class RepeatedRating:
     criterion: str
     annotator: str
     first: Any
-    """First verdict, as it was when the queue showed the item for the second time."""
+    """Verdict that the annotator had given when the queue showed the item for the second time."""
     second: Any
 
 
@@ -139,18 +142,19 @@ class AgreementCoefficient:
     metric: CoefficientName
     annotators: tuple[str, ...]
     value: float | None
-    """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1. None if it is undefined."""
+    """1 means perfect agreement, and 0 agreement by chance. `percent` is from 0 to 1. None if the value is
+    undefined."""
     low: float | None
     high: float | None
     n_units: int
-    """Number of units that at least two of the annotators labelled. For `fleiss`, all have the same number of
-    labels."""
+    """Number of units that at least two of the annotators labelled. For `fleiss`, only units with the same number of
+    labels count."""
     n_labels: int
     given: BlindStatus
 
 
 def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[Rating]]:
-    """Split ratings by blind status, in the order of `BLIND_STATUSES`, without empty groups."""
+    """Split ratings by blind status, in the order of `BLIND_STATUSES`. A status without ratings is omitted."""
     groups: dict[BlindStatus, list[Rating]] = {status: [] for status in BLIND_STATUSES}
     for rating in ratings:
         groups[_STATUS_OF_RATING[rating.blind]].append(rating)
@@ -158,39 +162,39 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_label_ratings(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings without "unsure". If an annotator passes a target with a fault, also add all ratings on this
-    criterion as `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
+    """Return the ratings whose value is not "unsure". If an annotator passed a target with a fault, add all ratings on
+    this criterion again under `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
     disagreement."""
     labels = [rating for rating in ratings if decides(rating.value)]
-    with_fault = {label.criterion for label in labels if _passed_fault(label)}
+    with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
     return labels + [
         replace(label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word)
         for label in labels
         if label.criterion in with_fault
-        for word, fault in [("pass" if label.value is True else "fail", _passed_fault(label))]
+        for word, fault in [("pass" if label.value is True else "fail", _get_fault_of_pass(label))]
     ]
 
 
-def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, given: BlindStatus) -> list[RatingGroup]:
-    """Group ratings by criterion. Depending on `scope`, ratings of different benchmarks or categories are also in
-    separate groups. Groups are sorted by benchmark, category and criterion, criteria in the order of `SCALES`."""
-    groups: dict[tuple[str | None, str | None, str], list[Rating]] = {}
+def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, blind_status: BlindStatus) -> list[RatingGroup]:
+    """Group ratings by criterion. Depending on `scope`, also group them by benchmark or category. Groups are sorted by
+    benchmark, category and criterion. The criteria are in the order of `SCALES`."""
+    groups: dict[GroupKey, list[Rating]] = {}
     for rating in ratings:
         benchmark = None if scope == "overall" else rating.key.benchmark
         category = rating.key.category if scope == "category" else None
         groups.setdefault((benchmark, category, rating.criterion), []).append(rating)
     order = list(SCALES)
 
-    def sort_key(names: tuple[str | None, str | None, str]) -> tuple[str, str, int, str]:
+    def get_sort_key(names: GroupKey) -> tuple[str, str, int, str]:
         benchmark, category, criterion = names
         base = criterion.removesuffix("+fault")
         return benchmark or "", category or "", order.index(base) if base in order else len(order), criterion
 
-    return [RatingGroup(given, scope, *names, groups[names]) for names in sorted(groups, key=sort_key)]
+    return [RatingGroup(blind_status, scope, *names, groups[names]) for names in sorted(groups, key=get_sort_key)]
 
 
 def find_multiply_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
-    """Return the sorted numbers of items with a target that at least two of these annotators labelled."""
+    """Return the sorted numbers of the items that have a target which at least two of these annotators labelled."""
     annotators_of: dict[tuple[int, str], set[str]] = {}
     for rating in group.ratings:
         if rating.annotator in annotators:
@@ -211,7 +215,8 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the keys of all labels of the criterion's scale, then of all others in `values`. Numbers are sorted."""
+    """List the keys of all labels of the criterion's scale, then of all other labels in `values`. If all labels are
+    numbers, the keys are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if decides(value)), *values]
     if infer_measurement_level(labels) == "ordinal":
@@ -219,7 +224,7 @@ def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
     return list(dict.fromkeys(map(to_label_key, labels)))
 
 
-def _passed_fault(rating: Rating) -> str | None:
+def _get_fault_of_pass(rating: Rating) -> str | None:
     return rating.fault if rating.value is True and rating.criterion in PASS_FAIL_CRITERIA else None
 
 
@@ -236,17 +241,17 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 }  # fmt: skip
 
 
-def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells with the benchmark or category of a coefficient, if any, and its criterion. The benchmark
-    is omitted before a category if all coefficients of the table are of one benchmark."""
+def format_group_cells(coefficients: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
+    """Format the group of a coefficient as table cells: its benchmark or category, if any, and its criterion. Before a
+    category, the benchmark is omitted if all `coefficients` in the table have the same benchmark."""
     names = [name for name in get_group_key(coefficient)[:2] if name is not None]
-    if len(names) > 1 and len({each.benchmark for each in table}) == 1:
+    if len(names) > 1 and len({each.benchmark for each in coefficients}) == 1:
         names = names[1:]
     return [sanitize(each) for each in (*(["/".join(names)] if names else []), coefficient.criterion)]
 
 
 def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
-    """Return the name of the coefficient, with the level of measurement unless it is nominal."""
+    """Return the name of the coefficient. Add the level of measurement, unless it is nominal."""
     suffixes = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
     return COEFFICIENT_LABELS[coefficient.metric] + suffixes[coefficient.level]
 
@@ -257,6 +262,5 @@ def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
     return [value, interval or NO_VALUE]
 
 
-def get_group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:
-    """Return (benchmark, category, criterion) of the group that a coefficient describes."""
+def get_group_key(coefficient: AgreementCoefficient) -> GroupKey:
     return coefficient.benchmark, coefficient.category, coefficient.criterion

@@ -1,16 +1,16 @@
 """Compute the metrics that a run would have if unreviewed items had other verdicts or answers.
 
-For pass and fail, drawn verdicts replace the verdicts of unreviewed items, and the benchmark's own metrics are
-computed.
+For the criterion `correct`, random verdicts replace the verdicts of unreviewed items. The module then computes the
+benchmark's own metrics.
 
-On all other criteria (CONFETTI's soft score, scores from 0 to 2, labels, counted names), the module first draws whether
-the automatic answer of an item is right, as for verdicts (`posterior`). Items with automatic answers of the same kind
-form a pool. A pool is divided into cells (`posterior`), also by the other answers in the item's chain.
+For all other criteria, such as scores from 0 to 2 and labels, the module first draws whether the automatic answer of an
+item is right, as `posterior` draws verdicts. Items whose automatic answers have the same kind form a pool. A pool is
+divided into cells as in `posterior`, and also by the other answers in the item's chain.
 
-If the automatic answer is wrong, the right answer is drawn from the human answers that replaced answers of this kind.
-The draw is a Bayesian bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson
-1973). This additional answer is drawn from the human answers to items of other kinds or, less often, from the whole
-scale. Answers that no annotator has given are therefore possible, even if only a few answers were observed.
+If the automatic answer is wrong, the module draws the right answer from the human answers that replaced answers of this
+kind. The draw is a Bayesian bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process,
+Ferguson 1973). The additional answer is drawn from the human answers to items of other kinds or, less often, from the
+whole scale. Answers that no annotator has given are therefore possible, even if annotators gave only a few answers.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from fcreview.stats.posterior import (
 )
 
 PRIOR_ANSWERS = 1.0
-"""Weight of the prior, as a number of human answers."""
+"""Weight of the prior, expressed as a number of human answers."""
 PRIOR_ATOMS = 12
-"""Number of answers drawn from the prior in each draw. Together they have the weight `PRIOR_ANSWERS`."""
+"""Number of answers from the prior in each draw. Together, they have the weight `PRIOR_ANSWERS`."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
-"""Placeholder for a name in a list of which only the length is compared."""
+"""Name in a drawn list of names. Only the length of such a list matters."""
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionAnswers:
-    """Human answers on one criterion of whole items. Each sequence has one entry per item."""
+    """Human answers on one criterion for all items of a run. Each sequence has one entry per item."""
 
     criterion: str
     human: Sequence[Any]
@@ -60,9 +60,9 @@ class CriterionAnswers:
 
 
 class AnswerModel:
-    """Model of the right answers on one criterion of a run's items. `scale` is None if answers cannot be drawn.
-    `n_unanswered` is the number of reviewed items of the sample without an answer on the criterion. If it is not 0,
-    annotators may have chosen which items to answer, so the answers are not a random sample."""
+    """Model of the right answers on one criterion for a run's items. `scale` is None if answers cannot be drawn.
+    `n_unanswered` is the number of reviewed sample items without a human answer on the criterion. If there are such
+    items, annotators may have chosen the items that they answered, so the answers are not a random sample."""
 
     def __init__(
         self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
@@ -80,7 +80,8 @@ class AnswerModel:
                 status,
                 automatic=kind,
                 context=contexts[at],
-                # Items with equal answers can have different probabilities, because extensions draw by verdict.
+                # Items with equal answers can have different inclusion probabilities, because an extension of a sample
+                # draws items by verdict.
                 stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
                 human=None if kind is None or human is None else is_same_verdict(human, self.automatic[at]),
                 is_random=kind is not None and human_answers.is_random[at],
@@ -96,14 +97,14 @@ class AnswerModel:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the human answers are a random sample, from which right answers can be drawn."""
+        """Whether the human answers are a random sample, so that right answers can be drawn from them."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
-    def iter_right_answers(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """For each draw, yield {position of an item: right answer} for the items whose automatic answer is wrong in
-        this draw."""
+    def iter_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
+        """Draw which automatic answers are wrong, and their right answers. For each draw, yield a mapping from the
+        positions of the items with a wrong answer to the right answers."""
         generator = np.random.default_rng([seed, len(self.criterion)])
-        posterior: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
+        posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
         example: dict[AutomaticOutcome, Any] = {
             status.automatic: answer
@@ -115,7 +116,7 @@ class AnswerModel:
         for at, (key, unreviewed) in enumerate(zip(self.population.cell_keys, self.population.unreviewed, strict=True)):
             n_wrong = len(unreviewed) - passes[:, at]
             max_wrong = int(n_wrong.max(initial=0))
-            answers = pools[key.automatic].draw_numbers(max_wrong, generator)
+            answers = pools[key.automatic].draw_answer_numbers(max_wrong, generator)
             order = np.argsort(generator.random((len(passes), len(unreviewed))), axis=1)[:, :max_wrong]
             cells.append((key.automatic, np.asarray(unreviewed, dtype=np.int64)[order], answers, n_wrong))
         for draw in range(len(passes)):
@@ -127,7 +128,7 @@ class AnswerModel:
             yield right_answers
 
     def _build_pool(
-        self, kind: AutomaticOutcome, automatic: Any, draws: int, generator: np.random.Generator
+        self, kind: AutomaticOutcome, automatic: Any, n_draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
         scale = self.scale or Scale()
         sampled = [
@@ -139,34 +140,34 @@ class AnswerModel:
         other_kinds = [
             human for human, status in sampled if status.automatic != kind and classify_answer(human, scale) != kind
         ]
-        n_atoms = draws * PRIOR_ATOMS
+        n_atoms = n_draws * PRIOR_ATOMS
         from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
-        chosen = generator.integers(
-            len(other_kinds) + 1, size=n_atoms
-        ).tolist()  # The last number means an answer from the scale.
+        # The last number means an answer from the scale.
+        chosen = generator.integers(len(other_kinds) + 1, size=n_atoms).tolist()
         atoms = [
             other_kinds[number] if number < len(other_kinds) else answer
             for number, answer in zip(chosen, from_scale, strict=True)
         ]
         shape = np.concatenate([np.ones(len(observed)), np.full(PRIOR_ATOMS, PRIOR_ANSWERS / PRIOR_ATOMS)])
-        weights = generator.gamma(shape, size=(draws, len(shape)))
-        weights[:, -1] += _MIN_WEIGHT  # Gamma variates of a small shape may all be 0.
+        weights = generator.gamma(shape, size=(n_draws, len(shape)))
+        weights[:, -1] += _MIN_WEIGHT  # Gamma variates with a small shape can all be 0.
         return _AnswerPool(observed, atoms, np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class _AnswerPool:
-    """Possible right answers to items of a kind. Their weights are different in each draw."""
+    """Possible right answers to items whose automatic answers have the same kind. Their weights differ between
+    draws."""
 
     observed: Sequence[Any]
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
-    """Cumulative weights of the answers in `observed` and of one draw's answers in `atoms`, of shape (draws,
-    answers)."""
+    """Cumulative weights of the answers in `observed`, followed by the answers of the draw in `atoms`. The shape is
+    (draws, answers)."""
 
-    def draw_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Choose `n` answers in each draw. Returns numbers for `get_answer`, of shape (draws, n)."""
+    def draw_answer_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
+        """Choose `n` answers in each draw. Returns numbers for `get_answer`, of the shape (draws, n)."""
         draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
         targets = (generator.random((draws, n)) + row).ravel()
@@ -175,14 +176,14 @@ class _AnswerPool:
         return numbers
 
     def get_answer(self, draw: int, number: int) -> Any:
-        """Return the answer for a number from `draw_numbers`."""
+        """Return the answer for a number from `draw_answer_numbers`."""
         atom = number - len(self.observed)
         return self.observed[number] if atom < 0 else self.atoms[draw * PRIOR_ATOMS + atom]
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """Describe for each item whether another answer in its chain is 0. The text is empty for an item without a chain.
-    An answer of 0 is more often wrong if no other answer in the chain is 0."""
+    """Describe for each item whether another answer in its chain is 0. The text is empty if the chain has no other
+    answer or the item has no chain. An answer of 0 is more often wrong if no other answer in the chain is 0."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := get_chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -205,15 +206,15 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
     """Return the scale from which answers are drawn, or None if the scale is unknown or has no bounds."""
     named = SCALES.get(criterion)
     scale = named if named is not None and named.known_labels else find_scale(criterion, automatic)
-    if scale is None or scale.labels or _scale_values(scale):
+    if scale is None or scale.labels or _list_scale_values(scale):
         return scale
     return scale if scale.numbers is not None and np.isfinite(scale.numbers).all() else None
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
-    """Return the kind of an automatic answer: its range of numbers, its set of labels, or its number of names, where 2
-    means 2 or more. It is assumed that answers of the same kind are wrong equally often and have the same right
-    answers."""
+    """Return the kind of an automatic answer: its range of numbers (`least`, `low`, `high` or `most`), its set of
+    labels, or its number of names (`2` means 2 or more). The model assumes that answers of the same kind are wrong
+    equally often and have similar right answers."""
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
@@ -230,24 +231,24 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
     if scale.labels:
         labels = scale.known_labels
         return ([labels[0]], [labels[-1]]) if labels else ([], [PLACEHOLDER_NAME])
-    values = _scale_values(scale)
+    values = _list_scale_values(scale)
     return values[0], values[-1]
 
 
 def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.Generator) -> list[Any]:
-    """Draw answers other than the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
+    """Draw `n` answers that differ from the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
     if scale.numbers is not None:
         low, high = scale.numbers
         numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
         return numbers
     if scale.labels and not scale.known_labels:
         return [[] if automatic else [PLACEHOLDER_NAME]] * n
-    answers = [[label] for label in scale.known_labels] if scale.labels else _scale_values(scale)
+    answers = [[label] for label in scale.known_labels] if scale.labels else _list_scale_values(scale)
     others = [answer for answer in answers if not is_same_verdict(answer, automatic)] or [automatic]
     return [others[at] for at in generator.integers(len(others), size=n).tolist()]
 
 
-def _scale_values(scale: Scale) -> list[Any]:
+def _list_scale_values(scale: Scale) -> list[Any]:
     values: list[Any] = []
     for value in scale.words.values():
         if decides(value) and not any(is_same_verdict(value, other) for other in values):
@@ -257,10 +258,12 @@ def _scale_values(scale: Scale) -> list[Any]:
 
 MetricFunction = Callable[[Sequence[ScoredItem]], Sequence[Metric]]
 MetricValues = Mapping[MetricKey, float]
+AssumedVerdict = tuple[int, bool]
+"""Position of an item, and the verdict that is assumed for the item."""
 
 
 class MetricCalculator:
-    """Computes the metrics of a run for assumed verdicts on its items."""
+    """Computes the metrics that a run has with assumed verdicts on its items."""
 
     def __init__(
         self,
@@ -268,19 +271,19 @@ class MetricCalculator:
         reviewed_items: Sequence[ScoredItem],
         compute_metrics: MetricFunction,
     ) -> None:
-        """Create a calculator. `reviewed_items` are the `automatic_items` with human verdicts."""
+        """Create a calculator. `reviewed_items` are the same items as `automatic_items`, with human verdicts."""
         self._items, self._compute_metrics = list(reviewed_items), compute_metrics
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
-    def compute_with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
-        """Compute the metrics with assumed verdicts, given as (position of the item, verdict) pairs."""
+    def compute_with_verdicts(self, verdicts: Iterable[AssumedVerdict]) -> MetricValues:
+        """Compute the metrics with these verdicts. All other items keep their verdict."""
         return collect_metric_values(self._compute_metrics(self.build_items_with_verdicts(verdicts)))
 
-    def build_items_with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
+    def build_items_with_verdicts(self, verdicts: Iterable[AssumedVerdict]) -> list[ScoredItem]:
         items = self._items.copy()
         for at, verdict in verdicts:
-            items[at] = self._with_verdict(at, verdict)
+            items[at] = self._get_item_with_verdict(at, verdict)
         return items
 
     def compute_with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
@@ -289,12 +292,12 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. Within a cell, the passing items are chosen at random. Metrics without a
-        value in some draw are omitted."""
+        """Compute the metrics of each draw. The passing items of a cell are chosen at random. A metric is omitted if it
+        has no value in at least one draw."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
-            verdicts: list[tuple[int, bool]] = []
+            verdicts: list[AssumedVerdict] = []
             for key, unreviewed, n_passes in zip(
                 population.cell_keys, population.unreviewed, passes.tolist(), strict=True
             ):
@@ -307,29 +310,29 @@ class MetricCalculator:
             draws.append(self.compute_with_verdicts(verdicts))
         return _stack_draws(draws)
 
-    def _with_verdict(self, at: int, verdict: bool) -> ScoredItem:
-        if (at, verdict) not in self._cache:
-            item = self._items[at]
+    def _get_item_with_verdict(self, position: int, verdict: bool) -> ScoredItem:
+        if (position, verdict) not in self._cache:
+            item = self._items[position]
             overrides = {about: value for about, value in item.overrides.items() if about != ITEM_CORRECT}
-            if verdict is not self._automatic[at]:
+            if verdict is not self._automatic[position]:
                 overrides[ITEM_CORRECT] = verdict
             if item.valid is not verdict or dict(item.overrides) != overrides:
                 error_type = None if verdict else item.error_type
                 item = replace(item, valid=verdict, overrides=overrides, error_type=error_type)
-            self._cache[at, verdict] = item
-        return self._cache[at, verdict]
+            self._cache[position, verdict] = item
+        return self._cache[position, verdict]
 
 
 def draw_answer_metrics(
     reviewed_items: Sequence[ScoredItem],
     compute_metrics: MetricFunction,
     models: Sequence[AnswerModel],
-    draws: int,
+    n_draws: int,
     seed: int,
 ) -> dict[MetricKey, FloatArray]:
-    """Compute the metrics of each draw, with right answers drawn by the models."""
+    """Compute the metrics of each draw, with the right answers that the models draw."""
     values = []
-    for right_answers in zip(*(model.iter_right_answers(draws, seed) for model in models), strict=True):
+    for right_answers in zip(*(model.iter_right_answers(n_draws, seed) for model in models), strict=True):
         items = list(reviewed_items)
         for model, answers in zip(models, right_answers, strict=True):
             for at, answer in answers.items():

@@ -1,8 +1,8 @@
-"""Compute confusion matrices of automatic verdicts, measures with intervals, and the most frequent errors, and format
-them as text.
+"""Compare automatic verdicts with human verdicts: compute confusion matrices, measures with intervals, and groups of
+errors, and format them as text.
 
-Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, for which
-verdict pairs are resampled with replacement (Efron and Tibshirani 1993).
+Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, from
+verdict pairs that are resampled with replacement (Efron and Tibshirani 1993).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected: `random` if all are from a random sample, `by hand` if none is, else `both`."""
+"""How items were selected: `random` if all items are from a random sample, `by hand` if no item is, else `both`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +115,14 @@ class Calibration:
     n: int
     n_random: int
     cells: tuple[ConfusionCell, ...]
-    """Cells of the confusion matrix that are not empty. The cells of the diagonal come first."""
+    """Cells of the confusion matrix, without empty cells. The cells on the diagonal come first."""
     rates: tuple[CalibrationMeasure, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Verdict pairs with the same wrong verdict, on items with the same category, error type or function."""
+    """Verdict pairs with the same automatic verdict and the same different human verdict, on items with the same
+    category, error type or function."""
 
     source: str
     judge: str | None
@@ -132,13 +133,13 @@ class ErrorGroup:
     human: Any
     wrong: int
     of: int
-    """Number of right and wrong verdict pairs with the same `name` and the same automatic verdict."""
+    """Number of all verdict pairs, right or wrong, with the same `name` and the same automatic verdict."""
     items: tuple[int, ...]
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Group the verdict pairs of each scope by source, judge, criterion and the value of the scope, in sorted order. A
-    pair without a value for the scope, such as an error type, is omitted. Numbers become floats, so that 1 and
+    """For each scope, group verdict pairs by source, judge, criterion and the value of the scope, such as the error
+    type. The groups are sorted. Pairs without a value for the scope are omitted. Numbers become floats, so that 1 and
     1.0 are the same label."""
     comparable = []
     for pair in pairs:
@@ -160,20 +161,21 @@ MEASURE_LABELS: dict[MeasureName, str] = {
     "tpr": "TPR", "tnr": "TNR", "precision": "precision", "f1": "F1", "kappa": "kappa", "agreement": "agreement"
 }  # fmt: skip
 MAX_ERROR_GROUPS = 12
-"""Maximum number of error groups that are shown for each source where space is limited."""
+"""Maximum number of error groups of a source that commands and screens with limited space show."""
 BY_HAND = (
-    "items chosen by hand: the measures describe these items only. Use `fcreview queue create` to draw a random sample."
+    "The items were chosen by hand, so the measures describe only these items."
+    " Use `fcreview queue create` to draw a random sample."
 )
 NOTES = (
     "Positive means pass, or yes. 'unsure', disputed and stale reviews are excluded.",
     "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). –: n/a.",
 )
-NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a human verdict"
+NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare."
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return a line with the number of reviewed items and the number of items in a random sample. If no item is in a
-    random sample, a second line contains a warning."""
+    """Return a line with the number of reviewed items and the number of these in a random sample. If no item is in a
+    random sample, add a line with a warning."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
@@ -181,7 +183,7 @@ def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
 
 
 def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
-    """Return two table cells: the source, with the name of the judge if there is one, and the criterion."""
+    """Return two table cells: the source, with the name of a judge, and the criterion."""
     judge = f" {sanitize(group.judge)}" if group.judge else ""
     return [get_source_name(group.source) + judge, sanitize(group.criterion)]
 
@@ -211,14 +213,14 @@ def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName,
     return {name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS}
 
 
-def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
-    """Compute the measures of verdicts that are true or false. `counts` contains the numbers of true positives, false
-    positives, false negatives and true negatives. Positive means pass or yes."""
+def compute_binary_measures(confusion_counts: Sequence[int]) -> list[CalibrationMeasure]:
+    """Compute the measures of verdicts that are true or false. `confusion_counts` contains the numbers of true
+    positives, false positives, false negatives and true negatives. Positive means pass or yes."""
     import numpy as np
 
     from fcreview.stats.agreement import cohen_kappa
 
-    tp, fp, fn, tn = counts
+    tp, fp, fn, tn = confusion_counts
     n = tp + fp + fn + tn
     labels = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
     return [
@@ -226,17 +228,19 @@ def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
         _compute_share_measure("tpr", tp, tp + fn),
         _compute_share_measure("tnr", tn, tn + fp),
         _compute_share_measure("precision", tp, tp + fp),
-        *_compute_bootstrap_measures(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(labels)}),
+        *_compute_bootstrap_measures(
+            np.array(confusion_counts, dtype=np.int64), {"f1": _compute_f1, "kappa": cohen_kappa(labels)}
+        ),
     ]
 
 
-def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
-    """Compute agreement and kappa from pairs of label numbers (automatic, human)."""
+def compute_multiclass_measures(label_pairs: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
+    """Compute agreement and kappa. Each pair contains the numbers of the automatic label and of the human label."""
     import numpy as np
 
     from fcreview.stats.agreement import cohen_kappa
 
-    patterns, counts = np.unique(np.array(labels, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
+    patterns, counts = np.unique(np.array(label_pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
     n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
     agreement = _compute_share_measure("agreement", n_equal, int(counts.sum()))
     return [agreement, *_compute_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
@@ -247,7 +251,7 @@ def _compute_share_measure(name: MeasureName, count: int, n: int) -> Calibration
     return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
 
 
-def _f1(weights: FloatArray) -> FloatArray:
+def _compute_f1(weights: FloatArray) -> FloatArray:
     import numpy as np
 
     tp, fp, fn, _ = weights.T
@@ -280,18 +284,18 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion: first the groups by category, then by error type,
-    then by function. In each of the three parts, larger groups come first."""
+    """Yield the error groups of each source, judge and criterion: first by category, then by error type, then by
+    function, each time with the largest groups first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
-        for by in ERROR_GROUPINGS:
-            yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))
+        for grouping in ERROR_GROUPINGS:
+            yield from sorted(_group_errors(group, grouping), key=lambda errors: (-errors.wrong, errors.name))
 
 
-def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorGroup]:
+def _group_errors(group: VerdictPairGroup, grouping: ErrorGrouping) -> Iterator[ErrorGroup]:
     totals: Counter[tuple[str, Any]] = Counter()
     wrong: dict[tuple[str, Any, Any], list[VerdictPair]] = {}
     for pair in group.pairs:
-        name = getattr(pair, by)
+        name = getattr(pair, grouping)
         if name is None:
             continue
         totals[name, to_label_key(pair.automatic)] += 1
@@ -299,7 +303,7 @@ def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorG
             wrong.setdefault((name, to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
     for (name, automatic, _), errors in wrong.items():
         yield ErrorGroup(
-            group.source, group.judge, group.criterion, by, name,
+            group.source, group.judge, group.criterion, grouping, name,
             errors[0].automatic, errors[0].human, len(errors), totals[name, automatic], _list_item_numbers(errors),
         )  # fmt: skip
 
@@ -309,11 +313,11 @@ def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell,
     for pair in pairs:
         cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)
 
-    def sort_key(labels: tuple[Any, Any]) -> tuple[bool, bool, str]:
+    def get_sort_key(labels: tuple[Any, Any]) -> tuple[bool, bool, str]:
         texts = [sorted(label) if isinstance(label, frozenset) else label for label in labels]
         return labels[0] != labels[1], labels[0] != "True", str(texts)
 
-    order = sorted(cells, key=sort_key)
+    order = sorted(cells, key=get_sort_key)
     return tuple(
         ConfusionCell(members[0].automatic, members[0].human, len(members), _list_item_numbers(members))
         for members in (cells[labels] for labels in order)

@@ -1,8 +1,8 @@
 """Compute the accuracy, pass^k and pass@k of one run by the conventions of several tools.
 
-The tools treat trials that were not run, trials that ended with an error, and tasks with missing trials differently, so
-their figures differ. For each figure, this module lists the value by each convention and the items that cause a
-difference.
+Tools differ in how they treat trials that were not run, trials that ended with an error, and tasks with missing trials,
+so their figures differ. For each figure, this module lists the value by each convention and the items that cause
+differences.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import comb
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Ending = Literal["graded", "error", "not run"]
 Treatment = Literal["failure", "left out"]
@@ -26,8 +26,8 @@ class Trial:
     task: str
     passed: bool
     ending: Ending = "graded"
-    """`error`: the trial ended with an error and has no verdict. `not run`: the trial failed because of the
-    infrastructure or has no score, so it is not evidence about the model."""
+    """`error`: the trial ended with an error and has no verdict. `not run`: the infrastructure failed or the trial has
+    no score, so the trial says nothing about the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TrialTable:
 
     trials: Sequence[Trial]
     own: str
-    """Key in `CONVENTIONS` of the tool that produced the run."""
+    """Key in `CONVENTIONS` of the convention of the tool that produced the run."""
     planned: int | None = None
     """Planned number of trials per task; None if it is unknown."""
 
@@ -49,45 +49,47 @@ class Convention:
     errors: Treatment
     trials: Denominator = "run"
     """Number of trials per task from which pass^k is computed. `run`: the number of counted trials of the task. `file`:
-    the largest number of counted trials of any task. `planned`: the planned number, with missing trials as failures."""
+    the largest number of counted trials of any task. `planned`: the planned number, where missing trials are
+    failures."""
     by_task: bool = False
     """Whether accuracy is the mean of the tasks' pass rates instead of the pass rate of all trials."""
     has_repeats: bool = True
+    """Whether the convention applies to runs with several trials per task."""
 
 
 CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
-    Convention("tau2-bench", "infrastructure errors are omitted, other errors are failures", "left out", "failure"),
-    Convention("tau-bench v1", "all trials count, pass^k assumes equal trials per task", "failure", "failure", "file"),
-    Convention("Harbor", "all trials count, pass^k uses each task's trials", "failure", "failure"),
+    Convention("tau2-bench", "infrastructure errors do not count, other errors are failures", "left out", "failure"),
+    Convention("tau-bench v1", "all trials count, pass^k assumes equal trial counts", "failure", "failure", "file"),
+    Convention("Harbor", "all trials count, pass^k uses each task's own trials", "failure", "failure"),
     Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
-    Convention("Inspect", "trials without a score are omitted, mean over tasks", "left out", "left out", by_task=True),
+    Convention("Inspect", "trials without a score do not count, mean of tasks", "left out", "left out", by_task=True),
     Convention("planned trials", "missing trials are failures", "failure", "failure", "planned"),
     Convention("errors left out", "only graded trials count", "left out", "left out"),
 )}  # fmt: skip
-"""The conventions are from `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py` of Harbor
-0.24, and `scorer/_reducer` of Inspect 0.3, which reduces the epochs of each sample before it computes the mean over
-samples. `planned trials` and `errors left out` are not from a tool, but are the two extremes: missing trials are
-failures, or trials with an error are omitted."""
+"""Name -> convention. The sources are `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py`
+of Harbor 0.24, and `scorer/_reducer` of Inspect 0.3, which combines the epochs of a sample before it computes the mean
+of all samples. `planned trials` and `errors left out` are not from a tool. They are the two extremes: missing trials
+are failures, or trials with an error are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConventionRow:
-    """Value of one figure, and the conventions by which the figure has this value."""
+    """Value of one figure, with the conventions that give this value."""
 
     figure: str
     """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (at least one of 2 trials passes)."""
     convention: str
     rule: str
     value: float | None
-    """Share from 0 to 1; None if the convention does not define the figure for this run."""
+    """Share, from 0 to 1. None if the convention does not define the figure for this run."""
     n: int
     n_tasks: int
     is_own: bool
-    """Whether the program that produced the run uses this convention."""
+    """Whether this is the convention of the tool that produced the run."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that this convention counts differently from the convention of the run's own tool. In the row of
-    the run's own tool, ids of the items of the tasks that `note` mentions."""
+    """Ids of the items that cause the difference from the value by the convention of the run's own tool. In the row of
+    the run's own tool, ids of the items whose tasks `note` mentions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +108,9 @@ class RunConventions:
     name: str
     rows: list[ConventionRow]
     numbers: Mapping[str, list[int]]
-    """Item id -> numbers of the items in the store with this id."""
+    """Item id -> numbers of the items with this id in the store."""
 
-    def find_items(self, row: ConventionRow) -> tuple[int, ...]:
+    def find_item_numbers(self, row: ConventionRow) -> tuple[int, ...]:
         return tuple(number for item_id in row.items for number in self.numbers.get(item_id, ()))
 
 
@@ -117,8 +119,8 @@ Tasks = dict[str, list[bool]]
 
 
 def compare_conventions(table: TrialTable) -> list[ConventionRow]:
-    """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure is for the run's own tool.
-    Conventions with the same value are combined in one row."""
+    """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure shows the convention of the
+    run's own tool. Conventions with the same value share a row."""
     names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
     names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
     merged: dict[tuple[str, str], ConventionRow] = {}
@@ -129,7 +131,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     for key, row in merged.items():
         if row.convention == everyone and len(names) > 1:
             merged[key] = replace(row, convention=f"{table.own} and all others")
-    return sorted(merged.values(), key=lambda row: (_figure_key(row.figure), not row.is_own))
+    return sorted(merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
 
 
 def _is_applicable(convention: Convention, table: TrialTable) -> bool:
@@ -138,7 +140,7 @@ def _is_applicable(convention: Convention, table: TrialTable) -> bool:
     return convention.has_repeats or _find_highest_k(table) == 1
 
 
-def _figure_key(figure: str) -> tuple[int, int]:
+def _get_figure_sort_key(figure: str) -> tuple[int, int]:
     kind, _, k = figure.replace("^", "@").partition("@")
     return ("accuracy", "pass").index(kind) + ("@" in figure), int(k or 0)
 
@@ -149,7 +151,7 @@ def _merge_rows(first: ConventionRow, second: ConventionRow) -> ConventionRow:
 
 
 def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
-    """Return the range of each figure over the conventions that define it."""
+    """Find the lowest and highest value of each figure over the conventions that define the figure."""
     values: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
         if row.value is not None:
@@ -163,44 +165,48 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
     for trial in counted:
         tasks.setdefault(trial.task, []).append(trial.passed)
     n_all_tasks = len({trial.task for trial in table.trials})
-    n, max_k = _find_trials_per_task(table, tasks, convention)
+    n_trials, max_k = _find_trials_per_task(table, tasks, convention)
     notes = []
     if len(tasks) < n_all_tasks:
         vanished = n_all_tasks - len(tasks)
         notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no trial that counts")
     is_own = convention.name == table.own
 
-    def row(figure: str, value: float | None, size: int | None, note: str = "") -> ConventionRow:
+    def build_row(figure: str, value: float | None, trials_per_task: int | None, note: str = "") -> ConventionRow:
         text = "; ".join([*notes, *([note] if note else [])])
-        n_trials = size * len(tasks) if size is not None else len(counted)
-        items = tuple(_find_differently_counted(table, convention, figure))
+        n = trials_per_task * len(tasks) if trials_per_task is not None else len(counted)
+        items = tuple(_find_differently_counted_items(table, convention, figure))
         if is_own and text:
             items = tuple(
                 trial.item for trial in table.trials if trial.task in _find_incomplete_tasks(table, tasks, note)
             )
-        return ConventionRow(figure, convention.name, convention.rule, value, n_trials, len(tasks), is_own, text, items)
+        return ConventionRow(figure, convention.name, convention.rule, value, n, len(tasks), is_own, text, items)
 
-    planned = n if convention.trials == "planned" else None
-    yield row("accuracy", _compute_accuracy(tasks, convention, planned), planned)
+    planned = n_trials if convention.trials == "planned" else None
+    yield build_row("accuracy", _compute_accuracy(tasks, convention, planned), planned)
     highest = _find_highest_k(table)
     for k in range(1, highest + 1) if highest > 1 else ():
-        too_high = "" if k <= max_k else _explain_missing(tasks, highest)
-        yield row(f"pass^{k}", None if too_high else _compute_pass_hat_k(tasks, k, n), n, too_high)
+        too_high = "" if k <= max_k else _explain_missing_trials(tasks, highest)
+        pass_hat_k = None if too_high else _compute_pass_hat_k(tasks, k, n_trials)
+        yield build_row(f"pass^{k}", pass_hat_k, n_trials, too_high)
         if k > 1:
-            yield row(f"pass@{k}", None if too_high else _compute_pass_at_k(tasks, k, n), n, too_high)
+            pass_at_k = None if too_high else _compute_pass_at_k(tasks, k, n_trials)
+            yield build_row(f"pass@{k}", pass_at_k, n_trials, too_high)
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
+    """Find the tasks without counted trials and, if `note` mentions missing trials, the tasks with the fewest
+    trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
 
 
-def _explain_missing(tasks: Tasks, highest: int) -> str:
+def _explain_missing_trials(tasks: Tasks, highest_k: int) -> str:
     if not tasks:
-        return "no trial counts"
+        return "this convention counts no trial"
     fewest, name = min((len(passes), task) for task, passes in tasks.items())
-    return f"{name} has {fewest} of {highest} trials"
+    return f"{name} has {fewest} of {highest_k} trials"
 
 
 def _is_counted(trial: Trial, convention: Convention) -> bool:
@@ -210,8 +216,8 @@ def _is_counted(trial: Trial, convention: Convention) -> bool:
 
 
 def _find_highest_k(table: TrialTable) -> int:
-    """Return the largest k for which figures are computed: the largest number of trials of a task, but at most the
-    planned number."""
+    """Return the largest k for which figures are computed. It is the largest number of trials of a task, but at most
+    the planned number of trials."""
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1
@@ -219,43 +225,48 @@ def _find_highest_k(table: TrialTable) -> int:
     return min(most, table.planned) if table.planned else most
 
 
-def _find_trials_per_task(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
-    """Return the number of trials per task, or None if it differs between tasks, and the largest k with a value."""
+class _TrialsPerTask(NamedTuple):
+    n_trials: int | None
+    """Number of trials that is assumed for every task; None to use each task's own number of trials."""
+    max_k: int
+    """Largest k for which pass^k and pass@k have a value."""
+
+
+def _find_trials_per_task(table: TrialTable, tasks: Tasks, convention: Convention) -> _TrialsPerTask:
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
     if convention.trials == "file":
-        return most, most
+        return _TrialsPerTask(most, most)
     if convention.trials == "planned" and table.planned:
         planned = max(table.planned, most)
-        return planned, planned
-    return None, min(fewest, table.planned or fewest)
+        return _TrialsPerTask(planned, planned)
+    return _TrialsPerTask(None, min(fewest, table.planned or fewest))
 
 
-def _compute_accuracy(tasks: Tasks, convention: Convention, n: int | None) -> float | None:
+def _compute_accuracy(tasks: Tasks, convention: Convention, n_trials: int | None) -> float | None:
     if not tasks:
         return None
     if convention.by_task:
         return sum(sum(passes) / len(passes) for passes in tasks.values()) / len(tasks)
-    total = n * len(tasks) if n else sum(map(len, tasks.values()))
+    total = n_trials * len(tasks) if n_trials else sum(map(len, tasks.values()))
     return sum(map(sum, tasks.values())) / total
 
 
-def _compute_pass_hat_k(tasks: Tasks, k: int, n: int | None) -> float | None:
+def _compute_pass_hat_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
     if not tasks:
         return None
-    return sum(comb(sum(passes), k) / comb(n or len(passes), k) for passes in tasks.values()) / len(tasks)
+    return sum(comb(sum(passes), k) / comb(n_trials or len(passes), k) for passes in tasks.values()) / len(tasks)
 
 
-def _compute_pass_at_k(tasks: Tasks, k: int, n: int | None) -> float | None:
-    """Return the mean probability that at least one of k trials passes. `n` is the number of trials to assume for every
-    task, or None to use each task's own number of trials."""
+def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | None:
+    """Return the mean probability that at least one of k trials passes. `n_trials` is as in `_TrialsPerTask`."""
     if not tasks:
         return None
-    sizes = ((n or len(passes), sum(passes)) for passes in tasks.values())
+    sizes = ((n_trials or len(passes), sum(passes)) for passes in tasks.values())
     return sum(1 - comb(size - passed, k) / comb(size, k) for size, passed in sizes) / len(tasks)
 
 
-def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of the items that cause a difference between `convention` and the convention of the run's own
+def _find_differently_counted_items(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
+    """Yield the ids of the items because of which the figure differs from the figure by the convention of the run's own
     tool."""
     own = CONVENTIONS[table.own]
     if convention == own:
@@ -264,13 +275,20 @@ def _find_differently_counted(table: TrialTable, convention: Convention, figure:
     for trial in table.trials:
         counts[trial.task] += _is_counted(trial, convention)
     full = max(*counts.values(), table.planned or 0) if counts else 0
-    divides = _get_mean_and_divisor(convention, figure) != _get_mean_and_divisor(own, figure)
+    is_averaged_differently = _describe_averaging(convention, figure) != _describe_averaging(own, figure)
     for trial in table.trials:
-        if _is_counted(trial, convention) != _is_counted(trial, own) or (divides and counts[trial.task] < full):
+        if _is_counted(trial, convention) != _is_counted(trial, own) or (
+            is_averaged_differently and counts[trial.task] < full
+        ):
             yield trial.item
 
 
-def _get_mean_and_divisor(convention: Convention, figure: str) -> tuple[bool, str]:
+class _Averaging(NamedTuple):
+    by_task: bool
+    denominator: Denominator
+
+
+def _describe_averaging(convention: Convention, figure: str) -> _Averaging:
     if figure == "accuracy":
-        return convention.by_task, "planned" if convention.trials == "planned" else "run"
-    return True, convention.trials
+        return _Averaging(convention.by_task, "planned" if convention.trials == "planned" else "run")
+    return _Averaging(True, convention.trials)

@@ -1,5 +1,5 @@
-"""Compute the bounds of corrected metrics: their values if all open disagreements are resolved as pass, and if all are
-resolved as fail."""
+"""Compute the bounds of corrected metrics: their values if all open disagreements are resolved as pass, and their
+values if all are resolved as fail."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from fcreview.model.verdict import (
 )
 
 DisagreementKind = tuple[str, bool, str]
-"""(category of the item, whether the target is the item or response, criterion)."""
+"""Category of the item, whether the target is the item or the response, and criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDisagreements:
-    """Effect of the open disagreements on one metric."""
+    """Possible effect of the open disagreements on one metric."""
 
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest value of the metric if all disagreements are resolved as pass, are resolved as fail, or stay open."""
+    """Lowest of three values of the metric: all disagreements are resolved as pass, all are resolved as fail, or all
+    stay open."""
     high: float
 
 
@@ -40,22 +41,25 @@ def compute_metric_bounds(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> dict[MetricKey, OpenDisagreements]:
     """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
-    one or several runs. The metrics are computed twice for each kind of disagreement."""
+    each run. `compute_metrics` is called twice for each kind of disagreement."""
     kinds = Counter(_get_disagreement_kind(item, each) for part in items for item in part for each in item.disputed)
     if not kinds:
         return {}
 
-    def compute(selected: set[DisagreementKind], passes: bool) -> dict[MetricKey, float]:
+    def compute_resolved_metrics(resolved_kinds: set[DisagreementKind], is_pass: bool) -> dict[MetricKey, float]:
         resolved = [
-            [_resolve_disagreements(item, selected, passes) for item in part] if selected else part for part in items
+            [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part] if resolved_kinds else part
+            for part in items
         ]
         return {metric.key: metric.value for metric in compute_metrics(resolved) if metric.value is not None}
 
-    values = compute(set(), passes=False)
-    bounds = [compute(set(kinds), passes=passes) for passes in (True, False)]
+    values = compute_resolved_metrics(set(), is_pass=False)
+    bounds = [compute_resolved_metrics(set(kinds), is_pass=is_pass) for is_pass in (True, False)]
     depends: Counter[MetricKey] = Counter()
     for kind, n in kinds.items():
-        both = bounds if len(kinds) == 1 else [compute({kind}, passes=passes) for passes in (True, False)]
+        both = bounds
+        if len(kinds) > 1:
+            both = [compute_resolved_metrics({kind}, is_pass=is_pass) for is_pass in (True, False)]
         depends.update({key: n for key in values if any(each.get(key) != values[key] for each in both)})
     found = {}
     for key, value in values.items():
@@ -71,7 +75,7 @@ def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) 
     return item.category, target in WHOLE_TARGETS, criterion
 
 
-def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
+def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool) -> ScoredItem:
     disputed = [each for each in item.disputed if _get_disagreement_kind(item, each) in kinds]
     if not disputed:
         return item
@@ -80,7 +84,7 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passe
     for target, criterion in disputed:
         own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
         own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
-        verdict = _choose_extreme_verdict(criterion, own, item.metadata, passes)
+        verdict = _choose_extreme_verdict(criterion, own, item.metadata, is_pass)
         if is_same_verdict(verdict, own):
             continue
         overrides[target, criterion] = automatic[target, criterion] = verdict
@@ -97,18 +101,18 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], passe
     )
 
 
-def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
-    """Return the best verdict on a criterion if it `passes`, else the worst, or the automatic verdict if the scale has
-    no bounds."""
+def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool) -> Any:
+    """Return the best or the worst verdict that the scale of a criterion allows, or the automatic verdict if the scale
+    has no bounds."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
-        return golden if passes and isinstance(golden, list) else []
-    if isinstance(automatic, list):  # names of wrong arguments
-        return [] if passes else automatic or ["·"]
+        return golden if is_best and isinstance(golden, list) else []
+    if isinstance(automatic, list):  # The list contains the names of wrong arguments.
+        return [] if is_best else automatic or ["·"]
     scale = find_scale(criterion, [automatic])
     if scale is not None and scale.numbers is not None:
-        return scale.numbers[passes] if all(map(isfinite, scale.numbers)) else automatic
+        return scale.numbers[is_best] if all(map(isfinite, scale.numbers)) else automatic
     scores = [verdict for verdict in scale.words.values() if decides(verdict)] if scale is not None else []
     if scores and not isinstance(scores[0], bool):
-        return max(scores) if passes else min(scores)
-    return passes is not (criterion in TRUE_MEANS_FAILURE)
+        return max(scores) if is_best else min(scores)
+    return is_best is not (criterion in TRUE_MEANS_FAILURE)

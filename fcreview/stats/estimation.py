@@ -1,16 +1,16 @@
 """Estimate the metrics that a run would have if all items were reviewed. Metrics have a 95 % interval if items of a
 random sample were reviewed.
 
-The module finds the items and criteria on which each metric depends, draws the results of unreviewed items from the
-posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs that are
-published together, and estimates the pass rate of all items.
+The module finds the items and criteria on which each metric depends, draws the verdicts of unreviewed items from the
+posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs whose results
+are published together, and estimates the pass rate of all items.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -48,11 +48,12 @@ from fcreview.stats.posterior import (
 
 @dataclass(frozen=True, slots=True)
 class EstimationInput:
-    """Items of one run, or of several runs (`combine_runs`). The first three sequences have one entry per item."""
+    """Data from which the metrics of one run, or of several combined runs, are estimated. The first three sequences
+    have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
     reviewed_items: Sequence[ScoredItem]
-    """The automatic items with human verdicts. Items without a human verdict keep the automatic verdict."""
+    """The same items with human verdicts. Items without a human verdict keep the automatic verdict."""
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
@@ -66,57 +67,65 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "all known": "all items that the metric depends on have a human verdict",
     "known only": "no item was reviewed as part of a random sample",
     "undecided": "all reviewed items of the sample are unsure, skipped or in disagreement",
-    "not sampled": "some items of the metric had no chance of being drawn in a sample",
+    "not sampled": "some items that the metric depends on could not be drawn in a sample",
     "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "the metric does not depend on item verdicts",
 }
-"""Estimation method -> why a metric has no interval or an interval of width 0. The text is empty if the interval is
-from the posterior."""
+"""Estimation method -> reason why a metric has no interval or an interval of width 0. The reason is empty if the
+interval is from the posterior."""
 CHANGE_TOLERANCE = 1e-9
 
 
 def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric has no interval or an interval of width 0. Returns an empty text if its interval is from the
+    """Explain why a metric has no interval or an interval of width 0. Returns an empty text if the interval is from the
     posterior."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
+class ItemCounts(NamedTuple):
+    n_random: int
+    """Number of items that were reviewed as part of a random sample."""
+    n_known: int
+    """Number of items with a human verdict."""
+    n_items: int
+
+
 class MetricDependencies:
-    """Categories and criteria on which each metric depends. They are found by changing verdicts and answers."""
+    """Categories and criteria on which each metric depends. The class finds them by changing verdicts and answers and
+    computing the metrics again."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
-        """Find the categories and criteria of all metrics. `is_sampled`: whether an item of a random sample has a human
-        verdict."""
+        """Find the categories and criteria of all metrics. `is_sampled`: whether at least one item of a random sample
+        has a human verdict."""
         self._run, self._is_sampled = run, is_sampled
         self._models = {model.criterion: model for model in models}
-        self._changed_by_verdicts = dict(self._vary_verdicts())
+        self._changed_by_verdicts = dict(self._find_metrics_changed_by_verdicts())
         self._changed_by_answers: dict[str, dict[RunCategory, set[MetricKey]]] = {}
         for criterion in dict.fromkeys(name for item in run.automatic_items for name in item.values):
-            changed = dict(self._vary_answers(criterion))
+            changed = dict(self._find_metrics_changed_by_answers(criterion))
             if any(changed.values()):
                 self._changed_by_answers[criterion] = changed
         self._population = build_population(run.statuses)
 
     def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
-        """Return the criteria on which a metric depends. The result is empty if it depends on item verdicts."""
+        """Return the criteria on which a metric depends. The result is empty if the metric depends on item verdicts."""
         if _select_categories(self._changed_by_verdicts, key):
             return ()
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
-    def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """Return (number of reviewed items in a random sample, number of items with a human verdict, number of all
-        items) for the items on which a metric depends."""
+    def count_items(self, key: MetricKey) -> ItemCounts:
+        """Count the items on which a metric depends."""
         names = [name for name in self.find_criteria(key) if name in self._models]
         by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
         for statuses, changed in [(self._run.statuses, self._changed_by_verdicts), *by_answers]:
             items = [each for each in statuses if key in changed.get(each.run_category, ())]
             n_known = sum(each.human is not None for each in items)
-            counts.append((sum(each.is_random for each in items), n_known, len(items)))
+            counts.append(ItemCounts(sum(each.is_random for each in items), n_known, len(items)))
         return max(counts)
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
-        """Return the method by which a metric is estimated, or the reason why it has no estimate."""
+        """Return the method by which a metric is estimated, or the reason why the metric has no estimate."""
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
             method = _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
@@ -125,10 +134,10 @@ class MetricDependencies:
         names = self.find_criteria(key)
         if not names:
             return "other verdicts"
-        methods = (self._method_for_criterion(name, key) for name in names)
+        methods = (self._choose_method_for_criterion(name, key) for name in names)
         return next((method for method in methods if method != "posterior"), "posterior")
 
-    def _method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
+    def _choose_method_for_criterion(self, criterion: str, key: MetricKey) -> EstimationMethod:
         model = self._models.get(criterion)
         if model is None:
             return "not asked" if self._is_sampled else "known only"
@@ -139,38 +148,38 @@ class MetricDependencies:
             return method
         return method if model.is_sampled else "not asked"
 
-    def _vary_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+    def _find_metrics_changed_by_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         run = self._run
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
         judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
-        for category, items in self._group_by_category(judged):
+        for category, items in self._group_positions_by_category(judged):
             passing, failing = (calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
-            yield category, _changed_metrics(passing, failing)
+            yield category, _find_changed_metrics(passing, failing)
 
-    def _vary_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
+    def _find_metrics_changed_by_answers(self, criterion: str) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
         automatic = [item.values.get(criterion) for item in self._run.automatic_items]
         scale = find_answer_scale(criterion, automatic)
         if scale is None:
             return
         answered = (at for at, value in enumerate(automatic) if value is not None)
-        for category, positions in self._group_by_category(answered):
+        for category, positions in self._group_positions_by_category(answered):
             values = []
             for answer in get_scale_ends(scale):
                 items = list(self._run.reviewed_items)
                 for at in positions:
                     items[at] = replace_answer(items[at], criterion, answer)
                 values.append(collect_metric_values(self._run.compute_metrics(items)))
-            yield category, _changed_metrics(*values)
+            yield category, _find_changed_metrics(*values)
 
-    def _group_by_category(self, positions: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
+    def _group_positions_by_category(self, positions: Iterable[int]) -> Iterator[tuple[RunCategory, list[int]]]:
         groups: dict[RunCategory, list[int]] = {}
         for at in positions:
             groups.setdefault(self._run.statuses[at].run_category, []).append(at)
         yield from groups.items()
 
 
-def _select_categories(changed: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
-    return {category for category, keys in changed.items() if key in keys}
+def _select_categories(changed_metrics: Mapping[RunCategory, set[MetricKey]], key: MetricKey) -> set[RunCategory]:
+    return {category for category, keys in changed_metrics.items() if key in keys}
 
 
 def _choose_method(
@@ -185,17 +194,17 @@ def _choose_method(
     return "not sampled" if categories & unsampled else "posterior"
 
 
-def _changed_metrics(one: MetricValues, other: MetricValues) -> set[MetricKey]:
-    keys = one.keys() | other.keys()
-    return {key for key in keys if abs(one.get(key, -1.0) - other.get(key, -1.0)) > CHANGE_TOLERANCE}
+def _find_changed_metrics(before: MetricValues, after: MetricValues) -> set[MetricKey]:
+    keys = before.keys() | after.keys()
+    return {key for key in keys if abs(before.get(key, -1.0) - after.get(key, -1.0)) > CHANGE_TOLERANCE}
 
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
-"""Percentiles of the draws that are the ends of an interval. They contain more than 95 % of the draws, because Jeffreys
-intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
+"""Percentiles of the draws at which an interval begins and ends. The interval contains more than 95 % of the draws,
+because Jeffreys intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles of the draws that are the ends of an interval for metrics that weigh categories unevenly.
+"""Percentiles of the draws at which an interval begins and ends if the metric weighs categories unevenly.
 docs/coverage.md has the measurements."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 
@@ -209,26 +218,26 @@ class MetricEstimate:
     digits: int
     automatic: float | None
     corrected: float | None
-    """Value computed from human verdicts, and from automatic verdicts for items without a human verdict."""
+    """Value from human verdicts, and from the automatic verdicts of items without a human verdict."""
     estimated: float | None
     low: float | None
     high: float | None
     n_random: int
-    """Number of items reviewed in a random sample, in the categories that the metric depends on."""
+    """Number of items that were reviewed as part of a random sample, in the categories that the metric depends on."""
     n_known: int
     """Number of items with a human verdict, in the categories that the metric depends on."""
     method: EstimationMethod
     needed: int | None
-    """Number of further sampled reviews after which the interval has the requested width; None if it is unknown or the
-    width cannot be reached."""
+    """Number of further reviews of random items after which the interval has the requested width. None if the number is
+    unknown or the width cannot be reached."""
     criteria: tuple[str, ...] = ()
-    """Criteria on which the metric depends; empty if it depends on item verdicts."""
+    """Criteria on which the metric depends; empty if the metric depends on item verdicts."""
     n_undecided: int = 0
     bounds: tuple[float, float] | None = None
-    """Lowest and highest end of the intervals that result if all undecided items fail and if all pass. None without
-    undecided items."""
+    """Lowest and highest end of two intervals: one if all undecided items fail, and one if all pass. None if no item is
+    undecided."""
     is_bounds_headline: bool = False
-    """Whether the bounds are shown instead of the interval, because too many sampled items are undecided."""
+    """Whether to show the bounds instead of the interval, because too many items of the sample are undecided."""
 
     @property
     def key(self) -> MetricKey:
@@ -237,7 +246,7 @@ class MetricEstimate:
 
 @dataclass(frozen=True, slots=True)
 class MetricDraws:
-    """Posterior draws of the verdicts of unreviewed items, and the metrics of each draw."""
+    """Draws of the verdicts of unreviewed items from the posterior, and the metrics of each draw."""
 
     calculator: MetricCalculator
     population: Population
@@ -245,7 +254,7 @@ class MetricDraws:
     values: Mapping[MetricKey, FloatArray]
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build a variance model for each metric. The weight of a cell is the change of the metric if one more item of
+        """Build a variance model for each metric. The weight of a cell is the change of the metric if one more item in
         the cell passes."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
@@ -260,28 +269,29 @@ class MetricDraws:
             for key, weight in weights.items()
         }
 
-    def select_draws(self, key: MetricKey, weights: FloatArray) -> FloatArray:
-        """Return the values of a metric in the draws that apply to these cell weights (see `PosteriorDraws.passes`)."""
+    def select_draws(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
+        """Return the values of a metric in the draws that its interval uses. Which draws it uses depends on the weights
+        of the cells (see `PosteriorDraws.passes`)."""
         values = self.values[key]
-        return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
+        return values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
 
-    def compute_mean(self, key: MetricKey, weights: FloatArray) -> float:
-        is_even = self.is_evenly_weighted(weights)
+    def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
+        is_even = self.is_evenly_weighted(cell_weights)
         n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
         return float(self.values[key][:n_draws].mean())
 
-    def compute_interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
-        is_even = self.is_evenly_weighted(weights)
+    def compute_interval(self, key: MetricKey, cell_weights: FloatArray) -> tuple[float, float]:
+        is_even = self.is_evenly_weighted(cell_weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
-        low, high = np.percentile(self.select_draws(key, weights), percentiles)
+        low, high = np.percentile(self.select_draws(key, cell_weights), percentiles)
         return float(low), float(high)
 
-    def is_evenly_weighted(self, weights: FloatArray) -> bool:
+    def is_evenly_weighted(self, cell_weights: FloatArray) -> bool:
         """Whether cells that differ only in their category have the same weight."""
         keys = self.population.cell_keys
         cells = [at for at, items in enumerate(self.population.unreviewed) if items]
         groups = {at: (keys[at].run_index, keys[at].automatic, keys[at].stratum) for at in cells}
-        weighted = {(*groups[at], round(float(weights[at]), 12)) for at in cells}
+        weighted = {(*groups[at], round(float(cell_weights[at]), 12)) for at in cells}
         return len(weighted) == len(set(groups.values()))
 
 
@@ -296,32 +306,32 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return the number of draws that can be computed in a few seconds, at least 400. With 400 draws, the error of an
-    interval's end is 1/12 of the interval's width."""
+    """Return a number of draws that fcreview can compute in a few seconds, at least 400. With 400 draws, the error of
+    an interval's end is 1/12 of the interval's width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Minimum share of undecided items for which the bounds replace the interval. The share is computed among the sampled
-items that are decided or undecided."""
+"""Share, from 0 to 1, of undecided items at which the bounds replace the interval. Items of the sample that the review
+has not reached are not counted."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
-    """Whether the share of undecided items is so small that the interval is shown instead of the bounds."""
+    """Whether the share of undecided items is less than `MAX_UNDECIDED_SHARE`, so that the interval is shown."""
     undecided = sum(each.is_undecided for each in statuses)
     decided = sum(each.sample_outcome == "decided" for each in statuses)
     return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
 
 
 def assume_verdict_on_undecided(run: EstimationInput, verdict: bool) -> EstimationInput:
-    """Return the run with this verdict as the human verdict of all undecided items of the sample."""
+    """Return a copy of the run in which all undecided items of the sample have this human verdict."""
     undecided = [each.is_undecided for each in run.statuses]
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
     items = calculator.build_items_with_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
-    return replace(run, reviewed_items=items, statuses=_assume_statuses(run.statuses, verdict))
+    return replace(run, reviewed_items=items, statuses=_decide_undecided_statuses(run.statuses, verdict))
 
 
-def _assume_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
+def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[ItemStatus]:
     return [
         replace(each, human=verdict, is_random=True, sample_outcome="decided") if each.is_undecided else each
         for each in statuses
@@ -329,19 +339,22 @@ def _assume_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[Item
 
 
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """Estimate each metric that is a share, a percentage or a score. `half_width` is the requested half-width of the
-    interval in percentage points, for which `needed` is computed. Undecided items are estimated like all unreviewed
-    items with the same automatic verdict. The bounds show how much they can change the metric."""
+    """Estimate each metric that is a share, a percentage or a score. `needed` is computed for an interval with
+    this half-width, in percentage points. Undecided items are estimated like unreviewed items with the same automatic
+    verdict. The bounds show how much undecided items can change the metric."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
-        yield from _estimate_metrics(run, half_width, seed)
+        yield from _estimate_metrics_without_bounds(run, half_width, seed)
         return
     low, high = (
-        {each.key: each for each in _estimate_metrics(assume_verdict_on_undecided(run, verdict), half_width, seed)}
+        {
+            each.key: each
+            for each in _estimate_metrics_without_bounds(assume_verdict_on_undecided(run, verdict), half_width, seed)
+        }
         for verdict in (False, True)
     )
     is_headline = not is_mostly_decided(run.statuses)
-    for each in _estimate_metrics(run, half_width, seed):
+    for each in _estimate_metrics_without_bounds(run, half_width, seed):
         ends = [
             end
             for other in (low.get(each.key), high.get(each.key), each)
@@ -354,7 +367,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         )
 
 
-def _estimate_metrics(run: EstimationInput, half_width: float, seed: int) -> Iterator[MetricEstimate]:
+def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, seed: int) -> Iterator[MetricEstimate]:
     draws = draw_metrics(run, seed)
     models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
     dependencies = MetricDependencies(run, models, is_sampled=draws is not None)
@@ -401,7 +414,7 @@ def _estimate_metrics(run: EstimationInput, half_width: float, seed: int) -> Ite
 
 
 _Estimate = tuple[float | None, float | None, float | None, int | None]
-"""(estimated, low, high, needed), which are fields of `MetricEstimate`."""
+"""The fields `estimated`, `low`, `high` and `needed` of `MetricEstimate`."""
 
 
 def _estimate_from_verdicts(
@@ -421,15 +434,14 @@ def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int,
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """Metric and half-width of its interval, for which a sample is extended."""
+    """Metric, and the half-width that its interval should have after the extension of a sample."""
 
     key: MetricKey
     half_width: float
     sample_index: int
     """Index of the extended sample in `ItemStatus.stratum`."""
     pending: Collection[int]
-    """Positions of the items that are in the sample but have no human verdict yet. They are reviewed first and are not
-    drawn again."""
+    """Positions of the items in the sample that have no human verdict yet. They are not drawn again."""
     max_items: int | None = None
 
 
@@ -437,14 +449,14 @@ class ExtensionGoal:
 class ExtensionStratum:
     name: str
     candidates: list[int]
-    """Positions of the items that can be drawn for the stratum. Each has the same probability."""
+    """Positions of the items that can be drawn from the stratum, each with the same probability."""
     n_to_draw: int
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. The strata combine the automatic verdict with the stratum in the
-    extended sample. They also include the category if the metric weighs categories unevenly. No items are drawn if the
-    pending reviews are sufficient. All remaining items are drawn if the goal cannot be reached."""
+    """Plan how many items to draw from each stratum. A stratum combines the automatic verdict and the stratum in the
+    extended sample. If the metric weighs categories unevenly, it also includes the category. If the pending reviews are
+    sufficient, no item is drawn. If the goal cannot be reached, all remaining items are drawn."""
     model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
     by_category = not draws.is_evenly_weighted(model.weights)
@@ -486,7 +498,7 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model after the pending reviews, assuming that the items pass at the rate of their cell."""
+    """Return the model after the pending reviews. The items are assumed to pass at the mean rate of their cell."""
     cells = model.cells
     passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
     later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
@@ -498,11 +510,11 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
 def combine_runs(
     runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> EstimationInput:
-    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate.
-    `compute_metrics` gets the items of each run, in the order of `runs`."""
+    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate. The
+    argument of `compute_metrics` is a list with the items of each run, in the order of `runs`."""
     ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
-    def compute_combined(items: Sequence[ScoredItem]) -> Sequence[Metric]:
+    def compute_combined_metrics(items: Sequence[ScoredItem]) -> Sequence[Metric]:
         return compute_metrics(
             [items[end - len(run.reviewed_items) : end] for end, run in zip(ends, runs, strict=True)]
         )
@@ -511,7 +523,7 @@ def combine_runs(
         [item for run in runs for item in run.automatic_items],
         [item for run in runs for item in run.reviewed_items],
         [replace(status, run_index=at) for at, run in enumerate(runs) for status in run.statuses],
-        compute_combined,
+        compute_combined_metrics,
     )
 
 
@@ -523,23 +535,23 @@ class PassRateEstimate:
     low: float
     high: float
     needed: int | None
-    """Number of further sampled reviews after which the interval has the requested width; None if it cannot be
-    reached."""
+    """Number of further reviews of random items after which the interval has the requested width; None if the width
+    cannot be reached."""
     bounds: tuple[float, float] | None = None
     n_undecided: int = 0
     is_bounds_headline: bool = False
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `half_width`, from 0 to 1, is the half-width of the interval for which
-    `needed` is computed. Returns None if no item of a random sample was reviewed, or if some unreviewed items cannot be
-    in a sample."""
-    estimate = _estimate_pass_rate(statuses, half_width, seed)
+    """Estimate the share of items that pass. `needed` is computed for an interval with this half-width, from 0 to 1.
+    Returns None if no item of a random sample was reviewed, or if some unreviewed items cannot be in a sample."""
+    estimate = _estimate_pass_rate_without_bounds(statuses, half_width, seed)
     n_undecided = sum(each.is_undecided for each in statuses)
     if not n_undecided:
         return estimate
     low, high = (
-        _estimate_pass_rate(_assume_statuses(statuses, verdict), half_width, seed) for verdict in (False, True)
+        _estimate_pass_rate_without_bounds(_decide_undecided_statuses(statuses, verdict), half_width, seed)
+        for verdict in (False, True)
     )
     if low is None or high is None:
         return None
@@ -552,7 +564,9 @@ def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: 
     )
 
 
-def _estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int) -> PassRateEstimate | None:
+def _estimate_pass_rate_without_bounds(
+    statuses: Sequence[ItemStatus], half_width: float, seed: int
+) -> PassRateEstimate | None:
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None

@@ -1,29 +1,28 @@
-"""Sample the posterior of the number of passing items among the unreviewed items, given the reviewed items of a random
-sample. Compute the number of further reviews that an interval needs.
+"""Draw how many unreviewed items pass, given the reviewed items of a random sample. Compute how many further reviews an
+interval needs.
 
-Items form cells by automatic verdict, stratum and category. Within a cell, all items have the same inclusion
-probability, so the selection can be ignored given the cell (Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 8).
-Cells with the same automatic verdict form a pool:
+The items are divided into cells by automatic verdict, stratum and category. All items of a cell have the same inclusion
+probability, so the reviewed items of a cell represent all its items (Gelman et al., Bayesian Data Analysis, 3rd ed.,
+chapter 8). Cells with the same automatic verdict form a pool:
 
 * The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n reviewed items pass.
   The prior is the Jeffreys prior.
 * In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior of a cell is a robust
   mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(3/4, 3/4). The mean
   m has the Jeffreys prior, the strength s is one of `POOL_STRENGTHS`, and the probability that a cell is independent is
-  one of `ESTIMATE_PRIOR.probabilities`. The sample determines how much the cells differ: the rates of cells with few
-  reviews move towards the rates of the other cells, and clearly different rates hardly move. If the cell weights of a
-  metric differ from the cell weights of the sample, uncertainty about the differences between cells widens the metric's
-  interval.
+  one of `ESTIMATE_PRIOR.probabilities`. The sample determines how much the cells differ. The rates of cells with few
+  reviews move towards the rates of the other cells, and clearly different rates hardly move. If a metric weighs the
+  cells differently from the sample, uncertainty about the differences between cells widens the metric's interval.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
   rate is drawn as for a pool with one cell.
 
 The number of passing items among the unreviewed items of a cell is binomial, so a completely reviewed cell has no
 uncertainty.
 
-Further reviews are allocated to cells by Neyman allocation (1934) in whole numbers (Wright 2012). Each further review
-of a cell reduces the variance by less than the review before, so the best n reviews are the n reviews with the largest
-reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells of the
-pool, because the cell may differ from them, and only its own reviews can show a difference.
+Neyman allocation (1934) in whole numbers (Wright 2012) determines how many further reviews each cell gets. Each further
+review of a cell reduces the variance by less than the review before, so the best n reviews are the n reviews with the
+largest reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells
+of the pool, because the cell may differ from them, and only its own reviews can show a difference.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,29 +44,30 @@ SEED = 0
 JEFFREYS = 0.5
 """Value of both parameters of the beta distribution that is the Jeffreys prior of a share."""
 _GRID_POINTS = 100
-"""Number of grid points for the mean m of a pool. Draws are distributed uniformly around each point."""
+"""Number of grid points for the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
-"""Possible values of the strength s. The mean rate of the pool has the weight of s reviewed items of a cell."""
+"""Possible values of the strength s. In a similar cell, the mean rate of the pool has the weight of s reviewed
+items."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndependentCellPrior:
-    """Prior for cells that are independent of their pool."""
+    """Prior of cells that may be independent of their pool."""
 
     probabilities: tuple[float, ...]
-    """Possible probabilities that a cell is independent. They are equally likely before the review."""
+    """Possible probabilities that a cell is independent. Before the review, each is equally likely."""
     parameter: float
     """Value of both parameters of the beta distribution that is the prior of an independent cell's pass rate."""
 
 
 ESTIMATE_PRIOR = IndependentCellPrior((0.1, 0.3, 0.5, 0.7, 0.9), 0.75)
-"""Prior from which the estimate is computed. docs/coverage.md has the measurements that determined the priors and
+"""Prior of the draws whose mean is the estimate. docs/coverage.md has the measurements that determined the priors and
 `POOL_STRENGTHS`."""
 FEW_CELLS_PRIOR = IndependentCellPrior((0.9,), 0.75)
-"""Prior from which the estimate is computed in pools of fewer than `MIN_SHRUNK_CELLS` cells."""
+"""Prior of the draws whose mean is the estimate, in pools of fewer than `MIN_SHRUNK_CELLS` cells."""
 MIN_SHRUNK_CELLS = 4
-"""Minimum number of means for which shrinkage towards their common mean reduces the error, whatever the means are
-(Efron and Morris 1973)."""
+"""Minimum number of means for which shrinkage towards their common mean always reduces the error (Efron and Morris
+1973)."""
 SKEPTICAL_PRIOR = IndependentCellPrior((0.8,), JEFFREYS)
 """Prior of additional draws that only widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.3
@@ -77,7 +77,7 @@ errors. Such a category would change a metric that averages categories."""
 SKEPTICAL_DRAW_SHARE = 0.3
 """Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common pass rate."""
 MAX_PROBABILITY_RATIO = 1.5
-"""Maximum ratio of two inclusion probabilities that are treated as equal."""
+"""Maximum ratio of two inclusion probabilities that count as equal."""
 _MIN_RATE = 1e-6
 _MAX_LOGIT_SHIFT = 30.0
 _BISECTION_STEPS = 30
@@ -96,13 +96,13 @@ class Cells:
     inclusion_probability: FloatArray
     """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Number of items with a human verdict that is not part of the sample (`ItemStatus.is_selection_unknown`)."""
+    """Number of items with a human verdict from outside the sample (see `ItemStatus.is_selection_unknown`)."""
     passed_outside_sample: IntArray | None = None
     """Number of passing items in `known_outside_sample`."""
 
     @property
     def not_drawn(self) -> IntArray:
-        """Number of items whose verdict is not known from the sample. The posterior estimates how many of them pass."""
+        """Number of items that have no human verdict from the sample. The posterior estimates how many of them pass."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -112,81 +112,90 @@ class Cells:
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
     passes: IntArray
-    """Number of passing unreviewed items, of shape (draws, cells). Metrics that weigh categories evenly use only the
-    first `n_pooled` draws."""
+    """Number of passing items among the unreviewed items of each cell, of shape (draws, cells). Metrics that weigh
+    categories evenly use only the first `n_pooled` draws."""
     mean_rate: FloatArray
     """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
     """Number of draws in which the cells of a pool have a common pass rate."""
     n_estimated: int
-    """Number of draws of which the estimate is the mean. All later draws only widen the interval."""
+    """Number of draws whose mean is the estimate. All later draws only widen the interval."""
 
 
-def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
+def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
     """Draw the number of passing unreviewed items in each cell. The same arguments give the same draws."""
     generator = np.random.default_rng(seed)
-    n_estimated = draws + round(UNPOOLED_DRAW_SHARE * draws)
-    rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * draws), len(cells)))
+    n_estimated = n_draws + round(UNPOOLED_DRAW_SHARE * n_draws)
+    rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * n_draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
-        rates[:, at] = _draw_pool_rates(cells, at, (draws, n_estimated, len(rates)), generator)
+        rates[:, at] = _draw_pool_rates(cells, at, _DrawCounts(n_draws, n_estimated, len(rates)), generator)
     passes = generator.binomial(cells.not_drawn, rates)
-    if cells.passed_outside_sample is not None:  # The known verdicts are bounds of the draws.
+    if cells.passed_outside_sample is not None:  # The known verdicts limit the draws.
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
-    return PosteriorDraws(passes, rates[:draws].mean(axis=0), draws, n_estimated)
+    return PosteriorDraws(passes, rates[:n_draws].mean(axis=0), n_draws, n_estimated)
+
+
+class _DrawCounts(NamedTuple):
+    n_pooled: int
+    """Number of draws with a common pass rate, which come first."""
+    n_estimated: int
+    """Number of draws whose mean is the estimate."""
+    n_all: int
 
 
 def _draw_pool_rates(
-    cells: Cells, at: IntArray, ends: tuple[int, int, int], generator: np.random.Generator
+    cells: Cells, cell_indexes: IntArray, counts: _DrawCounts, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells of the pool). `at` contains the indexes of the pool's cells. `ends`
-    contains the number of draws with a common rate, of draws for the estimate, and of all draws."""
-    n_common, n_estimated, n_draws = ends
-    reviewed, passed = cells.reviewed[at], cells.passed[at]
-    if len(at) == 1:
-        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_draws, 1))
+    """Draw the pass rates of a pool's cells, of shape (draws, cells of the pool)."""
+    n_pooled, n_estimated, n_all = counts
+    reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
+    if len(cell_indexes) == 1:
+        rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1))
         return rates
-    estimate_prior = ESTIMATE_PRIOR if len(at) >= MIN_SHRUNK_CELLS else FEW_CELLS_PRIOR
-    parts = ((n_estimated, estimate_prior), (n_draws - n_estimated, SKEPTICAL_PRIOR))
+    estimate_prior = ESTIMATE_PRIOR if len(cell_indexes) >= MIN_SHRUNK_CELLS else FEW_CELLS_PRIOR
+    parts = ((n_estimated, estimate_prior), (n_all - n_estimated, SKEPTICAL_PRIOR))
     rates = np.concatenate([_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts])
-    for group in _group_by_probability(cells.inclusion_probability[at]):
+    for group in _group_similar_probabilities(cells.inclusion_probability[cell_indexes]):
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
-            pooled = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_common)
-            sizes = (reviewed + cells.not_drawn[at])[group]
-            rates[:n_common, group] = _shift_to_pooled_rate(rates[:n_common, group], sizes, pooled)
+            common_rates = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_pooled)
+            sizes = (reviewed + cells.not_drawn[cell_indexes])[group]
+            rates[:n_pooled, group] = _shift_to_common_rate(rates[:n_pooled, group], sizes, common_rates)
     return rates
 
 
-def _group_by_probability(probability: FloatArray) -> list[IntArray]:
-    """Group cells with similar inclusion probabilities. The cells of a group together form one simple random sample."""
+def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
+    """Group the indexes of cells with similar inclusion probabilities. The cells of a group together form one simple
+    random sample."""
     groups: list[list[int]] = []
-    for at in np.argsort(probability, kind="stable").tolist():
-        if groups and probability[at] <= MAX_PROBABILITY_RATIO * probability[groups[-1][0]]:
+    for at in np.argsort(probabilities, kind="stable").tolist():
+        if groups and probabilities[at] <= MAX_PROBABILITY_RATIO * probabilities[groups[-1][0]]:
             groups[-1].append(at)
         else:
             groups.append([at])
     return [np.array(group) for group in groups]
 
 
-def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray) -> FloatArray:
-    """Shift the rates on the logit scale, so that their mean, weighted by cell size, is `pooled` in each draw."""
+def _shift_to_common_rate(rates: FloatArray, cell_sizes: IntArray, common_rates: FloatArray) -> FloatArray:
+    """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell size, is the common rate of
+    the draw."""
     if rates.shape[1] == 1:
-        return pooled[:, np.newaxis]
-    share = sizes / sizes.sum()
+        return common_rates[:, np.newaxis]
+    share = cell_sizes / cell_sizes.sum()
     rates = np.clip(rates, _MIN_RATE, 1 - _MIN_RATE)
     logits = np.log(rates / (1 - rates))
     low, high = np.full(len(rates), -_MAX_LOGIT_SHIFT), np.full(len(rates), _MAX_LOGIT_SHIFT)
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
-        is_too_high = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > pooled
+        is_too_high = (1 / (1 + np.exp(-logits - middle[:, np.newaxis]))) @ share > common_rates
         high, low = np.where(is_too_high, middle, high), np.where(is_too_high, low, middle)
     shifted: FloatArray = 1 / (1 + np.exp(-logits - ((low + high) / 2)[:, np.newaxis]))
     return shifted
 
 
 def _draw_hierarchical_rates(
-    reviewed: IntArray, passed: IntArray, draws: int, prior: IndependentCellPrior, generator: np.random.Generator
+    reviewed: IntArray, passed: IntArray, n_draws: int, prior: IndependentCellPrior, generator: np.random.Generator
 ) -> FloatArray:
     """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, the
     probability that a cell is independent of the pool, and which cells are independent."""
@@ -195,17 +204,17 @@ def _draw_hierarchical_rates(
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
     probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
     parameter = np.array([prior.parameter])
-    similar = np.log1p(-probability) + _log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
-    independent = np.log(probability) + _log_evidence(parameter, parameter, reviewed, passed)
+    similar = np.log1p(-probability) + _compute_log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
+    independent = np.log(probability) + _compute_log_evidence(parameter, parameter, reviewed, passed)
     mixture = np.logaddexp(similar, independent)
     log_weight = mixture.sum(axis=2).ravel()
     weight = np.exp(log_weight - log_weight.max())
-    chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
+    chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
     is_independent = (
-        np.log(generator.random((draws, len(reviewed)))) < (independent - mixture).reshape(weight.size, -1)[chosen]
+        np.log(generator.random((n_draws, len(reviewed)))) < (independent - mixture).reshape(weight.size, -1)[chosen]
     )
     chosen %= len(mean)
-    angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(draws) - 0.5)
+    angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(n_draws) - 0.5)
     mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
     strength = strength[chosen][:, np.newaxis]
     alpha = np.where(is_independent, parameter, mean * strength) + passed
@@ -214,68 +223,69 @@ def _draw_hierarchical_rates(
     return rates
 
 
-def _log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
+def _compute_log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
     """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
     The binomial coefficient is omitted, because it is the same under all priors."""
     failed = reviewed - passed
     return (
-        _log_rising_factorial(alpha, passed)
-        + _log_rising_factorial(beta, failed)
-        - _log_rising_factorial(alpha + beta, reviewed)
+        _compute_log_rising_factorial(alpha, passed)
+        + _compute_log_rising_factorial(beta, failed)
+        - _compute_log_rising_factorial(alpha + beta, reviewed)
     )
 
 
-def _log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArray:
-    """Compute log(base (base + 1) ... (base + count - 1)) of shape (bases, counts)."""
+def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArray:
+    """Compute log(base (base + 1) ... (base + count - 1)) for each base and count, of shape (bases, counts)."""
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
     sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
     return sums[:, count]
 
 
 Stratum = tuple[str | None, ...]
-"""Stratum of an item in each random sample, in order. It is None for a sample that cannot contain the item."""
+"""Stratum of an item in each random sample, in the order of the samples; None for a sample that cannot contain the
+item."""
 AutomaticOutcome = bool | str | None
 """Automatic verdict of an item. For criteria other than pass and fail, the kind of the automatic answer
 (`classify_answer`)."""
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
-"""Result of the reviews of a drawn item. `not reviewed` means that the review has not reached the item yet."""
+"""Result of the reviews of an item in a sample. `not reviewed` means that the review has not reached the item yet."""
 UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
-"""Outcomes of drawn items that the review has reached, but for which no verdict was decided."""
+"""Outcomes of items that the review has reached, but on which the annotators have not decided."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """Automatic and human verdict of an item, and how it was selected for review."""
+    """Automatic and human verdict of an item, and how the item was selected for review."""
 
     category: str
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if there is none."""
     human: bool | None = None
-    """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if annotators
-    have not decided."""
+    """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if the
+    annotators have not decided."""
     stratum: Stratum | None = None
     """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
     is_random: bool = False
-    """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample is used
+    """Whether the human verdict is from the review of a random sample. A human verdict from outside a sample is used
     for its own item, but not to estimate unreviewed items."""
     is_selection_unknown: bool = False
-    """Whether the human verdict was given outside the sample, and it is unknown how the item was selected. The
-    posterior then treats the item as unreviewed, with the known verdict as a bound."""
+    """Whether the human verdict is from outside the sample, and nobody knows how the item was selected. The posterior
+    then treats the item as unreviewed, but uses the known verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
     """Whether the item is in a sample and an annotator has reviewed it, with or without a decision."""
     context: str = ""
-    """Additional property on which the right answer may depend (`describe_chain_contexts`). May be empty."""
+    """Additional property on which the right answer may depend (see `describe_chain_contexts`). It can be empty."""
     sample_outcome: SampleOutcome | None = None
     """Outcome of the item in a sample; None if it is in no sample."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the item is in a sample and the review has reached it, but no verdict was decided."""
+        """Whether the item is in a sample and the review has reached it, but the annotators have not decided."""
         return self.sample_outcome in UNDECIDED
 
     @property
@@ -293,8 +303,7 @@ class CellKey:
 
 
 def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
-    """Return the name of a stratum in a queue file that extends another queue: `all, fail` or `all, fail,
-    live_simple`."""
+    """Format the name of a stratum for a queue that extends another queue: `all, fail` or `all, fail, live_simple`."""
     words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
     parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
@@ -307,15 +316,15 @@ class Population:
     cell_keys: Sequence[CellKey]
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
-    """For each cell, the positions of its items without a human verdict in the list of all items."""
+    """For each cell, the positions of its items without a human verdict, as indexes in the list of all items."""
     unsampled: Sequence[int]
-    """Positions of the items that have no human verdict and cannot be in a sample."""
+    """Positions of the items that have no human verdict and that no sample can contain."""
     n_known: int
     n_random: int
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
-    """Group items into cells. Items without an automatic verdict or answer are ignored, unless the sample contains such
+    """Group items into cells. If the sample contains no items without an automatic verdict or answer, ignore such
     items."""
     has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
@@ -337,18 +346,18 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
     outside = [[at for at in members[key] if statuses[at].is_selection_unknown] for key in keys]
 
-    def count_passed(groups: Sequence[Sequence[int]]) -> IntArray:
+    def count_passing_items(groups: Sequence[Sequence[int]]) -> IntArray:
         return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)
 
     mean_probabilities = [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
     cells = Cells(
         pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
         reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
-        passed=count_passed(reviewed),
+        passed=count_passing_items(reviewed),
         unreviewed=np.array(list(map(len, unreviewed)), dtype=np.int64),
         inclusion_probability=np.array(mean_probabilities),
         known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
-        passed_outside_sample=count_passed(outside),
+        passed_outside_sample=count_passing_items(outside),
     )
     n_known = sum(each.human is not None for each in statuses)
     return Population(keys, cells, unreviewed, unsampled, n_known, sum(each.is_random for each in statuses))
@@ -356,16 +365,19 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
 
 @dataclass(frozen=True, slots=True)
 class VarianceModel:
+    """Variance of a metric, and how further reviews of each cell reduce it."""
+
     cells: Cells
     posterior: PosteriorDraws
     weights: FloatArray
-    """For each cell, the increase of the metric if one more of the cell's items passes."""
+    """For each cell, the change of the metric if one more item in the cell passes."""
     variance: float
 
-    def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
-        """Compute the variance of each cell after 0, 1, ..., `steps` further reviews, of shape (cells, steps + 1)."""
+    def compute_cell_variances(self, cells: Cells, max_reviews: int = 0) -> FloatArray:
+        """Compute the variance of each cell after 0, 1, ..., `max_reviews` further reviews, of shape (cells,
+        max_reviews + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
-        further = np.arange(steps + 1)
+        further = np.arange(max_reviews + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
         reviewed = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
         binomial = self.weights[:, np.newaxis] ** 2 * unreviewed * rate * (1 - rate)
@@ -374,28 +386,28 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews for each cell. The total is `n_reviews`, or less if fewer items remain."""
-    reductions, cell = _variance_reductions(model, n_reviews)
+    """Return the number of further reviews for each cell. Their sum is `n_reviews`, or less if fewer items remain."""
+    reductions, cell = _compute_variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews after which the interval has this half-width. Returns None if it cannot be
-    reached."""
+    """Return the number of further reviews after which the interval has this half-width, or None if the half-width
+    cannot be reached."""
     current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
         return 0
-    # The cells of a pool also share the variance of its mean. It is assumed to decrease like the cells' variances.
+    # The variance of the pool's mean is assumed to decrease in the same way as the variances of the cells.
     scale = model.variance / current if current > 0 else 1.0
-    reductions, _ = _variance_reductions(model, int(model.cells.unreviewed.sum()))
+    reductions, _ = _compute_variance_reductions(model, int(model.cells.unreviewed.sum()))
     reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
     return int(reached[0]) + 1 if len(reached) else None
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews for a metric without a variance model, if further items are drawn like the
-    reviewed items."""
+    """Return the number of further reviews for a metric without a variance model. It is assumed that further items are
+    drawn in the same way as the reviewed items."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0
@@ -405,8 +417,14 @@ def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int
     return min(unreviewed, ceil(needed) - reviewed)
 
 
-def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
-    """Return the variance reduction of each further review, largest first, and the index of the reviewed cell."""
+class _VarianceReductions(NamedTuple):
+    reductions: FloatArray
+    """Variance reduction of each further review, largest first."""
+    cell_indexes: IntArray
+    """Index of the cell of each further review."""
+
+
+def _compute_variance_reductions(model: VarianceModel, max_reviews: int) -> _VarianceReductions:
     steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
     variances = model.compute_cell_variances(model.cells, steps)
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
@@ -414,4 +432,4 @@ def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatA
     cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]
     flat = reductions[is_possible]
     order = np.argsort(-flat, kind="stable")
-    return flat[order], cell[order]
+    return _VarianceReductions(flat[order], cell[order])

@@ -1,6 +1,6 @@
 """Compare runs, or two sources of verdicts on one run, item by item.
 
-For two runs, the module tests the difference of the pass rates and lists the flips. A flip is an item that one run
+For two runs, the module tests the difference of the pass rates and finds the flips. A flip is an item that one run
 passes and the other run fails. For many runs, the module ranks the runs, and finds the hardest items and the upsets. An
 upset is an item that stronger runs fail and weaker runs pass.
 """
@@ -24,8 +24,8 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 
 
 def choose_verdict_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
-    """Return `official` for a run with official verdicts, `rule` for a run with recomputed verdicts, else `effective`.
-    Runs that have only judge verdicts get `effective`. The arguments are numbers of verdicts."""
+    """Return the source of verdicts for a run: `official` if the run has official verdicts, else `rule` if it has
+    recomputed verdicts, else `effective`. A run with only judge verdicts has the source `effective`."""
     return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
@@ -40,18 +40,18 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item with the verdict of one source. It is a tuple, because comparisons have hundreds of thousands of
+    """An item with its verdict from one source. The class is a tuple, because comparisons have hundreds of thousands of
     outcomes."""
 
     item: int
     question_key: QuestionKey
     group: str | None
     question: str
-    """Question in one line, shortened; empty without the dataset."""
+    """Question in one line, shortened; empty if there is no dataset."""
     verdict: bool | None
     error_type: str | None
     first_difference: str | None
-    """First difference from the golden answer. Passing items may have a first difference too."""
+    """First difference from the golden answer. Passing items can have a first difference too."""
     prediction_hash: str
     golden_hash: str
 
@@ -66,25 +66,25 @@ class AlignedItem:
 
 @dataclass(frozen=True, slots=True)
 class AlignedRuns:
-    """All items of several runs, in order of first appearance."""
+    """Items of several runs, matched by key and question, in order of first appearance."""
 
     items: list[AlignedItem]
     generations: tuple[str, ...]
     n_other_question: int
-    """Number of keys with different questions in different runs. Each question is a separate item."""
+    """Number of item keys that have different questions in different runs. Each question is a separate item."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
         return [item for item in self.items if None not in item.outcomes]
 
-    def count_unmatched(self, run: int) -> int:
-        """Count the items of a run, given by its index, that at least one other run does not have."""
-        return sum(item.outcomes[run] is not None and None in item.outcomes for item in self.items)
+    def count_unmatched(self, run_index: int) -> int:
+        """Count the items of a run that at least one other run does not have."""
+        return sum(item.outcomes[run_index] is not None and None in item.outcomes for item in self.items)
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match the items of runs that have the same key and question. The occurrences of an item in a run are matched in
-    order. The benchmark and its version are ignored if they differ between the runs."""
+    """Match the items of different runs by key and question. If a run contains an item several times, its occurrences
+    are matched in order. The benchmark and its version are ignored if they differ between the runs."""
     question_keys = {outcome.question_key for run in runs for outcome in run}
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
     ignored = {"generation": ""} if len(generations) > 1 else {}
@@ -101,7 +101,7 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
         n_seen: Counter[tuple[QuestionKey, str]] = Counter()
         for outcome in run:
             key = match_keys[outcome.question_key]
-            # Without the dataset, an item has no question text. It is matched if the key has only one question.
+            # Without a dataset, an item has no question text. It matches the only question of its key.
             question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
             nth = n_seen[key, question]
             n_seen[key, question] += 1
@@ -121,7 +121,7 @@ UNKNOWN_FAILURE = "fails for an unknown reason"
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """An item that one side passes and the other fails."""
+    """An item that one side of a comparison passes and the other side fails."""
 
     a: ItemOutcome
     b: ItemOutcome
@@ -132,7 +132,8 @@ class Flip:
 
     @property
     def same_prediction(self) -> bool:
-        """Whether both sides have the same prediction. The verdicts or the golden answers then cause the flip."""
+        """Whether both sides have the same prediction. The cause of the flip is then a different verdict or golden
+        answer."""
         return bool(self.a.prediction_hash) and self.a.prediction_hash == self.b.prediction_hash
 
     @property
@@ -142,7 +143,7 @@ class Flip:
     @property
     def cause(self) -> str:
         """Cause of the flip in one line, not sanitized: `B: city "Hangzhou, CN" (golden "Hangzhou")`."""
-        if self.same_prediction and not self.golden_differs:  # Only the verdicts differ.
+        if self.same_prediction and not self.golden_differs:  # The two sides differ only in their verdicts.
             name, failing = ("B", self.b) if self.passing_side == "a" else ("A", self.a)
             reasons = ", ".join(filter(None, (failing.error_type, failing.first_difference)))
             return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
@@ -155,7 +156,7 @@ class Flip:
 
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
-    """Find the flips of two runs: first the items that A passes, then the items that B passes."""
+    """Find the flips between two runs: first the items that A passes, then the items that B passes."""
     pairs = (item.outcomes for item in items)
     flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
     return sorted(flips, key=lambda flip: flip.passing_side)
@@ -163,21 +164,21 @@ def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
 
 def explain_outcome(outcome: ItemOutcome) -> str:
     """Explain the outcome of an item. For a failing item, return its first difference or its error type. For a passing
-    item, return a difference that the verdict allows, or an empty text."""
+    item, return `passes with` and its first difference, or an empty text."""
     if outcome.verdict:
         return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 
 INTERVAL_METHOD = "tango"
-"""Score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
+"""Name of the score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
 TEST_METHOD = "mcnemar exact"
 _BISECTION_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Numbers of items by the verdicts of A and B. Items on which A or B has no verdict are excluded."""
+    """Numbers of items by the verdicts of A and B. Items without a verdict of A or of B are excluded."""
 
     both_pass: int = 0
     both_fail: int = 0
@@ -199,8 +200,8 @@ class PairedCounts:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All fields are None without
-    items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval and p-value. All fields are None
+    if there are no items."""
 
     value: float | None
     low: float | None
@@ -209,7 +210,7 @@ class RateDifference:
 
 
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
-    """Count the pairs of verdicts (verdict of A, verdict of B). There is one pair per item."""
+    """Count the pairs of verdicts. Each pair contains the verdict of A and the verdict of B on an item."""
     counts = Counter(verdicts)
     return PairedCounts(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
@@ -233,13 +234,15 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
 
 
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the 95 % interval (low, high): the differences that the score test does not reject. `n` must not be 0."""
+    """Compute the low and high end of the 95 % interval, which contains the differences that the score test does not
+    reject. `n` is the number of items and must not be 0."""
     value = (only_a - only_b) / n
     return _find_interval_end(only_a, only_b, n, value, -1.0), _find_interval_end(only_a, only_b, n, value, 1.0)
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
+    """Compute Tango's score statistic. It has a standard normal distribution if `delta` (from -1 to 1) is the true
+    difference."""
     variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -248,8 +251,8 @@ def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
 
 
 def _estimate_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Estimate the share of items that only B passes by maximum likelihood, given the difference (Tango 1998, eq.
-    7)."""
+    """Estimate by maximum likelihood the share of items that only B passes, if `delta` is the true difference (Tango
+    1998, equation 7)."""
     a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
     c = -only_b * delta * (1 - delta)
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
@@ -267,22 +270,22 @@ def _find_interval_end(only_a: int, only_b: int, n: int, inside: float, outside:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Compared pairs of items of one category, or of all categories."""
+    """Comparison of A and B on the items of one category, or of all categories."""
 
     category: str | None
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
-    """Number of pairs of items. It is larger than `counts.n` if some pairs have no verdict on one side."""
+    """Number of matched pairs of items. It is larger than `counts.n` if some items have no verdict."""
     n_verdicts: tuple[int, int]
-    """(number of pairs with a verdict of A, number of pairs with a verdict of B)."""
+    """Number of pairs with a verdict of A, and number of pairs with a verdict of B."""
 
-    def is_comparable(self, a: VerdictSource, b: VerdictSource) -> bool:
-        """Whether the pass rates can be compared. This is not possible if only some items have recomputed verdicts,
+    def is_comparable(self, source_a: VerdictSource, source_b: VerdictSource) -> bool:
+        """Whether the pass rates can be compared. They cannot be compared if only some items have a recomputed verdict,
         because these items are not a random sample."""
         return all(
             source != "rule" or n_verdicts == self.n_pairs
-            for source, n_verdicts in zip((a, b), self.n_verdicts, strict=True)
+            for source, n_verdicts in zip((source_a, source_b), self.n_verdicts, strict=True)
         )
 
 
@@ -293,10 +296,10 @@ class RunComparison:
     flips: list[Flip]
     n_unmatched: tuple[int, int]
     n_other_question: int
-    """Number of keys with different questions in A and B. Items with these keys may be unmatched."""
+    """Number of item keys with different questions in A and B. Items with these keys can be unmatched."""
     generations: tuple[str, ...]
     has_grouped_items: bool
-    """Whether several items belong to the same conversation. The test then underestimates the uncertainty."""
+    """Whether several items belong to one conversation. The test then underestimates the uncertainty."""
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
@@ -320,7 +323,7 @@ def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> Compar
 
 
 def has_grouped_items(aligned: AlignedRuns) -> bool:
-    """Whether at least two items belong to the same group, such as a conversation."""
+    """Whether at least two items belong to one group, such as a conversation."""
     first = ((item, next((outcome for outcome in item.outcomes if outcome), None)) for item in aligned.items)
     groups = [(item.question_key.category, one.group) for item, one in first if one and one.group is not None]
     return len(set(groups)) < len(groups)
@@ -353,10 +356,10 @@ COMPLETE_CATEGORIES = "complete categories"
 
 
 def combine_complete_categories(
-    comparison: RunComparison, a: VerdictSource, b: VerdictSource
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the comparable categories. Returns None if all categories are comparable, or none is."""
-    groups = [group for group in comparison.categories if group.is_comparable(a, b)]
+    """Combine the comparable categories. Returns None if all categories are comparable, or if no category is."""
+    groups = [group for group in comparison.categories if group.is_comparable(source_a, source_b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
     counts = PairedCounts(*(sum(getattr(group.counts, each.name) for group in groups) for each in fields(PairedCounts)))
@@ -365,15 +368,17 @@ def combine_complete_categories(
     return ComparisonGroup(COMPLETE_CATEGORIES, counts, compute_difference(counts), n_pairs, (n_a, n_b))
 
 
-def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List the rows of the table: all items, the comparable categories combined (unless all are comparable), and each
-    category."""
-    complete = combine_complete_categories(comparison, a, b)
+def list_table_groups(
+    comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
+) -> list[ComparisonGroup]:
+    """List the rows of the comparison table: all items, then the combined comparable categories, unless all are
+    comparable, then each category."""
+    complete = combine_complete_categories(comparison, source_a, source_b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
 
 
-def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[str]:
+def list_caveats(comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource) -> list[str]:
     lines = []
     unmatched_a, unmatched_b = comparison.n_unmatched
     if unmatched_a or unmatched_b:
@@ -381,27 +386,29 @@ def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) 
             format_count(unmatched_a, "item") + f" of A and {unmatched_b:,} of B have no matching item in the other run"
         )
         if comparison.n_other_question:
-            line += f", {comparison.n_other_question:,} of them because the question differs"
+            line += f", {comparison.n_other_question:,} of these because the questions differ"
         lines.append(line)
     if len(comparison.generations) > 1:
-        lines.append(f"benchmark versions {', '.join(comparison.generations)}: items are matched without the version")
+        generations = ", ".join(comparison.generations)
+        lines.append(f"the benchmark versions differ ({generations}), so items are matched without the version")
     overall = comparison.overall
     if overall.counts.n < overall.n_pairs:
         incomplete = [
             f"{name} ({source}) has {n_verdicts:,}"
-            for name, source, n_verdicts in zip(("A", "B"), (a, b), overall.n_verdicts, strict=True)
+            for name, source, n_verdicts in zip(("A", "B"), (source_a, source_b), overall.n_verdicts, strict=True)
             if n_verdicts < overall.n_pairs
         ]
         pairs = format_count(overall.n_pairs, "pair")
-        lines.append(f"only {overall.counts.n:,} of {pairs} have verdicts on both sides: {', '.join(incomplete)}")
-    if not overall.is_comparable(a, b):
-        names = [group.category or "" for group in comparison.categories if not group.is_comparable(a, b)]
+        lines.append(f"only {overall.counts.n:,} of {pairs} have a verdict on both sides: {', '.join(incomplete)}")
+    if not overall.is_comparable(source_a, source_b):
+        names = [group.category or "" for group in comparison.categories if not group.is_comparable(source_a, source_b)]
+        count = format_count(len(names), "category", "categories")
         lines.append(
-            f"no rates for all items and for {format_count(len(names), 'category', 'categories')} ({', '.join(names)}):"
-            " items with a recomputed verdict are not a random sample"
+            f"no pass rates for all items and for {count} ({', '.join(names)}),"
+            " because the items with a recomputed verdict are not a random sample"
         )
     if comparison.has_grouped_items:
-        lines.append("items of a conversation are not independent: p and the interval understate the uncertainty")
+        lines.append("items of a conversation are not independent, so p and the interval understate the uncertainty")
     return lines
 
 
@@ -412,7 +419,8 @@ class RankedRun:
     """Rank, from 1. Runs with the same pass rate have the same rank."""
     passed: int
     known: int
-    """Number of items with verdicts of all runs. If there are none, number of items with a verdict of this run."""
+    """Number of items with verdicts of all runs. If there is no such item, number of items with a verdict of this
+    run."""
 
     @property
     def rate(self) -> float | None:
@@ -423,7 +431,7 @@ class RankedRun:
 class MatrixItem:
     aligned_item: AlignedItem
     verdicts: tuple[bool | None, ...]
-    """Verdict of each run, best run first."""
+    """Verdict of each run, in the order of the ranking."""
     passing: int
     known: int
     upset_score: float
@@ -437,7 +445,8 @@ class MatrixItem:
 class RunMatrix:
     ranking: list[RankedRun]
     items: list[MatrixItem]
-    """Items, sorted by share of passing runs (smallest first), then by number of verdicts (largest first)."""
+    """Items with a verdict, sorted by the share of passing runs (smallest first), then by the number of verdicts
+    (largest first)."""
     n_shared: int
     """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
     n_other_question: int
@@ -450,21 +459,21 @@ class RunMatrix:
 
 
 def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
-    """Align the items of all runs and rank the runs and the items."""
+    """Match the items of all runs, and rank the runs and the items."""
     aligned = align_runs(runs)
     verdicts = [tuple(each.verdict if each else None for each in item.outcomes) for item in aligned.items]
     shared = [row for row in verdicts if None not in row]
     ranking = rank_runs(shared or verdicts, len(runs))
-    strength = {each.run: each.rate or 0.0 for each in ranking}  # The keys are in the order of the ranking.
-    items = [_build_item(item, row, strength) for item, row in zip(aligned.items, verdicts, strict=True)]
+    strength = {each.run: each.rate or 0.0 for each in ranking}  # `_build_matrix_item` needs the order of the ranking.
+    items = [_build_matrix_item(item, row, strength) for item, row in zip(aligned.items, verdicts, strict=True)]
     known = [item for item in items if item.known]
     hardest = sorted(known, key=lambda item: (item.passing / item.known, -item.known))
     return RunMatrix(ranking, hardest, len(shared), aligned.n_other_question, aligned.generations)
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate. Runs with equal rates keep their order. `verdicts` has the verdict of each run for each
-    item."""
+    """Rank runs by pass rate. Runs with equal rates keep their order. `verdicts` contains a row for each item, with the
+    verdict of each run."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])
@@ -474,19 +483,19 @@ def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[Ra
     ]
 
 
-def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]) -> MatrixItem:
+def _build_matrix_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: dict[int, float]) -> MatrixItem:
     passing = sorted(strength[run] for run, verdict in enumerate(verdicts) if verdict is True)
     failing = [strength[run] for run, verdict in enumerate(verdicts) if verdict is False]
     by_rank = tuple(verdicts[run] for run in strength)
     return MatrixItem(item, by_rank, len(passing), len(passing) + len(failing), compute_upset_score(passing, failing))
 
 
-def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than its passing runs: the Mann-Whitney U statistic of
-    their pass rates as a standard score (Mann and Whitney 1947), without correction for ties. `passing` is sorted. The
-    score is 0 if all runs pass or all runs fail."""
-    n, m = len(passing), len(failing)
+def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[float]) -> float:
+    """Compute how much stronger the failing runs of an item are than its passing runs. The arguments are the pass rates
+    of the passing runs, sorted, and of the failing runs. The score is the Mann-Whitney U statistic as a standard score
+    (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all runs fail."""
+    n, m = len(passing_rates), len(failing_rates)
     if not n or not m:
         return 0.0
-    u = sum((bisect_left(passing, each) + bisect_right(passing, each)) / 2 for each in failing)
+    u = sum((bisect_left(passing_rates, each) + bisect_right(passing_rates, each)) / 2 for each in failing_rates)
     return (u - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)

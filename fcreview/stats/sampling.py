@@ -1,8 +1,8 @@
 """Draw random samples of items: decide how many items to draw from each stratum, draw them, and assign them to
 annotators.
 
-Samples are reproducible. The random rank of an item depends on the seed, the purpose and the item's content, but not on
-the order of the items. BLAKE2b gives the same ranks in every version of Python.
+Samples are reproducible. The random rank of an item depends on the seed, the purpose of the rank and the content of the
+item, but not on the order of the items. The hash function BLAKE2b gives the same ranks in every version of Python.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ T = TypeVar("T")
 
 
 def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key for the content of an item, independent for each purpose."""
+    """Return a pseudorandom sort key for the content of an item. The keys for different purposes are independent."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
-    """Return things in a random order that depends only on the seed, the purpose and the contents of the things."""
+    """Sort things in a random order that depends only on the seed, the purpose and the content of each thing."""
     return sorted(things, key=lambda thing: (compute_random_rank(seed, purpose, content(thing)), content(thing)))
 
 
 class SamplingError(FcreviewError):
-    """Raised when a sample cannot be drawn. The message has one line."""
+    """Raised if a sample cannot be drawn. The message has one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Stratum of a population, with the number of its items in a sample."""
+    """Stratum of a population. `size` is the number of its items, and `drawn` is the number of these in a sample."""
 
     name: str
     size: int
@@ -47,22 +47,26 @@ class Stratum:
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes. Each stratum gets at least one item, and the
-    largest remainders are rounded up. The result is sorted by name. Raises SamplingError if `total` is too small or
-    too large."""
+    """Allocate a sample to strata in proportion to their sizes. Each stratum gets at least one item. The strata with
+    the largest remainders get the items that are left after rounding down. The result is sorted by name. Raises
+    SamplingError if `total` is too small or too large."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
         raise SamplingError(f"cannot draw {total:,} of {population:,} matching items")
     if total < len(sizes):
-        raise SamplingError(f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least one from each.")
+        raise SamplingError(
+            f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,} items."
+        )
     quotas = dict(sizes)
     while small := [
-        name for name, size in quotas.items() if size * _count_remaining(total, sizes, quotas) < sum(quotas.values())
+        name for name, size in quotas.items() if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in small:  # A stratum that would get less than one item gets one. The other strata divide the rest.
+        for (
+            name
+        ) in small:  # A stratum that would get less than one item gets one item. The other strata divide the rest.
             del quotas[name]
-    remaining, quota_sum = _count_remaining(total, sizes, quotas), sum(quotas.values())
+    remaining, quota_sum = _count_unallocated(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
     by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
     for name in by_remainder[: total - sum(drawn.values())]:
@@ -70,7 +74,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     return [Stratum(name, size, drawn[name]) for name, size in sizes.items()]
 
 
-def _count_remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
+def _count_unallocated(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
     return total - (len(sizes) - len(quotas))
 
 
@@ -83,12 +87,13 @@ class StratifiedSample:
     items: list[str]
 
 
-def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """Draw a simple random sample from each stratum of a population, given as {content of an item: stratum}. The same
-    arguments give the same sample. Raises SamplingError as `allocate_proportionally` does."""
-    strata = allocate_proportionally(Counter(population.values()), size)
+def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
+    """Draw a simple random sample from each stratum of a population. `stratum_by_content` maps the content of each item
+    to the name of its stratum. The same arguments give the same sample. Raises SamplingError if `size` is too small or
+    too large."""
+    strata = allocate_proportionally(Counter(stratum_by_content.values()), size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
-    for content, name in population.items():
+    for content, name in stratum_by_content.items():
         members[name].append(content)
     items = [
         content
@@ -99,7 +104,7 @@ def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) 
 
 
 _SEGMENTS = 3
-"""Number of equal segments of an annotator's items. Items of the first segment are repeated in the last segment."""
+"""Number of equal segments of an annotator's items. Items from the first segment occur again in the last segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,16 +128,18 @@ class ShareOptions:
 
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review, as indexes in `contents`. Raises SamplingError if there are too
-    few."""
+    """Draw the items that all annotators review. Returns their indexes in `contents`. Raises SamplingError if there are
+    too few items."""
     if not 0 <= options.overlap <= len(contents):
-        raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
+        raise SamplingError(
+            f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,} items). Reduce it."
+        )
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
 def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
-    """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items in random
-    order. Raises SamplingError if a share is too small for its repeats."""
+    """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items, in random
+    order. Raises SamplingError if a share has too few items for its repeats."""
     others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []
     for number, annotator in enumerate(options.annotators):
@@ -146,7 +153,7 @@ def _add_repeats(annotator: str, contents: Sequence[str], order: list[int], opti
     first, last = len(order) // _SEGMENTS, len(order) - len(order) // _SEGMENTS
     if options.repeats > first:
         raise SamplingError(
-            f"{options.repeats} repeats are too many for {annotator}'s {len(order)} items. Use at most {first}."
+            f"{annotator} has {len(order):,} items. This allows at most {first:,} repeats, not {options.repeats:,}."
         )
     repeated = _shuffle(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
     last_segment = _shuffle(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")

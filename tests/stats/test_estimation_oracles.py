@@ -35,7 +35,7 @@ def test_wilson_interval_equals_scipy_and_statsmodels(n: int, part: float) -> No
 def test_evidence_of_a_cell_equals_beta_binomial(first: float, second: float, reviewed: int, part: float) -> None:
     """The evidence omits the binomial coefficient, which does not depend on the prior."""
     passed = round(reviewed * part)
-    (found,) = posterior._log_evidence(
+    (found,) = posterior._compute_log_evidence(
         np.array([first]), np.array([second]), np.array([reviewed]), np.array([passed])
     ).ravel()
     expected = betaln(first + passed, second + reviewed - passed) - betaln(first, second)

@@ -67,7 +67,7 @@ def test_items_without_a_partner_are_reported_but_not_counted() -> None:
 def test_different_question_with_same_id_is_another_item() -> None:
     found = compare_runs([make_outcome("1", True)], [make_outcome("1", False, question="Something else?")])
     assert (found.overall.n_pairs, found.n_unmatched, found.n_other_question) == (0, (1, 1), 1)
-    assert "the question differs" in list_caveats(found, "official", "official")[0]
+    assert "the questions differ" in list_caveats(found, "official", "official")[0]
 
 
 def test_items_without_question_match_by_id() -> None:
@@ -90,7 +90,7 @@ def test_different_versions_match_with_a_caveat() -> None:
     found = compare_runs(make_outcomes("PF"), make_outcomes("PF", generation="V4"))
     assert found.overall.n_pairs == 2
     assert list_caveats(found, "official", "official") == [
-        "benchmark versions V1, V4: items are matched without the version"
+        "the benchmark versions differ (V1, V4), so items are matched without the version"
     ]
 
 
@@ -124,7 +124,7 @@ def test_partly_recomputed_run_has_no_rate() -> None:
     assert found.overall.is_comparable("official", "official")
     assert not found.overall.is_comparable("official", "rule")
     assert found.overall.is_comparable("rule", "official")
-    assert "only 2 of 3 pairs have verdicts on both sides: B (rule) has 2" in list_caveats(found, "official", "rule")
+    assert "only 2 of 3 pairs have a verdict on both sides: B (rule) has 2" in list_caveats(found, "official", "rule")
 
 
 def test_only_incomplete_categories_have_no_rate() -> None:

@@ -445,7 +445,7 @@ def convention_rows(runs: Sequence[RunConventions], width: int) -> list[Statisti
                 points = 100 * ranges.get(last, 0.0)
                 parts = [sanitize(run.name), last, *([f"{points:.1f} points apart"] if points > 1e-7 else [])]
                 rows.append(StatisticsRow([(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()))
-            rows.append(_convention_row(each, run.find_items(each), n_columns))
+            rows.append(_convention_row(each, run.find_item_numbers(each), n_columns))
     return rows
 
 

@@ -104,6 +104,6 @@ def test_labels_on_sampled_items_count_as_random(cli: Cli, imported_run: Path) -
 
 
 def test_run_without_reviews_prints_message(cli: Cli, imported_run: Path) -> None:
-    assert "nothing to compare" in cli("calibrate", imported_run).out
+    assert "No item has both an automatic and a human verdict" in cli("calibrate", imported_run).out
     assert cli("calibrate", imported_run, "--json").objects == []
     assert cli("calibrate", imported_run, "--by", "colour").code == 2

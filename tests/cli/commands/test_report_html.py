@@ -115,7 +115,10 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
     found = read_page((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert "Calibration of automatic verdicts" in found.texts
-    assert any(text.startswith("items chosen by hand: the measures describe these items only") for text in found.texts)
+    assert any(
+        text.startswith("The items were chosen by hand, so the measures describe only these items.")
+        for text in found.texts
+    )
     for each in figures:
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
         name = {"rule": "recomputed"}.get(each["source"], each["source"])

@@ -142,7 +142,7 @@ async def test_only_items_of_the_queue_are_compared(workspace: Workspace) -> Non
 async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
     async with open_adjudication(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("C", "tab", "enter")
-        assert any("nothing to compare: no item has both" in line for line in lines)
+        assert any("No item has both" in line for line in lines)
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:

@@ -259,5 +259,5 @@ def test_scores_have_a_matrix_and_labels_a_list() -> None:
 
 def test_section_without_reviews() -> None:
     found = build_calibration_section(CalibrationResult())
-    assert list_texts(found) == ["Nothing to compare: no item has both an automatic and a human verdict."]
+    assert list_texts(found) == ["No item has both an automatic and a human verdict to compare."]
     assert not list(list_tables(found))

@@ -63,7 +63,7 @@ def get_act_verdict(item: ScoredItem) -> bool | None:
 
     It is the reviewed verdict or, without one, follows from overridden labels. Otherwise, it is the automatic verdict.
     """
-    verdict: bool | None = item.derive("confetti", *ITEM_CORRECT)
+    verdict: bool | None = item.derive_verdict("confetti", *ITEM_CORRECT)
     return item.valid if verdict is None else verdict
 
 

@@ -33,7 +33,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 @cached_on_item
 def get_reward(item: ScoredItem) -> float | None:
     """Return the effective reward of an item. A review of the item, of a reward part or of a check can change it."""
-    derived = item.derive("tau", ITEM, "reward")
+    derived = item.derive_verdict("tau", ITEM, "reward")
     reward = to_finite_number(item.values.get("reward") if derived is None else derived)
     return reward if reward is not None or item.valid is None else float(item.valid)
 
@@ -41,7 +41,7 @@ def get_reward(item: ScoredItem) -> float | None:
 @cached_on_item
 def get_success(item: ScoredItem) -> bool | None:
     """Return the effective verdict on an item. A review of the reward, of a reward part or of a check can change it."""
-    derived = item.derive("tau", ITEM, CORRECT)
+    derived = item.derive_verdict("tau", ITEM, CORRECT)
     return derived if isinstance(derived, bool) else item.valid
 
 

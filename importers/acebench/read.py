@@ -28,12 +28,12 @@ from fcreview.importers.common.records import (
     Undecodable,
     as_object,
     check_counts,
-    count_failures,
     fill_safely,
     find_missing_records,
     function_names,
     load_failure_list,
     load_records_by_id,
+    read_failure_count,
     read_function_docs,
 )
 from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
@@ -139,7 +139,7 @@ def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues
         plan.run.official_metrics[inputs.category] = scored.header
     results = [(each["id"], each.get("result")) for each in read_objects_with_id(inputs.result_file)]
     passed = {item_id for item_id, reply in results if _passes_later_golden_answer(inputs, item_id, reply)}
-    if passed and count_failures(scored.header) == len(scored.entries) - len(passed):
+    if passed and read_failure_count(scored.header) == len(scored.entries) - len(passed):
         for item_id in sorted(passed):
             del scored.entries[item_id]
             what = (

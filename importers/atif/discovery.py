@@ -33,8 +33,9 @@ _SCHEMA = re.compile(r'"schema_version"\s*:\s*"(?:ATIF|v?1\.\d)')
 _STEP = re.compile(r'"step_id"\s*:')
 _TRIAL_FOLDER = re.compile(r".+__[A-Za-z0-9]{7}")
 _CONTINUATION = re.compile(r"(.+)\.cont-(\d{1,6})")
-AgentAndModel = tuple[str, str]
 _ATTACHMENT = re.compile(r"(.+)\.(?:summarization-.+|cont-\d{1,6})")
+AgentAndModel = tuple[str, str]
+"""(agent name, model name). An unknown name is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +85,19 @@ class _FileEnds(NamedTuple):
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
     """Find the runs among the files. Every file below a trial folder belongs to the trial."""
     found = DiscoveredRuns()
-    by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
+    files_by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
     trial_of_folder: dict[Path, Path | None] = {}
     loose: list[Path] = []
     for path in files:
         folder = path.parent
         if folder not in trial_of_folder:
-            trial_of_folder[folder] = next((each for each in (folder, *folder.parents) if each in by_trial), None)
+            trial_of_folder[folder] = next((each for each in (folder, *folder.parents) if each in files_by_trial), None)
         if (trial := trial_of_folder[folder]) is not None:
-            by_trial[trial].append(path)
+            files_by_trial[trial].append(path)
         elif path.suffix in SUFFIXES:
             loose.append(path)
-    _plan_jobs(by_trial, set(files), found)
-    _plan_trajectories([path for path in loose if path not in found.claimed], found)
+    _plan_jobs(files_by_trial, set(files), found)
+    _plan_single_trajectories([path for path in loose if path not in found.claimed], found)
     return found
 
 
@@ -116,13 +117,13 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 
 def _is_trial_record(path: Path) -> bool:
     """Whether a file is the result or the configuration of a trial. False for the result of a whole job."""
-    ends = peek(path)
+    ends = read_file_ends(path)
     return '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
 
 
-def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
+def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
     groups: defaultdict[tuple[Path, str, str, str], list[TrialFiles]] = defaultdict(list)
-    for folder, own in by_trial.items():
+    for folder, own in files_by_trial.items():
         found.claimed.update(own)
         trial = _read_trial_files(folder, own)
         if trial is None:
@@ -153,28 +154,35 @@ def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
     return TrialFiles(folder.name, tuple(documents), result, tuple(verifier), tuple(attachments))
 
 
-def _identify_trial(folder: Path, trial: TrialFiles) -> tuple[str, str, str]:
-    """Return agent, model and dataset of a trial, as written in the keys of `stats.evals`."""
-    ends = peek(trial.result) if trial.result else _FileEnds()
+class TrialOrigin(NamedTuple):
+    """Agent, model and dataset of a trial, as in the keys of `stats.evals`."""
+
+    agent: str
+    model: str
+    dataset: str
+
+
+def _identify_trial(folder: Path, trial: TrialFiles) -> TrialOrigin:
+    ends = read_file_ends(trial.result) if trial.result else _FileEnds()
     source = ends.read_field("source")
     if not isinstance(source, str):
-        source = peek(folder / CONFIG_FILE).read_field("source")
-    agent, model = _agent_and_model(ends.read_field("agent_info"))
+        source = read_file_ends(folder / CONFIG_FILE).read_field("source")
+    agent, model = _parse_agent_info(ends.read_field("agent_info"))
     if not agent and trial.documents:
         agent, model = read_agent_and_model(trial.documents[0]) or ("", "")
         model = model.rpartition("/")[2]
-    return agent or "agent", model, source if isinstance(source, str) and source else "adhoc"
+    return TrialOrigin(agent or "agent", model, source if isinstance(source, str) and source else "adhoc")
 
 
-def _agent_and_model(info: Any) -> AgentAndModel:
-    if not isinstance(info, dict) or not isinstance(info.get("name"), str):
+def _parse_agent_info(agent_info: Any) -> AgentAndModel:
+    if not isinstance(agent_info, dict) or not isinstance(agent_info.get("name"), str):
         return "", ""
-    model = info.get("model_info")
-    name = model.get("name") if isinstance(model, dict) else info.get("model_name")
-    return info["name"], name if isinstance(name, str) else ""
+    model = agent_info.get("model_info")
+    name = model.get("name") if isinstance(model, dict) else agent_info.get("model_name")
+    return agent_info["name"], name if isinstance(name, str) else ""
 
 
-def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
+def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
     trajectories = {path: names for path in files if (names := read_agent_and_model(path)) is not None}
     groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
@@ -204,15 +212,15 @@ def _model_title(agent: str, model: str) -> str:
     return f"{model} ({agent})" if model else agent or "agent"
 
 
-def _make_plan(run: Run, data: JobFiles, confidence: float, reason: str) -> RunPlan:
-    scores = [trial.result for trial in data.trials if trial.result and trial.documents]
-    scores += [path for trial in data.trials for path in trial.verifier]
-    logs = [path for trial in data.trials for path in (*trial.documents[1:], *trial.attachments)]
+def _make_plan(run: Run, job_files: JobFiles, confidence: float, reason: str) -> RunPlan:
+    scores = [trial.result for trial in job_files.trials if trial.result and trial.documents]
+    scores += [path for trial in job_files.trials for path in trial.verifier]
+    logs = [path for trial in job_files.trials for path in (*trial.documents[1:], *trial.attachments)]
     return RunPlan(
         run,
-        list(dict.fromkeys(trial.main_file for trial in data.trials)),
-        [*scores, *([data.job_result] if data.job_result else [])],
-        logs=logs, confidence=confidence, reason=reason, importer_data=data, needs_scores=False,
+        list(dict.fromkeys(trial.main_file for trial in job_files.trials)),
+        [*scores, *([job_files.job_result] if job_files.job_result else [])],
+        logs=logs, confidence=confidence, reason=reason, importer_data=job_files, needs_scores=False,
     )  # fmt: skip
 
 
@@ -224,7 +232,7 @@ def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:
     return tuple(numbered[number] for number in sorted(numbered))
 
 
-def peek(path: Path) -> _FileEnds:
+def read_file_ends(path: Path) -> _FileEnds:
     """Return the beginning and the end of a file. Both are empty if it cannot be read."""
     try:
         with open_file(path) as file:
@@ -237,17 +245,17 @@ def peek(path: Path) -> _FileEnds:
 
 
 def read_agent_and_model(path: Path) -> AgentAndModel | None:
-    """Return (agent name, model name) of an ATIF trajectory; None for other files. Unknown names are empty."""
+    """Return the agent and the model of an ATIF trajectory; None for other files."""
     if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
         return None
-    ends = peek(path)
+    ends = read_file_ends(path)
     text = ends.head + ends.tail
     has_keys = '"steps"' in text and '"agent"' in text and _SCHEMA.search(text) and _STEP.search(text)
     if not has_keys or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
         return None
     agent = ends.read_field("agent")
     if isinstance(agent, dict):
-        return _agent_and_model(agent)
+        return _parse_agent_info(agent)
     start = text.partition('"agent"')[2]
     name, model = (re.search(rf'"{key}"\s*:\s*"([^"\\]*)"', start) for key in ("name", "model_name"))
     return name[1] if name else "", model[1] if model else ""

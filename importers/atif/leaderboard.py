@@ -25,7 +25,7 @@ REWARDS_KEY = "rewards"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    items = [_derive_verdict(item) for item in items]
+    items = [_with_derived_verdict(item) for item in items]
     metrics = metrics_by_category(items)
     rewards = [effective_rewards(item) for item in items]
     n_known = sum(each is not None for each in rewards)
@@ -37,7 +37,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     return metrics + _usage_metrics(items)
 
 
-def _derive_verdict(item: ScoredItem) -> ScoredItem:
+def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
     """Return the item. If an annotator overrode its reward, it gets the verdict that follows from the new reward."""
     verdict = item.derive_verdict("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
@@ -76,24 +76,24 @@ def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[st
             return []
         successes.setdefault(item.group, []).append(value == 1)
     metrics = []
-    for k in _eligible_k(min(map(len, successes.values()), default=0)):
-        values = [pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
+    for k in _list_k_values(min(map(len, successes.values()), default=0)):
+        values = [estimate_pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
         mean = sum(values) / len(values)
         metrics.append(Metric("reward", f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"))
     return metrics
 
 
-def _eligible_k(largest: int) -> list[int]:
-    """Return the values of k up to `largest`: powers of 2, and multiples of 5."""
-    powers = [1 << bit for bit in range(1, max(largest.bit_length(), 1))]
-    return sorted({k for k in (*powers, *range(5, largest + 1, 5)) if k <= largest})
+def _list_k_values(max_k: int) -> list[int]:
+    """Return the values of k up to `max_k`: powers of 2, and multiples of 5."""
+    powers = [1 << bit for bit in range(1, max(max_k.bit_length(), 1))]
+    return sorted({k for k in (*powers, *range(5, max_k + 1, 5)) if k <= max_k})
 
 
-def pass_at_k(n: int, n_passed: int, k: int) -> float:
-    """Return the probability that at least one of k trials, drawn from n without replacement, passes."""
-    if n - n_passed < k:
+def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
+    """Return the probability that at least one of k trials, drawn from n_trials without replacement, passes."""
+    if n_trials - n_passed < k:
         return 1.0
-    return 1.0 - prod((n - n_passed - index) / (n - index) for index in range(k))
+    return 1.0 - prod((n_trials - n_passed - index) / (n_trials - index) for index in range(k))
 
 
 def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
@@ -115,7 +115,7 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
     trials = []
-    for item in map(_derive_verdict, items):
+    for item in map(_with_derived_verdict, items):
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
         ending = unverified if item.valid is None else "graded"
         trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))

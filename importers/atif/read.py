@@ -73,7 +73,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     known_ids: set[str] = set()
     rewards: list[Mapping[str, float] | None] = []
     for trial in files.trials:
-        reader = _read_lines if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial
+        reader = (
+            _read_line_items if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial_item
+        )
         for each in reader(trial, plan.run.generation or "all"):
             if isinstance(each, Item):
                 if each.id in known_ids:
@@ -83,10 +85,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 rewards.append(each.extra.metadata.get(REWARDS_KEY))
             yield each
     if files.job_result is not None:
-        yield from _read_job(plan.run, files.job_result, files.evals_key, rewards)
+        yield from _read_job_metrics(plan.run, files.job_result, files.evals_key, rewards)
 
 
-def _read_lines(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
+def _read_line_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
     path = trial.documents[0]
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -100,11 +102,11 @@ def _read_lines(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
         yield fill_safely(item, partial(_fill_item, item, [document], TrialRecord(), lambda _: None))
 
 
-def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
+def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
     path = trial.main_file
     size = path.stat().st_size if path.is_file() else 0
     item = Item(trial.name, category, file=str(path), line=1, length=size)
-    record = read_trial(trial) if trial.result or trial.verifier else TrialRecord()
+    record = read_trial_record(trial) if trial.result or trial.verifier else TrialRecord()
     item.issues += record.issues
     read = [read_json(each, item.issues, dict) for each in trial.documents]
     documents = [document for document in read if document is not None]
@@ -112,50 +114,54 @@ def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
         text = "the trial has no agent/trajectory.json: only its result is known"
         add_issue(item, text, str(path), severity="notice")
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
-        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
+        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not conversation"
         add_issue(item, text[:300], str(trial.documents[-1]))
-    yield fill_safely(item, partial(_fill_item, item, documents, record, partial(_find_document, trial, item.issues)))
+    yield fill_safely(
+        item, partial(_fill_item, item, documents, record, partial(_read_referenced_document, trial, item.issues))
+    )
 
 
-def _find_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
+def _read_referenced_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
     wanted = {Path(os.path.normpath(path.parent / reference)) for path in trial.documents}
     path = next((each for each in trial.attachments if each in wanted), None)
     return read_json(path, issues, dict) if path is not None else None
 
 
-def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, find_document: FindDocument) -> None:
-    found = Conversation()
+def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, read_document_at: ReadDocumentAt) -> None:
+    conversation = Conversation()
     item.rule_note = "an ATIF trajectory has no golden answer"
     steps: list[Callable[[], None]] = [
-        *(partial(add_document, found, document, find_document) for document in documents),
-        partial(_add_conversation, item, found, documents),
-        partial(_add_trial, item, record),
+        *(partial(add_document, conversation, document, read_document_at) for document in documents),
+        partial(_add_conversation, item, conversation, documents),
+        partial(_add_trial_result, item, record),
         partial(_add_metadata, item, documents, record),
-        partial(_add_stated_verdicts, item, documents, record),
+        partial(_add_verdicts_from_extra, item, documents, record),
     ]
     for step in steps:  # a failure in one part must not lose the others, such as the verdict
         fill_safely(item, step)
 
 
-def _add_conversation(item: Item, found: Conversation, documents: list[JsonObject]) -> None:
-    item.messages, item.predicted = found.messages, found.calls
-    item.n_turns, item.n_steps = found.n_turns, max(found.n_steps, 1)
-    item.question = first_question(found.messages)
+def _add_conversation(item: Item, conversation: Conversation, documents: list[JsonObject]) -> None:
+    item.messages, item.predicted = conversation.messages, conversation.calls
+    item.n_turns, item.n_steps = conversation.n_turns, max(conversation.n_steps, 1)
+    item.question = first_question(conversation.messages)
     item.pairs = align_turns([], item.predicted)
-    item.prediction_hash = answer_hash(found.answers)
+    item.prediction_hash = answer_hash(conversation.answers)
     for document in documents:
         item.functions = read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
-    for problem in dict.fromkeys(found.problems):
+    for problem in dict.fromkeys(conversation.problems):
         add_issue(item, problem)
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
-    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), found.usage.get("prompt_tokens"))
-    item.tokens_out = _first_valid_count(final.get("total_completion_tokens"), found.usage.get("completion_tokens"))
+    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), conversation.usage.get("prompt_tokens"))
+    item.tokens_out = _first_valid_count(
+        final.get("total_completion_tokens"), conversation.usage.get("completion_tokens")
+    )
     cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
     facts: JsonObject = {
-        "cost_usd": cost if is_number(cost) else found.usage.get("cost_usd"),
-        "cached_tokens": cached if is_number(cached) else found.usage.get("cached_tokens"),
-        "steps": found.n_document_steps or None,
-        "subagents": found.subagents or None,
+        "cost_usd": cost if is_number(cost) else conversation.usage.get("cost_usd"),
+        "cached_tokens": cached if is_number(cached) else conversation.usage.get("cached_tokens"),
+        "steps": conversation.n_document_steps or None,
+        "subagents": conversation.subagents or None,
     }
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
 
@@ -164,7 +170,7 @@ def _first_valid_count(*values: Any) -> int | None:
     return next((int(value) for value in values if is_number(value) and 0 <= value < 2**62), None)
 
 
-def _add_trial(item: Item, record: TrialRecord) -> None:
+def _add_trial_result(item: Item, record: TrialRecord) -> None:
     result = record.result
     if not result and record.rewards is None:
         return
@@ -202,7 +208,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
         metadata |= {name: value for name, value in facts.items() if value is not None}
 
 
-def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
+def _add_verdicts_from_extra(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     """Add the reward and the verdicts in `extra` of the last document. fcreview exports its verdicts to this field."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
@@ -220,7 +226,7 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
             item.verdicts.append(Verdict(source, value, by="fcreview export"))
 
 
-def read_trial(trial: TrialFiles) -> TrialRecord:
+def read_trial_record(trial: TrialFiles) -> TrialRecord:
     """Read the results of a trial. If `result.json` is missing or has no reward, use the verifier's files."""
     record = TrialRecord()
     if trial.result is not None:
@@ -228,9 +234,9 @@ def read_trial(trial: TrialFiles) -> TrialRecord:
     record.rewards = read_rewards(as_object(record.result.get("verifier_result")).get("rewards"))
     files = {path.name: path for path in trial.verifier}
     if path := files.get("reward.json"):
-        _add_rewards(record, path, read_rewards(read_json(path, record.issues, dict)))
+        _merge_rewards(record, path, read_rewards(read_json(path, record.issues, dict)))
     if path := files.get("reward.txt"):
-        _add_rewards(record, path, _read_reward_text(path, record))
+        _merge_rewards(record, path, _read_reward_file(path, record))
     if path := files.get("ctrf.json"):
         results = as_object((read_json(path, record.issues, dict) or {}).get("results"))
         record.tests = list_objects(results.get("tests"))
@@ -239,7 +245,7 @@ def read_trial(trial: TrialFiles) -> TrialRecord:
     return record
 
 
-def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
+def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
     """Use a verifier file's rewards if `result.json` has none. If both have rewards and they differ, add an issue."""
     if record.rewards is None:
         record.rewards = rewards
@@ -270,7 +276,7 @@ def _read_text(path: Path, record: TrialRecord) -> str:
         return ""
 
 
-def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | None:
+def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | None:
     text = _read_text(path, record).strip()
     try:
         return read_rewards(float(text)) if len(text) < 40 else None
@@ -311,7 +317,9 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
             item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
 
 
-def _read_job(run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:
+def _read_job_metrics(
+    run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]
+) -> Iterator[ImportIssue]:
     """Set the run's official metrics. Yields a notice for each recorded mean that differs from the computed one."""
     issues: list[ImportIssue] = []
     job = read_json(path, issues, dict) or {}
@@ -349,130 +357,138 @@ class Conversation:
     _index: int = 0
 
 
-FindDocument = Callable[[str], "JsonObject | None"]
+ReadDocumentAt = Callable[[str], "JsonObject | None"]
 """Function that reads the trajectory at a relative path. Returns None if the file is not available."""
 
 
-def add_document(found: Conversation, document: JsonObject, find_document: FindDocument) -> None:
-    """Add the steps of a trajectory. Parts with an unexpected form are described in `found.problems`."""
-    _check_version(found, document.get("schema_version"))
+def add_document(conversation: Conversation, document: JsonObject, read_document_at: ReadDocumentAt) -> None:
+    """Add the steps of a trajectory. Parts with an unexpected form are described in `conversation.problems`."""
+    _check_schema_version(conversation, document.get("schema_version"))
     steps = document.get("steps")
     if not isinstance(steps, list) or not steps:
-        found.problems.append("the trajectory has no steps")
+        conversation.problems.append("the trajectory has no steps")
         return
     numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
     if numbers != list(range(1, len(steps) + 1)):
-        found.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
+        conversation.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
     copied: list[str] = []
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):
-            found.problems.append(f"step {number} is not an object, so it was skipped")
+            conversation.problems.append(f"step {number} is not an object, so it was skipped")
             continue
-        found.n_document_steps += 1
+        conversation.n_document_steps += 1
         if step.get("is_copied_context") is True:
             copied.append(describe_step(step))
             continue
-        _add_copied_steps(found, copied)
-        _add_step(found, step, number, _Subagents(document, find_document))
-    _add_copied_steps(found, copied)
+        _add_copied_steps(conversation, copied)
+        _add_step(conversation, step, number, _Subagents(document, read_document_at))
+    _add_copied_steps(conversation, copied)
 
 
-def _check_version(found: Conversation, version: Any) -> None:
+def _check_schema_version(conversation: Conversation, version: Any) -> None:
     text = str(version).removeprefix("ATIF-").removeprefix("v")
     major, _, minor = text.partition(".")
     if not major.isdecimal() or not minor.isdecimal():
-        found.problems.append(f"schema_version is {to_json_text(version)[:60]}, not ATIF-v1.N")
+        conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, not ATIF-v1.N")
     elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
-        found.problems.append(f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown")
+        conversation.problems.append(
+            f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
+        )
 
 
-def _add_copied_steps(found: Conversation, copied: list[str]) -> None:
+def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
     if copied:
         text = "copied from an earlier trajectory:\n" + "\n".join(copied)
-        found.messages.append(Message(found.n_turns - 1, max(found._step, -1), "log", text, "copied context"))
+        conversation.messages.append(
+            Message(conversation.n_turns - 1, max(conversation._step, -1), "log", text, "copied context")
+        )
         copied.clear()
 
 
-def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
+def _add_step(conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
     source, text = step.get("source"), content_text(step.get("message"))
     if source == "agent":
-        _add_agent_step(found, step, text, subagents)
+        _add_agent_step(conversation, step, text, subagents)
         return
     if source not in ("user", "system"):
-        found.problems.append(f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message")
-    if source == "user" and found._step >= 0:
-        found.n_turns, found._step, found._index = found.n_turns + 1, -1, 0
-    turn, at = found.n_turns - 1, found._step
+        conversation.problems.append(
+            f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message"
+        )
+    if source == "user" and conversation._step >= 0:
+        conversation.n_turns, conversation._step, conversation._index = conversation.n_turns + 1, -1, 0
+    turn, at = conversation.n_turns - 1, conversation._step
     if source == "user":
-        found.messages.append(Message(turn, -1, "user", text))
+        conversation.messages.append(Message(turn, -1, "user", text))
     elif text or "observation" not in step:
-        found.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
+        conversation.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
     if calls := step.get("tool_calls"):
         what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
-        found.problems.append(what)
-        found.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
+        conversation.problems.append(what)
+        conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in _list_results(step):
-        found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
-        subagents.add(found, result, at)
+        conversation.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
+        subagents.add_messages(conversation, result, at)
 
 
-def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
-    found._step += 1
-    found.n_steps += 1
-    turn, at = found.n_turns - 1, found._step
+def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
+    conversation._step += 1
+    conversation.n_steps += 1
+    turn, at = conversation.n_turns - 1, conversation._step
     for name, value in as_object(step.get("metrics")).items():
         if is_number(value):
-            found.usage[name] = found.usage.get(name, 0) + value
-    found.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
+            conversation.usage[name] = conversation.usage.get(name, 0) + value
+    conversation.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
     if reasoning := content_text(step.get("reasoning_content")):
-        found.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
+        conversation.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
     if text:
-        found.messages.append(Message(turn, at, "assistant", text))
+        conversation.messages.append(Message(turn, at, "assistant", text))
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
-        found.problems.append("tool_calls of a step is not a list; imported the step without calls")
+        conversation.problems.append("tool_calls of a step is not a list; imported the step without calls")
     entries = list_objects(given)
-    found.calls += [read_call(entry, turn, at, index) for index, entry in enumerate(entries, found._index)]
-    found._index += len(entries)
+    conversation.calls += [
+        parse_tool_call(entry, turn, at, index) for index, entry in enumerate(entries, conversation._index)
+    ]
+    conversation._index += len(entries)
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
-        found.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(found, entries, _list_results(step), subagents)
+        conversation.problems.append("several calls of a step have the same tool_call_id")
+    _add_results(conversation, entries, _list_results(step), subagents)
 
 
 def _add_results(
-    found: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
+    conversation: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
 ) -> None:
     """Add a tool message for each call that has a result, then the results without a call."""
-    turn, at = found.n_turns - 1, found._step
+    turn, at = conversation.n_turns - 1, conversation._step
     remaining, n_answered = results, 0
     for position, call in enumerate(calls):
         call_id = call.get("tool_call_id")
         own = [each for each in remaining if call_id is not None and each.get("source_call_id") == call_id]
         remaining = [each for each in remaining if each not in own]
         if own:
-            found.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
+            conversation.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
             text = "\n".join(content_text(each.get("content")) for each in own)
-            found.messages.append(Message(turn, at, "tool", text, _call_name(call)))
+            conversation.messages.append(Message(turn, at, "tool", text, _call_name(call)))
             n_answered = position + 1
         for each in own:
-            subagents.add(found, each, at)
+            subagents.add_messages(conversation, each, at)
     for each in remaining:
         if each.get("source_call_id") is not None:
             reference = to_json_text(each["source_call_id"])[:60]
-            found.problems.append(f"a result refers to the call {reference}, which its step does not contain")
+            conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
         text = content_text(each.get("content"))
-        found.messages.append(
+        conversation.messages.append(
             Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
         )
-        subagents.add(found, each, at)
+        subagents.add_messages(conversation, each, at)
 
 
 def _list_results(step: JsonObject) -> list[JsonObject]:
     return list_objects(as_object(step.get("observation")).get("results"))
 
 
-def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
+def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
     """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
@@ -489,11 +505,11 @@ def _call_name(call: JsonObject) -> str:
 def content_text(content: Any) -> str:
     """Return the content of a message or a result as text. Images and audio are shown as type and path."""
     if isinstance(content, list):
-        return "\n".join(map(_part_text, content))
+        return "\n".join(map(_content_part_text, content))
     return "" if content is None else content if isinstance(content, str) else to_json_text(content)
 
 
-def _part_text(part: Any) -> str:
+def _content_part_text(part: Any) -> str:
     if isinstance(as_object(part).get("text"), str):
         return str(part["text"])
     if isinstance(source := as_object(part).get("source"), dict):
@@ -503,7 +519,7 @@ def _part_text(part: Any) -> str:
 
 def describe_step(step: JsonObject) -> str:
     """Return a step as text: its source, message, calls and results."""
-    calls = [read_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
+    calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
     lines += [f"  result {content_text(each.get('content'))}" for each in _list_results(step)]
@@ -515,29 +531,29 @@ class _Subagents:
     """The trajectories of subagents that a document embeds or refers to."""
 
     document: JsonObject
-    find_document: FindDocument
+    read_document_at: ReadDocumentAt
 
-    def add(self, found: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
+    def add_messages(self, conversation: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
         """Add a log message for each subagent that a result refers to, and for its own subagents."""
         references = result.get("subagent_trajectory_ref")
         for reference in [references] if isinstance(references, dict) else as_list(references):
-            subagent = self._find(reference) if isinstance(reference, dict) else None
+            subagent = self._find_trajectory(reference) if isinstance(reference, dict) else None
             if subagent is None:
-                found.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
+                conversation.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
                 continue
             agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
             name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
-            found.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
+            conversation.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
             text = f"subagent {name}:\n" + "\n".join(map(describe_step, steps))
-            found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
-            nested = _Subagents(subagent, self.find_document)
+            conversation.messages.append(Message(conversation.n_turns - 1, step, "log", text, name))
+            nested = _Subagents(subagent, self.read_document_at)
             for inner in [each for part in steps for each in _list_results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
-                nested.add(found, inner, step, depth + 1)
+                nested.add_messages(conversation, inner, step, depth + 1)
 
-    def _find(self, reference: JsonObject) -> JsonObject | None:
+    def _find_trajectory(self, reference: JsonObject) -> JsonObject | None:
         for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
             for candidate in list_objects(self.document.get("subagent_trajectories")):
                 if reference.get(name) is not None and candidate.get(name) == reference[name]:
                     return candidate
         path = reference.get("trajectory_path")
-        return self.find_document(path) if isinstance(path, str) else None
+        return self.read_document_at(path) if isinstance(path, str) else None

@@ -41,7 +41,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             continue
         for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
             raw = read_file(path)
-            if (content := _rewrite_file(path, raw, reward)) not in (None, raw):
+            if (content := _replace_reward_in_file(path, raw, reward)) not in (None, raw):
                 yield RewrittenFile(path, content)
 
 
@@ -55,7 +55,7 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
         return False
     if trial.result is not None or trial.documents[-1].suffix in LINE_SUFFIXES:
         return trial.result is not None
-    extra = as_object(_load(read_file(trial.documents[-1])).get("extra"))
+    extra = as_object(_parse_object(read_file(trial.documents[-1])).get("extra"))
     return REWARD in extra or REWARDS_KEY in extra
 
 
@@ -68,20 +68,20 @@ def _reviewed_reward(item: ScoredItem) -> float | None:
     return float(verdict) if isinstance(verdict, bool) else None
 
 
-def _load(raw: bytes) -> JsonObject:
+def _parse_object(raw: bytes) -> JsonObject:
     try:
         return as_object(json.loads(raw.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return {}
 
 
-def _rewrite_file(path: Path, raw: bytes, reward: float) -> bytes | None:
+def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | None:
     """Return the content of the file with the new reward, or None if the file has no field for a reward."""
     if path.name == "reward.txt":
         return f"{reward:g}".encode() + (b"\n" if raw.endswith(b"\n") else b"")
     if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
         return None
-    record = _load(raw)
+    record = _parse_object(raw)
     if not record:
         return None
     if path.name == "reward.json":

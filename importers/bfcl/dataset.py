@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import orjson
@@ -29,6 +29,9 @@ from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue,
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
 
+Turns = list[list[dict[str, Any]]]
+"""Messages `{"role", "content"}` of each turn."""
+
 
 @dataclass(slots=True, weakref_slot=True)
 class DatasetItem:
@@ -36,8 +39,8 @@ class DatasetItem:
 
     id: str
     category: str
-    turns: list[list[dict[str, Any]]] = field(default_factory=list)
-    """Messages `{"role", "content"}` of each turn. In V1, the question is a string, which becomes one user message."""
+    turns: Turns = field(default_factory=list)
+    """Messages of the question. In V1, the question is a string, which becomes one user message."""
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Function docs as in the dataset. A single object in V1 becomes a list with one element."""
     ground_truth: Any = None
@@ -80,34 +83,34 @@ class DatasetItems(Mapping[str, DatasetItem]):
         """Six numbers for each item: line, offset and length of its question record, then of its answer record."""
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
-    def add(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
-        self.add_unloaded(item.id, question, answer)
+    def add_item(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
+        self.add_unloaded_item(item.id, question, answer)
         self._loaded[item.id] = item
 
-    def add_unloaded(self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None) -> None:
-        """Add the positions of an item that is loaded when it is used."""
+    def add_unloaded_item(self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None) -> None:
+        """Add an item by the positions of its records. The item is loaded when it is used."""
         self._numbers[item_id] = len(self._numbers)
         for record in (question, answer):
             self._positions.extend((record.line, record.offset, record.length) if record else _NO_POSITION)
         if len(self._numbers) > MAX_LOADED_ITEMS:
-            self._evict()
+            self._drop_oldest_items()
 
     def __getitem__(self, item_id: str) -> DatasetItem:
         item = self._loaded.get(item_id)
         if item is None:
-            item = self._loaded[item_id] = self._reload(item_id, with_answer=True)
-            self._evict()
+            item = self._loaded[item_id] = self._load_item(item_id, with_answer=True)
+            self._drop_oldest_items()
         return item
 
-    def read_question(self, item_id: str) -> list[list[dict[str, Any]]] | None:
+    def read_question(self, item_id: str) -> Turns | None:
         """Return the turns of an item without loading the rest of it; None if it does not exist."""
         item = self._loaded.get(item_id)
         try:
-            return (item or self._reload(item_id, with_answer=False)).turns
+            return (item or self._load_item(item_id, with_answer=False)).turns
         except KeyError:
             return None
 
-    def _reload(self, item_id: str, *, with_answer: bool) -> DatasetItem:
+    def _load_item(self, item_id: str, *, with_answer: bool) -> DatasetItem:
         number = self._numbers[item_id]
         places = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
         question, answer = (JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in places)
@@ -115,7 +118,7 @@ class DatasetItems(Mapping[str, DatasetItem]):
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
 
-    def _evict(self) -> None:
+    def _drop_oldest_items(self) -> None:
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
         while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
@@ -145,16 +148,16 @@ def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dic
     elif not isinstance(ground_truth, list):
         return []
     elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
-        by_turn = [_parse_golden_texts(texts, functions) for texts in ground_truth]
-        return [call for turn, calls in enumerate(by_turn) for call in _number_calls(calls, turn)]
+        by_turn = [_parse_golden_call_texts(texts, functions) for texts in ground_truth]
+        return [call for turn, calls in enumerate(by_turn) for call in _set_call_positions(calls, turn)]
     else:
         objects = [each for each in ground_truth if isinstance(each, dict)]
         calls = [_make_golden_call(name, values) for each in objects for name, values in each.items()]
-        calls = calls or _parse_golden_texts(ground_truth, functions)
-    return _number_calls(calls, 0)
+        calls = calls or _parse_golden_call_texts(ground_truth, functions)
+    return _set_call_positions(calls, 0)
 
 
-def _number_calls(calls: list[Call], turn: int) -> list[Call]:
+def _set_call_positions(calls: list[Call], turn: int) -> list[Call]:
     for index, call in enumerate(calls):
         call.turn, call.index = turn, index
     return calls
@@ -175,7 +178,7 @@ def _make_golden_call(name: str, values: Any) -> Call:
     return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in values.items()})
 
 
-def _parse_golden_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
+def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
     calls = []
     for text in texts:
         parsed = parse_call_text(text, functions) if isinstance(text, str) else None
@@ -267,8 +270,11 @@ def _content_digest(*values: Any) -> bytes:
     return blake2b(text, digest_size=16).digest()
 
 
-def file_stamp(path: Path) -> tuple[str, int, int]:
-    """Return path, modification time in nanoseconds and size in bytes of a file."""
+FileStamp = tuple[str, int, int]
+"""Path, modification time in nanoseconds and size in bytes of a file."""
+
+
+def file_stamp(path: Path) -> FileStamp:
     try:
         status = path.stat()
     except OSError:
@@ -290,20 +296,20 @@ class _DatasetLoader:
 
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
-        answers, positions = _read_answers(self._files.answers, dataset.issues)
+        answers, positions = _read_answer_records(self._files.answers, dataset.issues)
         for number, record in enumerate(_read_objects(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
-            item_id, occurrence = self._assign_item_id(dataset, record_id)
+            item_id, occurrence = self._assign_id_and_occurrence(dataset, record_id)
             answer = None
             if found := positions.get(record_id):
                 answer = answers[found[min(occurrence, len(found) - 1)]]
             elif not positions and number < len(answers):
                 answer = answers[number]
             if len(dataset.items) >= MAX_LOADED_ITEMS:
-                dataset.items.add_unloaded(item_id, record, answer)
+                dataset.items.add_unloaded_item(item_id, record, answer)
             elif item := self._make_item(item_id, record, answer):
-                dataset.items.add(item, record, answer)
+                dataset.items.add_item(item, record, answer)
         self._report_repeated_answers(dataset, answers, positions)
         return dataset
 
@@ -312,23 +318,23 @@ class _DatasetLoader:
     ) -> None:
         for record_id, found in positions.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
-            surplus = [self._answer_value(answers[position]) for position in found[n_questions:]]
-            if any(value != self._answer_value(answers[found[0]]) for value in surplus):
+            surplus = [self._read_answer_value(answers[position]) for position in found[n_questions:]]
+            if any(value != self._read_answer_value(answers[found[0]]) for value in surplus):
                 what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
                 path, line = str(self._files.answers), answers[found[n_questions]].line
                 self._issues.append(ImportIssue(path, line, what, item=record_id))
 
-    def _answer_value(self, record: JsonRecord) -> Any:
+    def _read_answer_value(self, record: JsonRecord) -> Any:
         if record.value is None and self._files.answers is not None:
             return reread_value(self._files.answers, record)
         return record.value
 
-    def _assign_item_id(self, dataset: Dataset, record_id: str) -> tuple[str, int]:
+    def _assign_id_and_occurrence(self, dataset: Dataset, record_id: str) -> tuple[str, int]:
         """Return the item id for the next record with this id, and the number of earlier records with the same id."""
         if record_id not in dataset.items:
             return record_id, 0
         ids = dataset.repeated_ids.setdefault(record_id, [record_id])
-        item_id, occurrence = repeated_id(record_id, len(ids)), len(ids)
+        item_id, occurrence = make_repeated_id(record_id, len(ids)), len(ids)
         ids.append(item_id)
         what = f"{record_id} is in the dataset more than once. The later record is imported as {item_id}"
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
@@ -341,7 +347,7 @@ class _DatasetLoader:
         """
         try:
             classes = question.value.get("involved_classes")
-            functions = _class_function_docs(self._files.function_docs, classes, self._category)
+            functions = _load_class_function_docs(self._files.function_docs, classes, self._category)
             answer_value = answer.value if answer else None
             content = _content_digest(question.value, answer_value)
             key = (self._files.questions.name, self._category, item_id, content, id(functions))
@@ -371,18 +377,24 @@ class _DatasetLoader:
         return item
 
 
-def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
-    """Return answer records and their positions by record id. Only the first `MAX_LOADED_ITEMS` records have values."""
+class AnswerRecords(NamedTuple):
+    records: list[JsonRecord]
+    """Records of the answer file. Only the first `MAX_LOADED_ITEMS` records have values."""
+    indexes_by_id: dict[str, tuple[int, ...]]
+    """Record id -> indexes in `records`."""
+
+
+def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> AnswerRecords:
     answers: list[JsonRecord] = []
-    positions: dict[str, tuple[int, ...]] = {}
+    indexes: dict[str, tuple[int, ...]] = {}
     for record in _read_objects(path, issues) if path is not None else ():
         record_id = record.value.get("id")
         if isinstance(record_id, str):
-            positions[record_id] = (*positions.get(record_id, ()), len(answers))
+            indexes[record_id] = (*indexes.get(record_id, ()), len(answers))
         if len(answers) >= MAX_LOADED_ITEMS:
             record.value = None
         answers.append(record)
-    return answers, positions
+    return AnswerRecords(answers, indexes)
 
 
 def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
@@ -410,11 +422,13 @@ def make_dataset_item(
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     ground_truth: Any = question.get("ground_truth")
     if answer is not None:
-        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _ground_truth_without_key(answer)
+        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _ground_truth_of_early_v1(answer)
         if ground_truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
     turns = parse_turns(question.get("question"))
-    item = DatasetItem(item_id, category, turns, functions, ground_truth, question=_question_line(turns), extra=extra)
+    item = DatasetItem(
+        item_id, category, turns, functions, ground_truth, question=_shorten_first_question(turns), extra=extra
+    )
     if not category.startswith(("memory", "web_search")):
         item.golden_calls = SharedList(parse_golden_calls(ground_truth, category, functions))
     if ground_truth is not None:
@@ -423,18 +437,18 @@ def make_dataset_item(
     return item
 
 
-def repeated_id(record_id: str, occurrence: int) -> str:
+def make_repeated_id(record_id: str, occurrence: int) -> str:
     """Return the item id of the n-th record with the same id, counted from 0: `id`, `id#2`, `id#3`."""
     return record_id if occurrence == 0 else f"{record_id}#{occurrence + 1}"
 
 
-def _ground_truth_without_key(answer: dict[str, Any]) -> dict[str, Any] | None:
+def _ground_truth_of_early_v1(answer: dict[str, Any]) -> dict[str, Any] | None:
     """Return the golden answer in a V1 answer record from before 2024-07-24. None if the record has another form."""
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
 
-def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
+def parse_turns(question: Any) -> Turns:
     """Return `question` as turns of messages. V1 has text, V2 a list of messages, V3 and V4 a list of turns."""
     if isinstance(question, str):
         return [[{"role": "user", "content": question}]]
@@ -487,13 +501,13 @@ def json_text(value: Any) -> str:
         return orjson.dumps(to_plain_json(value)).decode()
 
 
-def _question_line(turns: list[list[dict[str, Any]]]) -> str:
+def _shorten_first_question(turns: Turns) -> str:
     messages = (message for turn in turns for message in reversed(turn))
     texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
     return shorten_question(content_text(next(texts, "")))
 
 
-def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
+def _load_class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
     if not isinstance(classes, list) or folder is None:
         return [] if isinstance(classes, list) else None
     stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
@@ -501,9 +515,9 @@ def _class_function_docs(folder: Path | None, classes: Any, category: str) -> li
 
 
 @lru_cache(maxsize=1024)
-def _load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, Any]]:
+def _load_function_docs(folder: Path, file_stems: tuple[str, ...]) -> list[dict[str, Any]]:
     """Load function docs from JSON Lines files. All items with equal function docs share one list."""
-    found = SharedList(doc for stem in stems for doc in _load_function_file(folder / f"{stem}.json"))
+    found = SharedList(doc for stem in file_stems for doc in _load_function_file(folder / f"{stem}.json"))
     return _shared_function_docs.setdefault(_content_digest(list(found)), found)
 
 
@@ -517,6 +531,6 @@ def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:
     merged = Dataset()
     for dataset in datasets:
         for item in dataset.items.values():
-            merged.items.add(item)
+            merged.items.add_item(item)
         merged.issues.extend(dataset.issues)
     return merged

@@ -20,15 +20,23 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.dataset import Dataset, DatasetFiles, DatasetItem, file_stamp, json_text, load_dataset
-from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, Peek
+from fcreview.importers.bfcl.dataset import (
+    Dataset,
+    DatasetFiles,
+    DatasetItem,
+    FileStamp,
+    file_stamp,
+    json_text,
+    load_dataset,
+)
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, FirstRecordReader
 from fcreview.importers.bfcl.joining import (
     find_items_with_question,
     has_function_name,
-    is_same_answer,
+    is_same_golden_answer,
     is_same_question,
     load_results,
     mask_api_keys,
@@ -62,16 +70,16 @@ FilesByCategory = dict[str, CategoryFiles]
 """`RunPlan.importer_data` of a BFCL run: category -> files, in import order."""
 
 
-def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
     """Find the BFCL runs in `files`, with score files and datasets. A notice states the number of skipped files."""
-    peek = lru_cache(maxsize=None)(read_first_record)
+    read_first = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
     scores: FilesByRun = {}
     question_folders: dict[Path, None] = {}
     ignored: Counter[tuple[Path, str]] = Counter()
     for path in files:
-        file = filenames.classify_file(path, peek) if path.suffix in _SUFFIXES else None
+        file = filenames.classify_file(path, read_first) if path.suffix in _SUFFIXES else None
         if file is None:
             continue
         found.claimed.add(path)
@@ -87,9 +95,9 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
     for (folder, reason), count in ignored.items():
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
-    data_folders = [folder for root in data for folder in walk_folders(root)]
-    for plan in _pair_files(_merge_subfolders(results), _merge_subfolders(scores), peek):
-        attach_dataset(plan, data_folders, list(question_folders), peek)
+    data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
+    for plan in _pair_files(_merge_subfolders(results), _merge_subfolders(scores), read_first):
+        attach_dataset(plan, data_folders, list(question_folders), read_first)
         categories: FilesByCategory = plan.importer_data
         unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
         report_missing_scores(plan, categories, unscored)
@@ -113,20 +121,20 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
     return merged
 
 
-def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
+def _pair_files(results: FilesByRun, scores: FilesByRun, read_first: FirstRecordReader) -> Iterator[RunPlan]:
     """Yield the plans of all runs: first for model folders with results, then for the other model folders with
     scores."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
-        found, issues, is_whole = _find_counterpart(folder, version, files, peek)
+        found, issues, is_whole = _find_counterpart(folder, version, files, read_first)
         used.update(file.path for file in found)
         yield _make_plan(folder if is_whole else _common_path(files), folder, version, files, found, issues)
     for (folder, version), files in scores.items():
         paths = {file.path for file in files}
         if paths <= used:
             continue
-        found, issues, is_whole = _find_counterpart(folder, version, files, peek)
+        found, issues, is_whole = _find_counterpart(folder, version, files, read_first)
         is_outermost = folder == filenames.run_folder(files[0].path, version)
         model_folder = filenames.run_folder if is_outermost else lambda path, _: filenames.model_folder(path)
         model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
@@ -164,41 +172,47 @@ def _make_plan(
     return plan
 
 
-def _find_counterpart(
-    folder: Path, version: str, files: Sequence[ClassifiedFile], peek: Peek
-) -> tuple[list[ClassifiedFile], list[ImportIssue], bool]:
-    """Find the score files for a model's result files, or the result files for its score files.
+class Counterpart(NamedTuple):
+    """The score files for a model's result files, or the result files for its score files."""
 
-    Returns the found files, issues, and whether `files` contains all result (or score) files of the model folder. If
-    it does not, only files of the categories in `files` are returned.
-    """
+    files: list[ClassifiedFile]
+    issues: list[ImportIssue]
+    is_whole: bool
+    """Whether all result (or score) files of the model folder are opened. If not, `files` has only files of the opened
+    categories."""
+
+
+def _find_counterpart(
+    folder: Path, version: str, files: Sequence[ClassifiedFile], read_first: FirstRecordReader
+) -> Counterpart:
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
     categories = {file.category for file in files}
-    is_whole = {file.path for file in files} >= {f.path for f in _files_of_kind(folder, version, own_kind, peek)}
+    is_whole = {file.path for file in files} >= {f.path for f in _files_of_kind(folder, version, own_kind, read_first)}
     matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
-    for rank, candidate in _candidate_folders(folder, kind):
-        found = _files_of_kind(candidate, version, kind, peek)
+    for rank, candidate in _rank_candidate_folders(folder, kind):
+        found = _files_of_kind(candidate, version, kind, read_first)
         n_shared = len(categories & {file.category for file in found})
         if n_shared:
             matches.append(((rank, n_shared), candidate, found))
     if not matches:
-        return [], [], is_whole
+        return Counterpart([], [], is_whole)
     highest = max(match[0] for match in matches)
     (_, used, found), *others = [match for match in matches if match[0] == highest]
     listed = ", ".join(str(match[1]) for match in others)
     what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
     issues = [ImportIssue(str(folder), None, what)] if others else []
-    return [file for file in found if is_whole or file.category in categories], issues, is_whole
+    kept = [file for file in found if is_whole or file.category in categories]
+    return Counterpart(kept, issues, is_whole)
 
 
-def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
     """Yield (rank, folder) for folders that may contain a model's files of one kind. A higher rank is more certain."""
     yield 5, folder
     if filenames.is_result_or_score_folder(folder):
         for sibling in _subfolders(folder.parent):
             is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
-            if sibling != folder and is_part and filenames.is_same_name_without_kind(folder, sibling):
+            if sibling != folder and is_part and filenames.may_be_of_same_run(folder, sibling):
                 yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
     for inner in _subfolders(folder):
         if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
@@ -208,15 +222,15 @@ def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
     for sibling in _subfolders(outer.parent):
-        if sibling != outer and filenames.is_same_name_without_kind(outer, sibling):
+        if sibling != outer and filenames.may_be_of_same_run(outer, sibling):
             is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
             yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
 
 
-def _is_counterpart_name(name: str, sibling: str, kind: FileKind) -> bool:
+def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -> bool:
     """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and `score-BFCL` do."""
-    other = "score" if kind == "result" else "result"
-    return name.lower().replace(other, kind) == sibling.lower()
+    own_kind = "score" if sibling_kind == "result" else "result"
+    return name.lower().replace(own_kind, sibling_kind) == sibling_name.lower()
 
 
 def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
@@ -233,9 +247,11 @@ def _subfolders(folder: Path) -> list[Path]:
     return [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
 
 
-def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
+def _files_of_kind(
+    folder: Path, version: str, kind: FileKind, read_first: FirstRecordReader, depth: int = 0
+) -> list[ClassifiedFile]:
     is_deep = version not in filenames.FLAT_VERSIONS and (
-        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_program_folder(folder.parent)
+        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
     )
     found = []
     for name, is_folder in _list_folder(folder):
@@ -243,9 +259,9 @@ def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth
         if is_folder:
             is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
             if is_part and depth < MAX_GROUP_DEPTH:
-                found += _files_of_kind(path, version, kind, peek, depth + 1)
+                found += _files_of_kind(path, version, kind, read_first, depth + 1)
         elif path.suffix in _SUFFIXES:
-            file = filenames.classify_file(path, peek)
+            file = filenames.classify_file(path, read_first)
             if file is not None and file.kind == kind and file.version == version:
                 found.append(file)
     return found
@@ -262,7 +278,9 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 ]  # fmt: skip
 
 
-def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], peek: Peek) -> None:
+def attach_dataset(
+    plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], read_first: FirstRecordReader
+) -> None:
     """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
     `data_folders` are the folders that the user named and their subfolders. If one of them matches, no other folder is
@@ -272,7 +290,7 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
     version = plan.run.generation
     needed = {category: _question_categories(category) for category in categories}
     names = list(dict.fromkeys(name for several in needed.values() for name in several))
-    folders = _folders_with_questions(data_folders, version, names, peek)
+    folders = _folders_with_questions(data_folders, version, names, read_first)
     if not folders:
         if data_folders:
             what = f"no BFCL {version} dataset for this run in the data folders. Searching near the run"
@@ -281,9 +299,11 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
         near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
         below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
         places = [*opened_folders, *below, *_installed_data_folders()]
-        folders = _folders_with_questions(places, version, names, peek)
+        folders = _folders_with_questions(places, version, names, read_first)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
-    found = {name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, peek))}
+    found = {
+        name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, read_first))
+    }
     for category, several in needed.items():
         categories[category].dataset_files = [found[name] for name in several if name in found]
     plan.data = list(dict.fromkeys(path for files in found.values() for path in files.paths))
@@ -322,41 +342,43 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
 
 
 def _choose_dataset_files(
-    folders: Sequence[Path], version: str, category: str, plan: RunPlan, peek: Peek
+    folders: Sequence[Path], version: str, category: str, plan: RunPlan, read_first: FirstRecordReader
 ) -> DatasetFiles | None:
     """Return the dataset files in the first folder with readable questions or, if there is none, with a damaged
     question file."""
     found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
-    usable = [files for files in found if is_question_file(files.questions, peek)]
-    damaged = [files for files in found if is_damaged_question_file(files.questions, peek)]
+    usable = [files for files in found if is_question_file(files.questions, read_first)]
+    damaged = [files for files in found if is_damaged_question_file(files.questions, read_first)]
     if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
         what = f"this question file is empty or unreadable. Using {usable[0].questions}"
         plan.issues.append(ImportIssue(str(damaged[0].questions), None, what, severity="error"))
     return next(iter([*usable, *damaged]), None)
 
 
-def is_question_file(path: Path, peek: Peek) -> bool:
+def is_question_file(path: Path, read_first: FirstRecordReader) -> bool:
     """Whether a file contains questions. Results of V1 may have the name of the question file."""
-    first = peek(path)
+    first = read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
 
-def is_damaged_question_file(path: Path, peek: Peek) -> bool:
+def is_damaged_question_file(path: Path, read_first: FirstRecordReader) -> bool:
     """Whether a file with the name of a question file has no record.
 
     A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
     """
     is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(peek(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
+    return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
 
-def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
+def _folders_with_questions(
+    folders: Sequence[Path], version: str, categories: list[str], read_first: FirstRecordReader
+) -> list[Path]:
     found: dict[Path, bool] = {}
     for folder in folders:
         candidates = (find_dataset_files(folder, version, category) for category in categories)
         paths = [files.questions for files in candidates if files is not None]
-        is_usable = any(is_question_file(path, peek) for path in paths)
-        if is_usable or any(is_damaged_question_file(path, peek) for path in paths):
+        is_usable = any(is_question_file(path, read_first) for path in paths)
+        if is_usable or any(is_damaged_question_file(path, read_first) for path in paths):
             found[folder] = is_usable
     return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
 
@@ -391,7 +413,7 @@ def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list
 
 
 @lru_cache(maxsize=1024)
-def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG001
+def _hash_file(path: Path, stamp: FileStamp) -> bytes:  # noqa: ARG001
     """Return the hash of a dataset file. Placeholders of API keys are ignored, because they differ between copies."""
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
@@ -416,29 +438,33 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     if len(folders) < 2:
         return folders
     matches = _count_matching_entries(folders, plan)
-    ranked = sorted(folders, key=lambda folder: -matches[folder][0])
-    best = [folder for folder in ranked if matches[folder][0] == matches[ranked[0]][0]]
+    ranked = sorted(folders, key=lambda folder: -matches[folder].n_equal)
+    best = [folder for folder in ranked if matches[folder].n_equal == matches[ranked[0]].n_equal]
     if len(best) > 1:
         fits = _count_fitting_results(best, plan)
         best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
         ranked[: len(best)] = best
-        counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
+        counts = "; ".join(f"{folder} ({fits[folder].n_known})" for folder in best)
         what = "The score files match these datasets equally well, so the newest one that fits the results is used. "
         what += f"Number of results whose id is in the dataset: {counts}"
     else:
-        counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
+        counts = "; ".join(f"{folder} ({matches[folder].n_equal} of {matches[folder].n_compared})" for folder in ranked)
         what = f"Questions and golden answers that match the score files: {counts}"
     what = f"{len(ranked)} different datasets match. Using {ranked[0]}. {what}. Use --data DIR to choose another"
     plan.issues.append(ImportIssue(plan.run.path, None, what, severity="warning" if len(best) > 1 else "notice"))
     return ranked
 
 
-def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (number of results whose id is in the dataset, number of results that name a function)}.
+class FittingResults(NamedTuple):
+    n_known: int
+    """Number of results whose id is in the dataset."""
+    n_with_function: int
+    """Number of results that contain the name of an available function of their item. Only items that differ between
+    the datasets are counted."""
 
-    The second number covers only items that differ between the datasets. It counts results that contain the name of an
-    available function of their item.
-    """
+
+def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, FittingResults]:
+    """Count for each dataset folder the results that fit its datasets."""
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
@@ -462,7 +488,7 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
                 record = found.read_record(item_id)
                 reply = json_text(record.get("result")) if isinstance(record, dict) else ""
                 n_named.update(folder for folder, item in items.items() if item and has_function_name(reply, item))
-    return {folder: (n_known[folder], n_named[folder]) for folder in folders}
+    return {folder: FittingResults(n_known[folder], n_named[folder]) for folder in folders}
 
 
 def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
@@ -476,11 +502,14 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
     return filenames.date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
 
-def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (number of score entries that match it, number of compared score entries)}.
+class MatchingEntries(NamedTuple):
+    n_equal: int
+    """Number of score entries whose question and golden answer are in the dataset folder."""
+    n_compared: int
 
-    An entry matches a folder if a dataset in it has the entry's question and golden answer.
-    """
+
+def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, MatchingEntries]:
+    """Count for each dataset folder the score entries whose question and golden answer it contains."""
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
@@ -494,7 +523,7 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
                 if isinstance(prompt, dict) and "question" in prompt:
                     n_compared += 1
                     n_equal.update(_datasets_with_quoted_item(datasets, entry, prompt, category))
-    return {folder: (n_equal[folder], n_compared) for folder in folders}
+    return {folder: MatchingEntries(n_equal[folder], n_compared) for folder in folders}
 
 
 def _datasets_with_quoted_item(
@@ -507,7 +536,7 @@ def _datasets_with_quoted_item(
     def is_quoted(item: DatasetItem) -> bool:
         if id(item) not in compared:
             compared[id(item)] = is_same_question(item.turns, question) and (
-                "possible_answer" not in entry or is_same_answer(item.ground_truth, entry["possible_answer"])
+                "possible_answer" not in entry or is_same_golden_answer(item.ground_truth, entry["possible_answer"])
             )
         return compared[id(item)]
 

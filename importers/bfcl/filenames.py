@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
-Peek = Callable[[Path], Any]
+FirstRecordReader = Callable[[Path], Any]
 """Function that returns the first record of a file, or None."""
 
 GROUP_FOLDERS = frozenset(
@@ -85,9 +85,9 @@ class ClassifiedFile:
     """Whether no other benchmark can have a file of the same name."""
 
 
-def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
+def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile | None:
     """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not a BFCL file."""
-    ignored = _ignored_reason(path)
+    ignored = _describe_ignored_file(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
     if match := _VERSIONED_NAME.fullmatch(path.name):
@@ -97,20 +97,26 @@ def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
     elif match := _V1_NAME.fullmatch(path.name):
         version, category, suffix = "V1", match[1], match[2]
     elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_"):
-        return _classify_unversioned(path, match[1], match[2], peek)
+        return _classify_unversioned(path, match[1], match[2], read_first)
     else:  # ACEBench has the names data_*.json
         return None
     in_answers = path.parent.name == "possible_answer"
-    kind = cast("FileKind | None", suffix) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
+    kind = (
+        cast("FileKind | None", suffix)
+        or _kind_of_first_record(read_first(path))
+        or ("answer" if in_answers else "question")
+    )
     return ClassifiedFile(path, kind, version, category)
 
 
-def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Peek) -> ClassifiedFile | None:
+def _classify_unversioned(
+    path: Path, category: str, suffix: str | None, read_first: FirstRecordReader
+) -> ClassifiedFile | None:
     version = "V1" if suffix == "score" or category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if version is None:
         return None
-    first = peek(path)
-    kind = _kind_of_record(first)
+    first = read_first(path)
+    kind = _kind_of_first_record(first)
     if suffix == "score":
         is_bfcl = kind == "score" or category in V1_CATEGORIES
         return ClassifiedFile(path, "score", version, category, is_certain=kind == "score") if is_bfcl else None
@@ -120,7 +126,7 @@ def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: P
     return ClassifiedFile(path, "result", version, category, is_certain=False)
 
 
-def _kind_of_record(first: Any) -> FileKind | None:
+def _kind_of_first_record(first: Any) -> FileKind | None:
     if not isinstance(first, dict):
         return None
     if "accuracy" in first and "total_count" in first:
@@ -129,7 +135,7 @@ def _kind_of_record(first: Any) -> FileKind | None:
     return next((kind for key, kind in kinds.items() if key in first), None)
 
 
-def _ignored_reason(path: Path) -> str | None:
+def _describe_ignored_file(path: Path) -> str | None:
     """Return the description of an ignored BFCL file, as a plural noun; None if the file is not ignored."""
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
@@ -164,9 +170,9 @@ def run_folder(path: Path, version: str) -> Path:
     if version in FLAT_VERSIONS:
         return nearest
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
-        if is_program_folder(folder):
+        if is_official_output_folder(folder):
             break
-        if is_program_folder(folder.parent):
+        if is_official_output_folder(folder.parent):
             return nearest if _DATE.search(folder.name) else folder
     return nearest
 
@@ -191,12 +197,12 @@ def is_result_or_score_folder(folder: Path) -> bool:
     return _OUTER_FOLDER.fullmatch(folder.name) is not None
 
 
-def is_program_folder(folder: Path) -> bool:
+def is_official_output_folder(folder: Path) -> bool:
     """Whether the official program looks for models in a folder of this name, such as `result` or `score-BFCL`."""
     return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
 
 
-def is_same_name_without_kind(folder: Path, other: Path) -> bool:
+def may_be_of_same_run(folder: Path, other: Path) -> bool:
     """Whether two folder names are equal without the words `result` and `score`.
 
     `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A name without these words may belong to any

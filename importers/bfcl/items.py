@@ -21,7 +21,7 @@ from fcreview.importers.bfcl.checker.evaluate import (
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.joining import is_same_answer
+from fcreview.importers.bfcl.joining import is_same_golden_answer
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import add_issue, function_names, is_number
 from fcreview.matching.align import align_turns
@@ -59,7 +59,7 @@ class GoldenCorrector(CategoryCorrections):
     """Applies a run's errata to the dataset items of one category."""
 
     def __init__(self, errata: Errata | None, run: Run, category: str) -> None:
-        super().__init__(errata or Errata(), run, category, is_same_answer)
+        super().__init__(errata or Errata(), run, category, is_same_golden_answer)
         self.category = category
 
     def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
@@ -156,7 +156,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []
-        _set_run_fields(item, inputs, record)
+        _set_run_specific_fields(item, inputs, record)
         return item
     item = _start_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
@@ -171,7 +171,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
     item.functions, item.golden_hash = dataset_item.functions, dataset_item.golden_hash
     item.extra = Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra))
-    _set_run_fields(item, inputs, record)
+    _set_run_specific_fields(item, inputs, record)
     item.extra.metadata[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
     if isinstance(latency, list) and all(isinstance(turn, list) for turn in latency):
@@ -190,7 +190,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     return item
 
 
-def _set_run_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> None:
+def _set_run_specific_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> None:
     """Set the `RUN_SPECIFIC_FIELDS`, except the latencies of steps."""
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
     latency, position = record.get("latency"), inputs.position
@@ -279,7 +279,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
     else:
         pairs = item.pairs = align_turns(dataset_item.golden_calls, found.calls, COMPARISON_RULES)
     if entry is not None and item.official is False:
-        scores.add_turn_details(entry.record, item.extra)
+        scores.add_multi_turn_details(entry.record, item.extra)
         failing = item.extra.failing_turn
         if failing is not None:
             item.verdicts.append(replace(item.verdicts[0], target=turn_address(failing)))
@@ -301,7 +301,7 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
     item = Item(inputs.id, context.category, question=dataset_item.question, official=inputs.official)
     item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
     item.golden_hash, item.rule_note = dataset_item.golden_hash, reason
-    _set_run_fields(item, inputs, {})
+    _set_run_specific_fields(item, inputs, {})
     if inputs.official is not None:
         item.verdicts.append(Verdict("official", inputs.official, by=context.score_file_name))
     add_issue(item, reason, severity="error")

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
+from fcreview.importers.bfcl.dataset import (
+    Dataset,
+    DatasetItem,
+    Turns,
+    content_text,
+    json_text,
+    make_repeated_id,
+    parse_turns,
+)
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
@@ -39,11 +47,11 @@ class Results:
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
         """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
-        value: dict[str, Any] | None = _record_value(*self.records[item_id])
+        value: dict[str, Any] | None = _read_record_value(*self.records[item_id])
         return redact(value) if self.category == "rest" else value
 
 
-def _record_value(path: Path, record: JsonRecord) -> Any:
+def _read_record_value(path: Path, record: JsonRecord) -> Any:
     return record.value if record.value is not None else reread_value(path, record)
 
 
@@ -54,7 +62,7 @@ def load_results(
     results = Results(category)
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
-        read = _read_file(path, results)
+        read = _read_result_file(path, results)
         numbers = [stated for stated, _ in read if isinstance(stated, int)]
         first_index = 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
         for position, (stated, record) in enumerate(read):
@@ -62,12 +70,12 @@ def load_results(
             item_id = stated if isinstance(stated, str) and stated else f"{category}_{number}"
             by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
         del read
-    all_scored = n_scored == sum(map(len, by_id.values()))
+    are_all_scored = n_scored == sum(map(len, by_id.values()))
     for item_id, found in by_id.items():
         if len(found) == 1 and (dataset is None or item_id not in dataset.repeated_ids):
             results.records[item_id] = found[0]
         else:
-            _add_repeated(results, item_id, found, dataset or Dataset(), all_scored=all_scored)
+            _add_records_with_same_id(results, item_id, found, dataset or Dataset(), are_all_scored=are_all_scored)
     # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number come last.
     places = {item_id: filenames.item_number(item_id) for item_id in results.records}
     ordered = sorted(places.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
@@ -75,7 +83,7 @@ def load_results(
     return results
 
 
-def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
+def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
     """Return (id in the record, record) of each valid line, and add issues. In large files, `record.value` is None."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
@@ -102,13 +110,13 @@ def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
     return read
 
 
-def _add_repeated(
-    results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
+def _add_records_with_same_id(
+    results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, are_all_scored: bool
 ) -> None:
     """Add records with the same id as separate items, or else the last record and an issue for each other one."""
-    values = [_record_value(*each) for each in found]
+    values = [_read_record_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
-    item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)
+    item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
     if item_ids is not None:
         results.repeated_ids[item_id] = item_ids
         results.records.update(sorted(zip(item_ids, found, strict=True), key=lambda pair: pair[0]))
@@ -128,7 +136,7 @@ API_KEY = re.compile(
 """Placeholder of an unpublished API key. Versions of a dataset have different placeholders in the same question."""
 
 
-def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
+def is_same_question(turns: Turns, question: Any) -> bool:
     """Whether a question in a dataset and a quoted question have the same last user message in each turn.
 
     System messages are ignored, because runners add their own. A turn that is empty in the dataset matches any turn,
@@ -154,15 +162,15 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
             yield dataset.items[item_id]
 
 
-def _question_key(turns: list[list[dict[str, Any]]]) -> tuple[str, ...] | None:
+def _question_key(turns: Turns) -> tuple[str, ...] | None:
     """Return a key that is equal for equal questions. None for a question that may equal any other question."""
     messages = _last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
 
-def is_same_answer(ours: Any, theirs: Any) -> bool:
+def is_same_golden_answer(answer: Any, quoted: Any) -> bool:
     """Whether two golden answers are equal, apart from placeholders of API keys."""
-    return bool(ours == theirs) or mask_api_keys(json_text(ours)) == mask_api_keys(json_text(theirs))
+    return bool(answer == quoted) or mask_api_keys(json_text(answer)) == mask_api_keys(json_text(quoted))
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
@@ -211,7 +219,7 @@ def mask_api_keys(text: str) -> str:
     return API_KEY.sub("KEY", text) if "key" in text.lower() or "[redacted]" in text else text
 
 
-def _last_user_messages(turns: list[list[dict[str, Any]]]) -> list[str]:
+def _last_user_messages(turns: Turns) -> list[str]:
     return [
         next((content_text(part.get("content")) for part in reversed(turn) if part.get("role") == "user"), "")
         for turn in turns
@@ -225,7 +233,7 @@ MAX_PERMUTED_REPLIES = 4
 dataset order."""
 
 
-def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
+def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
     """Return the position of the item for each reply, such that the most replies name a function of their item."""
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
@@ -239,25 +247,30 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
     return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions))
 
 
-def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *, all_scored: bool) -> list[str] | None:
+def assign_item_ids(
+    item_id: str, replies: Sequence[Any], dataset: Dataset, *, are_all_scored: bool
+) -> list[str] | None:
     """Return an item id for each result with the same id; None if all results belong to one item."""
     item_ids = dataset.repeated_ids.get(item_id)
     if item_ids is None:
-        is_split = all_scored and not dataset.items
-        return [repeated_id(item_id, n) for n in range(len(replies))] if is_split else None
+        is_split = are_all_scored and not dataset.items
+        return [make_repeated_id(item_id, n) for n in range(len(replies))] if is_split else None
     if len(replies) == 1:
         text = json_text(replies[0])
         return [next((each for each in item_ids if has_function_name(text, dataset.items[each])), item_ids[0])]
     if len(item_ids) != len(replies):
         return None
-    return [item_ids[n] for n in match_replies(replies, [dataset.items[each] for each in item_ids])]
+    return [item_ids[n] for n in assign_replies_to_items(replies, [dataset.items[each] for each in item_ids])]
 
 
-def find_scored_item(item_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset) -> str:
-    """Find the item of a score entry. If several items have the entry's id, compare question and reply."""
-    item_ids = results.repeated_ids.get(item_id) or ([] if results.records else dataset.repeated_ids.get(item_id, []))
+def find_scored_item_id(entry_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset) -> str:
+    """Return the id of the item that a score entry scores.
+
+    If several items have the entry's id, the question and the reply in the entry decide.
+    """
+    item_ids = results.repeated_ids.get(entry_id) or ([] if results.records else dataset.repeated_ids.get(entry_id, []))
     if not item_ids:
-        return item_id
+        return entry_id
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
     reply = entry.get("model_result_raw", entry.get("model_result"))

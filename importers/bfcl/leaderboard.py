@@ -25,14 +25,14 @@ from fcreview.model.wording import read_header_accuracy
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 
-def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute all metrics of the run's BFCL version. Returns an empty list if no row has a verdict."""
-    if all(row.valid is None for row in rows):
+def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
+    """Compute all metrics of the run's BFCL version. Returns an empty list if no item has a verdict."""
+    if all(item.valid is None for item in items):
         return []
     return [
-        *accuracy_table(run.generation, tuple(count_category_rates(rows, run.official_metrics).items())),
-        *format_sensitivity_metrics(rows),
-        *cost_and_latency_metrics(rows, run),
+        *accuracy_table(run.generation, tuple(count_category_rates(items, run.official_metrics).items())),
+        *format_sensitivity_metrics(items),
+        *cost_and_latency_metrics(items, run),
     ]
 
 
@@ -58,15 +58,15 @@ class MeanRate(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
-def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
+def count_category_rates(items: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
     """Count passes, verdicts and items of each category. `headers` maps categories to headers of score files."""
     counts: dict[str, list[int]] = {}
-    for row in rows:
-        count = counts.setdefault(row.category, [0, 0, 0])
-        count[2] += row.n_items
-        if row.valid is not None:
-            count[0] += row.n_items if row.valid else 0
-            count[1] += row.n_items
+    for item in items:
+        count = counts.setdefault(item.category, [0, 0, 0])
+        count[2] += item.n_items
+        if item.valid is not None:
+            count[0] += item.n_items if item.valid else 0
+            count[1] += item.n_items
     rates = {}
     for category, (passed, n_verdicts, n_items) in counts.items():
         header = read_header_accuracy(headers.get(category), n_items, passed)
@@ -150,7 +150,7 @@ def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesB
     return CategoryGroup(name, rate, parts, missing_note(rate.missing))
 
 
-def mean_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
+def mean_group_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
     """Return a group with the mean of `parts`. It has no parts itself, because other groups list them."""
     rate = mean_rate([part.rate for part in parts])
     return CategoryGroup(name, rate, note=missing_note(rate.missing))
@@ -233,12 +233,12 @@ def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
 
 
 def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
-    v1 = version == "V1"
-    suffix, executable = ("_function", "executable_") if v1 else ("", "exec_")
+    is_v1 = version == "V1"
+    suffix, executable = ("_function", "executable_") if is_v1 else ("", "exec_")
 
     def make_simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
         parts = category_groups(rates, categories)
-        return item_weighted_group(name, parts, rates) if v1 else unweighted_group(name, parts)
+        return item_weighted_group(name, parts, rates) if is_v1 else unweighted_group(name, parts)
 
     others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
     simple = make_simple_group("simple", ("simple", "java", "javascript"))
@@ -247,9 +247,9 @@ def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGrou
     groups = [
         unweighted_group("ast", [simple, *category_groups(rates, others)]),
         unweighted_group("executable", [simple_executable, *other_executable]),
-        unweighted_group("irrelevance", category_groups(rates, ("relevance" if v1 else "irrelevance",))),
+        unweighted_group("irrelevance", category_groups(rates, ("relevance" if is_v1 else "irrelevance",))),
     ]
-    if not v1:
+    if not is_v1:
         live = category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
         groups += [
             item_weighted_group("live", live, rates),
@@ -274,7 +274,7 @@ def overall_and_groups_v2(
     """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
     pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
-    combined = [mean_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
+    combined = [mean_group_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
     irrelevance, relevance = _irrelevance_group(rates), category_groups(rates, ["live_relevance"])
     overall = _overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
     combined_ast = unweighted_group("combined_ast", combined)
@@ -294,7 +294,7 @@ def overall_and_groups_v3(
 def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
     """Return the mean of the columns of `data_non_live.csv`, without the executable columns if none of them was run."""
     executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
-    return mean_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
+    return mean_group_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
 
 
 def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
@@ -305,7 +305,9 @@ def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
 
 def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
     """Return `Irrelevance Detection` of the overall table."""
-    return mean_without_parts("irrelevance_detection", category_groups(rates, ("irrelevance", "live_irrelevance")))
+    return mean_group_without_parts(
+        "irrelevance_detection", category_groups(rates, ("irrelevance", "live_irrelevance"))
+    )
 
 
 def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
@@ -316,15 +318,15 @@ def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
     return CategoryGroup("overall", rate, note=missing_note(rate.missing) or "the leaderboard's overall accuracy")
 
 
-def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
+def format_sensitivity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Return how much accuracy varies with the prompt format, and the accuracy of each configuration.
 
     The range and the standard deviation are in percentage points. They have no value if a configuration has no verdict.
     """
     by_config: dict[str, list[ScoredItem]] = {}
-    for row in rows:
-        if row.category == "format_sensitivity" and row.setting is not None:
-            by_config.setdefault(row.setting, []).append(row)
+    for item in items:
+        if item.category == "format_sensitivity" and item.setting is not None:
+            by_config.setdefault(item.setting, []).append(item)
     if not by_config:
         return []
     table = "format sensitivity"
@@ -378,11 +380,11 @@ class StepTimes:
     p95: float
 
 
-def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
+def cost_and_latency_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts are not used."""
-    used = [row for row in rows if row.category not in UNSCORED_CATEGORIES]
-    times = _step_times(tuple(row.seconds for row in used))
-    tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
+    used = [item for item in items if item.category not in UNSCORED_CATEGORIES]
+    times = _step_times(tuple(item.seconds for item in used))
+    tokens_in, tokens_out = sum(item.tokens_in or 0 for item in used), sum(item.tokens_out or 0 for item in used)
     tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
     metrics = [Metric(COST_TABLE, name, value, "count") for name, value in tokens.items() if value]
     if run.generation not in ("V1", "V2", "V3"):
@@ -398,9 +400,9 @@ def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metri
 
 
 @lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
-def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute latency statistics over the steps of all rows. Returns None if no step has a latency."""
-    seconds = sorted(filter(None, chain.from_iterable(seconds_by_row)))
+def _step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> StepTimes | None:
+    """Compute latency statistics over the steps of all items. Returns None if no step has a latency."""
+    seconds = sorted(filter(None, chain.from_iterable(seconds_by_item)))
     if not seconds:
         return None
     n_steps, total = len(seconds), fsum(seconds)

@@ -25,9 +25,9 @@ from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
-from fcreview.importers.bfcl.joining import is_same_answer, is_same_question, is_same_reply
+from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
-from fcreview.importers.common.records import as_object, missing_records_issue
+from fcreview.importers.common.records import as_object, make_missing_records_issue
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -74,7 +74,7 @@ def choose_dataset_item(
             if entry is None:
                 issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
             return _make_quoted_item(category, dataset_id, entry, item) if "possible_answer" in record else item
-        elif "possible_answer" in record and not is_same_answer(item.ground_truth, record["possible_answer"]):
+        elif "possible_answer" in record and not is_same_golden_answer(item.ground_truth, record["possible_answer"]):
             different = "golden answer"
         else:
             return item
@@ -159,9 +159,9 @@ def _read_category(
     for each in files.dataset_files[:1]:
         n_items = len(records) + len(missing)
         if category.without_question:
-            yield missing_records_issue(each.questions, "question", category.without_question, n_items)
+            yield make_missing_records_issue(each.questions, "question", category.without_question, n_items)
         if category.without_answer and each.answers is not None:
-            yield missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
+            yield make_missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
     yield from dataset.issues[n_issues:]  # issues from loading the items above
     if dataset.items and not category.has_derived_ids:
         corrector.report_absent_items(dataset.items)
@@ -237,7 +237,7 @@ def _read_item(
     )
     inputs.further_entries = scored.further_entries.get(item_id, ())
     if entry is not None and not is_quoted:
-        issues += _reply_issues(scored, entry, value)
+        issues += _check_quoted_reply(scored, entry, value)
     try:
         if value is None:
             raise ValueError("the file changed while it was read")
@@ -254,7 +254,7 @@ def _read_item(
     return item
 
 
-def _reply_issues(
+def _check_quoted_reply(
     scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
 ) -> Iterator[ImportIssue]:
     key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)

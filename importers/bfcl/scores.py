@@ -11,7 +11,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset
-from fcreview.importers.bfcl.joining import Results, find_scored_item
+from fcreview.importers.bfcl.joining import Results, find_scored_item_id
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
@@ -75,29 +75,29 @@ class ScoreFile:
         return value if isinstance(value, int) else None
 
 
-def load_score_file(path: Path, category: str, found: Results, dataset: Dataset) -> ScoreFile:
+def load_score_file(path: Path, category: str, results: Results, dataset: Dataset) -> ScoreFile:
     """Load a score file and find the item of each entry. A position without an item id gets the id `CATEGORY_n`.
 
     If the category has result files, inference logs are dropped, because the result files contain them.
     """
     scores = ScoreFile(path)
     started, large = False, is_large_file(path)
-    ids_by_position = cache(lambda: _ids_by_position(found.records or dataset.items))
+    ids_by_position = cache(lambda: _ids_by_position(results.records or dataset.items))
 
-    def drop_log_and_keys(value: dict[str, Any]) -> dict[str, Any]:
-        if found.records:
+    def drop_log_and_api_keys(value: dict[str, Any]) -> dict[str, Any]:
+        if results.records:
             value.pop("inference_log", None)
         return redact(value) if category == "rest" else value
 
     @lru_cache(maxsize=4)
     def reload_record(line: int, offset: int, length: int) -> dict[str, Any]:
         value = reread_value(path, JsonRecord(line, offset, length, None))
-        return drop_log_and_keys(value) if isinstance(value, dict) else {}
+        return drop_log_and_api_keys(value) if isinstance(value, dict) else {}
 
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            if recovered := _recover_entry(record):
+            if recovered := _recover_damaged_entry(record):
                 _add_entry(scores, recovered, _item_id_of_entry(recovered, category, ids_by_position))
             continue
         value = record.value
@@ -108,12 +108,14 @@ def load_score_file(path: Path, category: str, found: Results, dataset: Dataset)
             scores.header, started = value, True
         else:
             started = True
-            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, drop_log_and_keys(value))
+            entry = ScoreEntry(
+                value.get("id", ""), record.line, record.offset, record.length, drop_log_and_api_keys(value)
+            )
             item_id = _item_id_of_entry(entry, category, ids_by_position)
-            _add_entry(scores, entry, find_scored_item(item_id, entry.record, found, dataset) if item_id else None)
+            _add_entry(scores, entry, find_scored_item_id(item_id, entry.record, results, dataset) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
-    _check_header(scores, found.replaced)
+    _check_header(scores, results.replaced)
     return scores
 
 
@@ -125,7 +127,7 @@ def _ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
 
 def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
     scores.n_failing = len(scores.failing) + sum(
-        _count_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
+        _count_entries_of_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
         for item_id, further in scores.further_entries.items()
     )
     error = describe_count_error(scores.header, scores.n_failing)
@@ -156,7 +158,7 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         scores.failing[item_id] = entry
 
 
-def _count_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:
+def _count_entries_of_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:
     """Return how many of the `later` entries score a different record than `first`.
 
     Their question differs, or the earlier record was replaced.
@@ -178,7 +180,7 @@ def _item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: Callabl
     return ids_by_position().get(number, stated) if number is not None else stated
 
 
-def _recover_entry(issue: ImportIssue) -> ScoreEntry | None:
+def _recover_damaged_entry(issue: ImportIssue) -> ScoreEntry | None:
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:
         return None
@@ -199,14 +201,14 @@ def read_rationale(record: dict[str, Any]) -> str | None:
     if isinstance(error, dict):
         error = error.get("error_message")
     lines: list[str] = []
-    _collect_lines(error, lines)
+    _collect_error_lines(error, lines)
     return "\n".join(lines) or None
 
 
-def _collect_lines(error: Any, lines: list[str]) -> None:
+def _collect_error_lines(error: Any, lines: list[str]) -> None:
     if isinstance(error, list):
         for part in error:
-            _collect_lines(part, lines)
+            _collect_error_lines(part, lines)
     elif isinstance(error, dict):
         for name, detail in error.items():
             if isinstance(detail, dict):
@@ -218,7 +220,7 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
         lines.append(str(error))
 
 
-def add_turn_details(record: dict[str, Any], into: Extra) -> None:
+def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
     """Add the failing turn and the state differences of a multi-turn entry.
 
     The metadata get `missing_responses`, and the outputs of the golden calls: `golden_outputs` has a list for each turn
@@ -231,25 +233,25 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
     executed = error.get("execution_result") or details.get("execution_result")
     match = _TURN.search(read_rationale(record) or "")
     if match:
-        into.failing_turn = int(match[1][:6])
+        extra.failing_turn = int(match[1][:6])
     elif isinstance(executed, list) and executed and "mismatch" in (read_error_type(record) or ""):
-        into.failing_turn = len(executed) - 1
-    _add_state_differences(details.get("differences"), into)
+        extra.failing_turn = len(executed) - 1
+    _add_state_differences(details.get("differences"), extra)
     if details.get("missing_items"):
-        into.metadata["missing_responses"] = details["missing_items"]
+        extra.metadata["missing_responses"] = details["missing_items"]
     if isinstance(executed, list):
-        into.metadata["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
+        extra.metadata["golden_outputs"] = [turn.get("ground_truth") for turn in executed if isinstance(turn, dict)]
     elif (outputs := details.get("ground_truth_response (only the current turn)")) is not None:
-        into.metadata["golden_outputs_of_turn"] = outputs
+        extra.metadata["golden_outputs_of_turn"] = outputs
 
 
-def _add_state_differences(found: Any, into: Extra) -> None:
+def _add_state_differences(differences: Any, extra: Extra) -> None:
     """Add state differences `{attribute: {"model": value, "ground_truth": value}}`. Other values become metadata."""
-    if isinstance(found, dict):
+    if isinstance(differences, dict):
         sides = {"model", "ground_truth"}
-        good = {name: both for name, both in found.items() if isinstance(both, dict) and both.keys() >= sides}
-        differences = {name: StateDifference(both["ground_truth"], both["model"]) for name, both in good.items()}
-        into.state_differences = differences or into.state_differences
-        found = {name: both for name, both in found.items() if name not in good}
-    if found:
-        into.metadata["other state differences"] = found
+        good = {name: both for name, both in differences.items() if isinstance(both, dict) and both.keys() >= sides}
+        found = {name: StateDifference(both["ground_truth"], both["model"]) for name, both in good.items()}
+        extra.state_differences = found or extra.state_differences
+        differences = {name: both for name, both in differences.items() if name not in good}
+    if differences:
+        extra.metadata["other state differences"] = differences

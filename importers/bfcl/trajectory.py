@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,8 +22,15 @@ DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
 """(name, arguments) of each call; None for arguments that are not an object."""
 DecodeStep = Callable[[Any], DecodedCalls | None]
 """Function that decodes the raw reply of a step. Returns None if the reply is not a call."""
-StepStart = tuple[int, int, int]
-"""Turn, step, and index of the step's first call in the turn, each from 0."""
+
+
+class StepStart(NamedTuple):
+    """Position of a step. All numbers count from 0."""
+
+    turn: int
+    step: int
+    call_index: int
+    """Index, in the turn, of the first call of the step."""
 
 
 @dataclass(slots=True)
@@ -43,14 +50,14 @@ class Trajectory:
 
 
 def build_trajectory(
-    record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
+    record: dict[str, Any], opening_messages: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """Build the trajectory from the inference log or, without a log, from the messages `opening` and the replies."""
+    """Build the trajectory from the inference log or, without a log, from the opening messages and the replies."""
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         found = _build_from_log(log, decode, functions)
     else:
-        found = _build_from_result(record.get("result"), opening, decode)
+        found = _build_from_result(record.get("result"), opening_messages, decode)
     _add_reasoning(record.get("reasoning_content"), found)
     return found
 
@@ -58,21 +65,22 @@ def build_trajectory(
 def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
     found = Trajectory()
     states: dict[str, str] = {}
-    turn, step = -1, -1
+    turn, n_steps = -1, 0
     for part in log:
         if isinstance(part, list):
-            found.messages += _changed_states(part, states, max(turn, 0), step + 1 if turn >= 0 else -1)
+            found.messages += _list_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
         elif isinstance(part, dict):
             turn += 1
-            step = _add_turn(part, turn, found, decode, functions)
-            found.n_steps += step + 1
+            n_steps = _add_turn(part, turn, found, decode, functions)
+            found.n_steps += n_steps
     found.n_turns = turn + 1
     return found
 
 
-def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
+def _list_state_changes(logged_states: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
+    """Return a message for each class whose state differs from `states`, and update `states` (class -> JSON)."""
     messages = []
-    for state in list_objects(part):
+    for state in list_objects(logged_states):
         name, text = str(state.get("class_name") or ""), json_text(state.get("content"))
         if states.get(name) != text:
             states[name] = text
@@ -81,27 +89,27 @@ def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: in
 
 
 def _add_turn(
-    part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
+    logged_turn: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> int:
-    """Add a turn of the log. Returns the number of the turn's last step, or -1 for a turn without steps."""
-    for query in part.get("begin_of_turn_query") or ():
+    """Add a turn of the log, and return the number of its steps."""
+    for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
             role, content = normalise_role(query.get("role")), content_text(query.get("content"))
             found.messages.append(Message(turn, -1, role, content))
-    step, index = -1, 0
-    while isinstance(entries := part.get(f"step_{step + 1}"), list):
-        step += 1
-        start = turn, step, index
+    step = index = 0
+    while isinstance(entries := logged_turn.get(f"step_{step}"), list):
+        start = StepStart(turn, step, index)
         entries = list_objects(entries)
-        raw, calls = _add_step(entries, found.messages, start, functions)
+        raw, calls = _read_step(entries, found.messages, start, functions)
         if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
             calls = _predicted_calls(decode(raw), raw, start)
         found.add_calls(calls, raw)
         index += len(calls)
+        step += 1
     return step
 
 
-def _add_step(
+def _read_step(
     entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
     turn, step, _ = start
@@ -122,7 +130,7 @@ def _add_step(
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
-                calls = _logged_calls(raw, decoded, start, functions)
+                calls = _make_logged_calls(raw, decoded, start, functions)
             error = entry.get("error")
             messages.append(Message(turn, step, "log", content_text(content) + (f" ({error})" if error else "")))
         elif role not in ("inference_input", "state_info"):
@@ -136,7 +144,7 @@ def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
     return [Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part]
 
 
-def _logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
+def _make_logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
     native = _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
     if native is not None:
         return _predicted_calls(native, raw, start)
@@ -173,25 +181,25 @@ def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -
     ]
 
 
-def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
+def _build_from_result(result: Any, opening_messages: Sequence[Message], decode: DecodeStep) -> Trajectory:
     found = Trajectory()
     if not isinstance(result, list):
         text = result if isinstance(result, str) else json_text(result)
-        found.messages = [*opening, *_assistant_messages(text, 0, 0)]
+        found.messages = [*opening_messages, *_assistant_messages(text, 0, 0)]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
     found.n_turns = len(result)
     for turn, steps in enumerate(result):
-        found.messages += [message for message in opening if message.turn == turn]
+        found.messages += [message for message in opening_messages if message.turn == turn]
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
             found.n_steps += 1
             found.messages += _assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
-            calls = _predicted_calls(native if native is not None else decode(raw), raw, (turn, step, index))
+            calls = _predicted_calls(native if native is not None else decode(raw), raw, StepStart(turn, step, index))
             found.add_calls(calls, raw)
             index += len(calls)
-    found.messages += [message for message in opening if message.turn >= len(result)]
+    found.messages += [message for message in opening_messages if message.turn >= len(result)]
     return found
 
 
@@ -208,8 +216,8 @@ def _add_reasoning(content: Any, found: Trajectory) -> None:
                 messages.insert(next(later, len(messages)), message)
 
 
-def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
-    """Return the messages of a single-turn record. If the reply adds no message, return the list `opening` itself."""
+def single_turn_messages(record: dict[str, Any], opening_messages: list[Message]) -> list[Message]:
+    """Return the messages of a single-turn record. If the reply adds no message, this is `opening_messages` itself."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):
@@ -218,4 +226,4 @@ def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list
         added += _assistant_messages(result, 0, 0)
     elif result is not None:
         added.append(Message(0, 0, "assistant", json_text(result)))
-    return [*opening, *added] if added else opening
+    return [*opening_messages, *added] if added else opening_messages

@@ -19,7 +19,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls, repeated_id, strip_repeat_suffix
+from fcreview.importers.bfcl.dataset import DatasetItem, make_repeated_id, parse_golden_calls, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
@@ -38,11 +38,13 @@ GROUND_TRUTH = "ground_truth"
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
-def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
-    yield from writeback.find_unrepresentable(rows, writeback.is_item_verdict)
+    yield from writeback.find_unrepresentable(scored_items, writeback.is_item_verdict)
     for name, files in categories.items():
-        overridden = writeback.list_overridden_items(row for row in rows if row.category == name)
+        overridden = writeback.list_overridden_items(
+            scored_item for scored_item in scored_items if scored_item.category == name
+        )
         if not overridden:
             continue
         if not files.scores:
@@ -52,14 +54,14 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
         if not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
-        n_passes = sum(writeback.get_item_override(row) is True for row in overridden)
+        n_passes = sum(writeback.get_item_override(scored_item) is True for scored_item in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
             what = f"passes of {name}, because the counts in its score file differ from its entries or results"
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)
         edits = _make_edits(plan, category, overridden)
-        edits.replaced[writeback.header_line_number(raw)] = _updated_header(category.scores.header, overridden)
+        edits.replaced[writeback.header_line_number(raw)] = _update_header(category.scores.header, overridden)
         yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
@@ -74,18 +76,20 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[Sc
     failing = category.scores.failing
     order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
-    for row in overridden:
-        if writeback.get_item_override(row) and row.id in failing:
-            further = category.scores.further_entries.get(row.id, [])
-            edits.removed.update(entry.line for entry in (failing[row.id], *further))
-        elif not writeback.get_item_override(row) and row.id not in failing:
-            edits.added.append((order.get(row.id, len(order)), make_failing_entry(plan, category, row)))
+    for scored_item in overridden:
+        if writeback.get_item_override(scored_item) and scored_item.id in failing:
+            further = category.scores.further_entries.get(scored_item.id, [])
+            edits.removed.update(entry.line for entry in (failing[scored_item.id], *further))
+        elif not writeback.get_item_override(scored_item) and scored_item.id not in failing:
+            edits.added.append((order.get(scored_item.id, len(order)), make_failing_entry(plan, category, scored_item)))
     return edits
 
 
-def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
+def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
-    changes = [(row.setting, 1 if writeback.get_item_override(row) else -1) for row in overridden]
+    changes = [
+        (scored_item.setting, 1 if writeback.get_item_override(scored_item) else -1) for scored_item in overridden
+    ]
     updated = writeback.update_score_header(header, sum(change for _, change in changes))
     for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):
@@ -110,17 +114,21 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     return {"accuracy_max_delta": spread, "accuracy_variance": deviation**2, "accuracy_std": deviation}
 
 
-def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
+def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: ScoredItem) -> dict[str, Any]:
     """Make the score entry of an item that annotators fail, with the fields known from results and dataset."""
     context = category.context
-    result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
-    entry: dict[str, Any] = {"id": _score_entry_id(category, row.id), "model_name": plan.run.model}
+    result = (
+        category.results.read_record(scored_item.id) if scored_item.id in category.results.records else None
+    ) or {}
+    entry: dict[str, Any] = {"id": _score_entry_id(category, scored_item.id), "model_name": plan.run.model}
     entry |= {"test_category": context.category, "valid": False}
     if context.kind == "single":
-        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": row.error_type}
+        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": scored_item.error_type}
     else:
-        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": row.error_type}
-    dataset_id = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
+        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": scored_item.error_type}
+    dataset_id = (
+        filenames.to_dataset_id(scored_item.id, context.category) if category.has_derived_ids else scored_item.id
+    )
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     files: CategoryFiles = plan.importer_data[context.category]
     question = _find_question(files, dataset_id) if item is not None else None
@@ -162,7 +170,7 @@ def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
     values = list_objects([each.value for each in read_records(path) if isinstance(each, JsonRecord)])
     for position, value in enumerate(values):
         record_id = _record_id(category, position, value)
-        found[repeated_id(record_id, occurrences[record_id])] = value
+        found[make_repeated_id(record_id, occurrences[record_id])] = value
         occurrences[record_id] += 1
     return found
 
@@ -186,12 +194,12 @@ def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
     if category.startswith("exec"):
         is_valid = is_string_list(ground_truth)
         return _check_call_texts(ground_truth, item) if is_valid else f"{GROUND_TRUTH} must be a list of call strings"
-    return _check_accepted_values(ground_truth, item, v1=run.generation == "V1")
+    return _check_accepted_values(ground_truth, item, is_v1=run.generation == "V1")
 
 
-def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | None:
+def _check_accepted_values(ground_truth: Any, item: Item, *, is_v1: bool) -> str | None:
     """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a": [1]}}`); None if valid."""
-    if v1:
+    if is_v1:
         names = function_names(item.functions)
         parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []
         calls = [(strip_repeat_suffix(name, names), arguments) for name, arguments in parts]
@@ -200,7 +208,9 @@ def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | 
         calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
     if not calls or len(calls) != len(parts):
         form = '{"name": {"parameter": [accepted values]}}'
-        return f"{GROUND_TRUTH} must be {form}" if v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
+        return (
+            f"{GROUND_TRUTH} must be {form}" if is_v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
+        )
     for name, arguments in calls:
         if problem := writeback.check_golden_call(name, arguments, item.functions):
             return problem

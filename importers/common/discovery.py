@@ -94,28 +94,30 @@ class _FolderWalk:
             return
         if any(entry.name == LAKE_FILE for entry in listed):
             return
-        for name in [entry.name for entry in listed if self._is_folder_or_add_file(folder, entry)]:
-            self.walk_folder(folder / name, depth + 1)
+        for subfolder in self._add_files_and_list_subfolders(folder, listed):
+            self.walk_folder(subfolder, depth + 1)
 
-    def _is_folder_or_add_file(self, folder: Path, entry: os.DirEntry[str]) -> bool:
-        """Return whether the entry is a folder to enter. If it is a file, add it to `files`."""
-        if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
-            return False
-        path = folder / entry.name
-        if not is_utf8_name(entry.name):
-            self.issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8))
-            return False
-        try:
-            if entry.is_dir():
-                return True
-            if entry.is_file():
-                if len(self.files) < self.max_files:
-                    self.files[path] = None
-            elif entry.name.endswith(DATA_SUFFIXES):
-                self.issues.append(ImportIssue(str(path), None, "skipped because it is not a regular file"))
-        except OSError as error:  # a link that points to itself
-            self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
-        return False
+    def _add_files_and_list_subfolders(self, folder: Path, entries: Iterable[os.DirEntry[str]]) -> list[Path]:
+        """Add the files among the entries of a folder to `files`, and return the subfolders to enter."""
+        subfolders = []
+        for entry in entries:
+            if entry.name in SKIPPED_FOLDERS or entry.name.startswith("."):
+                continue
+            path = folder / entry.name
+            if not is_utf8_name(entry.name):
+                self.issues.append(ImportIssue(escape_file_name(str(path)), None, NOT_UTF8))
+                continue
+            try:
+                if entry.is_dir():
+                    subfolders.append(path)
+                elif entry.is_file():
+                    if len(self.files) < self.max_files:
+                        self.files[path] = None
+                elif entry.name.endswith(DATA_SUFFIXES):
+                    self.issues.append(ImportIssue(str(path), None, "skipped because it is not a regular file"))
+            except OSError as error:  # for example a link that points to itself
+                self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
+        return subfolders
 
 
 def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:

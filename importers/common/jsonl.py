@@ -70,7 +70,7 @@ def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     try:
         with open_file(path, 1 << 18) as file:
             start = os.pread(file.fileno(), _PROBE_BYTES, 0)
-            if (reason := describe_other_format(start)) is not None:
+            if (reason := describe_wrong_format(start)) is not None:
                 what = f"unreadable: {reason}. Expected JSON Lines in UTF-8, one record on each line"
                 yield ImportIssue(str(path), None, what, make_excerpt(start), severity="error")
             else:
@@ -87,12 +87,12 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def describe_other_format(start: bytes) -> str | None:
-    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if no other format is recognized."""
+def describe_wrong_format(file_start: bytes) -> str | None:
+    """Return why a file that begins with `file_start` is not JSON Lines in UTF-8; None if nothing is wrong."""
     for signature, name in _FILE_SIGNATURES.items():
-        if start.startswith(signature):
+        if file_start.startswith(signature):
             return name
-    text = start.removeprefix(_BOM).lstrip()
+    text = file_start.removeprefix(_BOM).lstrip()
     if 0 < text[:4].count(0) < 4:
         return "the file is UTF-16 or UTF-32"
     first, _, rest = text.partition(b"\n")
@@ -106,7 +106,7 @@ def describe_other_format(start: bytes) -> str | None:
     return None
 
 
-def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue]:
+def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | ImportIssue]:
     offset = line = 0
     while raw := file.readline(MAX_LINE_BYTES + 1):
         line += 1
@@ -117,65 +117,65 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
                 raw = file.readline(1 << 20)
                 length += len(raw)
             what = f"skipped a line of {length / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
-            yield ImportIssue(name, line, what, start, severity="error")
+            yield ImportIssue(file_name, line, what, start, severity="error")
         else:
-            body = raw[:-1] if raw[-1] == 10 else raw
-            yield from parse_record(body, name, line, offset, is_terminated=raw[-1] == 10)
+            raw_record = raw[:-1] if raw[-1] == 10 else raw
+            yield from parse_record(raw_record, file_name, line, offset, has_line_feed=raw[-1] == 10)
         offset += length
 
 
 def parse_record(
-    body: bytes, name: str, line: int, offset: int, *, is_terminated: bool = True
+    raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the record in `body`, or issues if it is not JSON. Yields nothing if `body` is only white space."""
+    """Yield the record in `raw_record`, or issues if it is not JSON. White space gives neither."""
     try:
-        if len(body) >= LARGE_LINE_BYTES or _has_long_integer(body):
+        if len(raw_record) >= LARGE_LINE_BYTES or _has_long_integer(raw_record):
             raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
-        yield JsonRecord(line, offset, len(body), orjson.loads(body))
+        yield JsonRecord(line, offset, len(raw_record), orjson.loads(raw_record))
     except orjson.JSONDecodeError:
-        if not body.isspace() and body:
-            yield from _parse_irregular_line(body, name, line, offset, is_terminated=is_terminated)
+        if not raw_record.isspace() and raw_record:
+            yield from _parse_irregular_line(raw_record, file_name, line, offset, has_line_feed=has_line_feed)
 
 
-def _has_long_integer(body: bytes) -> bool:
-    return b"0" * 19 in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
+def _has_long_integer(raw_record: bytes) -> bool:
+    return b"0" * 19 in raw_record.translate(_DIGITS) and _LONG_NUMBER.search(raw_record) is not None
 
 
 def _parse_irregular_line(
-    body: bytes, name: str, line: int, offset: int, *, is_terminated: bool
+    raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool
 ) -> Iterator[JsonRecord | ImportIssue]:
     """Parse a large or deep line, or one with NaN, long integers, lone surrogates or bytes that are not UTF-8."""
-    length = len(body)
-    if length > LARGE_LINE_BYTES and _has_too_many_values(body):
+    length = len(raw_record)
+    if length > LARGE_LINE_BYTES and _has_too_many_values(raw_record):
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
-        yield ImportIssue(name, line, what, make_excerpt(body), severity="error")
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
-    if body.startswith(_BOM):
-        body = body[3:]
-        if not body or body.isspace():
+    if raw_record.startswith(_BOM):
+        raw_record = raw_record[3:]
+        if not raw_record or raw_record.isspace():
             return
     try:
-        text = body.decode("utf-8")
+        text = raw_record.decode("utf-8")
     except UnicodeDecodeError as error:
-        text = body.decode("utf-8", "replace")
+        text = raw_record.decode("utf-8", "replace")
         what = f"byte {error.start + 1} of the line is not UTF-8 and was replaced by U+FFFD"
-        yield ImportIssue(name, line, what, make_excerpt(body))
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     long_numbers: list[str] = []
     try:
         parsed = _load_json(text, long_numbers)
-        value = clean_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
+        value = clean_json_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
-        yield ImportIssue(name, line, "nested too deeply to be read", make_excerpt(body), severity="error")
+        yield ImportIssue(file_name, line, "nested too deeply to be read", make_excerpt(raw_record), severity="error")
         return
     except ValueError as error:
-        what = _describe_json_error(body, error, is_terminated)
-        yield ImportIssue(name, line, what, make_excerpt(body), severity="error")
+        what = _describe_json_error(raw_record, error, has_line_feed)
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
     if length > LARGE_LINE_BYTES:
         what = f"line of {length / 1e6:.0f} MB: strings were cut after {MAX_STRING_LENGTH:,} characters"
-        yield ImportIssue(name, line, what, make_excerpt(body))
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     for number in long_numbers:
-        yield ImportIssue(name, line, f"number too long, replaced by text: {number}", make_excerpt(body))
+        yield ImportIssue(file_name, line, f"number too long, replaced by text: {number}", make_excerpt(raw_record))
     yield JsonRecord(line, offset, length, value)
 
 
@@ -191,33 +191,35 @@ def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
     return long_numbers[-1]
 
 
-def _has_too_many_values(body: bytes) -> bool:
-    if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
+def _has_too_many_values(raw_record: bytes) -> bool:
+    if raw_record.count(b",") + raw_record.count(b"[") + raw_record.count(b"{") <= MAX_VALUES:
         return False
-    marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
+    marks = (match for match in _TEXT_OR_VALUE.finditer(raw_record) if raw_record[match.start()] != 34)
     return next(itertools.islice(marks, MAX_VALUES, None), None) is not None
 
 
-def _describe_json_error(body: bytes, error: ValueError, is_terminated: bool) -> str:
-    if not is_terminated and body.lstrip()[:1] in (b"{", b"[") and not body.rstrip().endswith((b"}", b"]")):
+def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bool) -> str:
+    if not has_line_feed and raw_record.lstrip()[:1] in (b"{", b"[") and not raw_record.rstrip().endswith((b"}", b"]")):
         return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     return f"not JSON: {error}"
 
 
-def clean_value(value: Any, max_length: int | None = None, depth: int = 0) -> Any:
+def clean_json_value(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
     """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
     if depth > MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
-        if max_length is not None and len(value) > max_length:
-            value = f"{value[:max_length]} … [{len(value) - max_length:,} more characters]"
+        if max_string_length is not None and len(value) > max_string_length:
+            value = f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more characters]"
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [clean_value(part, max_length, depth + 1) for part in value]
+        return [clean_json_value(part, max_string_length, depth + 1) for part in value]
     if isinstance(value, dict):
-        return {clean_value(k, max_length, depth): clean_value(v, max_length, depth + 1) for k, v in value.items()}
+        keys = [clean_json_value(key, max_string_length, depth) for key in value]
+        values = [clean_json_value(each, max_string_length, depth + 1) for each in value.values()]
+        return dict(zip(keys, values, strict=True))
     return value
 
 
@@ -237,13 +239,13 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
     """Read the value of a record from its file again. Returns None if that is no longer possible."""
     try:
         with open_file(path, 0) as file:
-            body = os.pread(file.fileno(), record.length, record.offset)
+            raw_record = os.pread(file.fileno(), record.length, record.offset)
     except OSError:
         return None
-    if len(body) == record.length and record.length <= LARGE_LINE_BYTES and not _has_long_integer(body):
+    if len(raw_record) == record.length and record.length <= LARGE_LINE_BYTES and not _has_long_integer(raw_record):
         with contextlib.suppress(orjson.JSONDecodeError):
-            return orjson.loads(body)
-    parsed = _parse_irregular_line(body, str(path), record.line, 0, is_terminated=True)
+            return orjson.loads(raw_record)
+    parsed = _parse_irregular_line(raw_record, str(path), record.line, 0, has_line_feed=True)
     return next((each.value for each in parsed if isinstance(each, JsonRecord)), None)
 
 
@@ -329,12 +331,12 @@ def read_document(path: Path, list_name: str = "") -> JsonDocument:
         what = f"cannot be read: {error.strerror or error}"
         document.issues.append(ImportIssue(str(path), None, what, severity="error"))
         return document
-    reason = describe_other_format(raw[: 1 << 16])
+    reason = describe_wrong_format(raw[: 1 << 16])
     if reason is not None and reason != SEVERAL_LINES:
         what = f"unreadable: {reason}. Expected JSON in UTF-8"
         document.issues.append(ImportIssue(str(path), None, what, make_excerpt(raw[:1200]), severity="error"))
         return document
-    _DocumentReader(str(path), raw, document).read(list_name)
+    _DocumentReader(str(path), raw, document).fill_document(list_name)
     return document
 
 
@@ -348,94 +350,94 @@ class _DocumentReader:
         except UnicodeDecodeError as error:
             self.text = body.decode("utf-8", "surrogateescape")
             line = body.count(b"\n", 0, error.start) + 1
-            self._report(f"byte {error.start + 1} of the file is not UTF-8", line)
+            self._add_issue(f"byte {error.start + 1} of the file is not UTF-8", line)
         self.is_ascii = self.text.isascii()
         self.at = 0
         self.long_numbers: list[str] = []
         self.decode = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self.long_numbers)).raw_decode
         self.counted_at, self.counted_line, self.counted_bytes = 0, 1, self.bom
 
-    def read(self, list_name: str) -> None:
+    def fill_document(self, list_name: str) -> None:
         try:
-            if self._next_char() == "[":
+            if self._skip_spaces_and_peek() == "[":
                 self._read_list()
-            elif self._peek() == "{":
+            elif self._peek_char() == "{":
                 self.document.is_object = True
                 self._read_object(list_name)
             else:
                 raise _Damage("not a JSON array or object" if self.text.strip() else "the file is empty")
-            if self._next_char():
+            if self._skip_spaces_and_peek():
                 raise _Damage("there is more text after the end of the JSON value")
         except _Damage as error:
-            line, _ = self._position(min(self.at, len(self.text)))
+            line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
             excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
             self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
         for number in self.long_numbers:
-            self._report(f"number too long, replaced by text: {number}", None)
+            self._add_issue(f"number too long, replaced by text: {number}", None)
 
-    def _report(self, what: str, line: int | None) -> None:
+    def _add_issue(self, what: str, line: int | None) -> None:
         self.document.issues.append(ImportIssue(self.name, line, what))
 
-    def _peek(self) -> str:
+    def _peek_char(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def _next_char(self) -> str:
+    def _skip_spaces_and_peek(self) -> str:
         match = _SPACE.match(self.text, self.at)
         self.at = match.end() if match else self.at
-        return self._peek()
+        return self._peek_char()
 
-    def _read_members(self, end: str) -> Iterator[None]:
-        """Skip the opening bracket, yield before each member, and skip the closing bracket `end`.
+    def _iterate_members(self, closing_bracket: str) -> Iterator[None]:
+        """Yield at the start of each member of a list or object. The caller reads the member and moves `at` past it.
 
-        The caller reads each member.
+        The brackets around the members are skipped.
         """
         self.at += 1
-        if self._next_char() == end:
+        if self._skip_spaces_and_peek() == closing_bracket:
             self.at += 1
             return
         while True:
             yield
-            char = self._next_char()
+            char = self._skip_spaces_and_peek()
             if not char:
                 raise _Damage("the file is cut off")
             self.at += 1
-            if char == end:
+            if char == closing_bracket:
                 return
             if char != ",":
                 self.at -= 1
-                raise _Damage(f"not JSON: expected a comma or {end!r}")
-            self._next_char()
+                raise _Damage(f"not JSON: expected a comma or {closing_bracket!r}")
+            self._skip_spaces_and_peek()
 
     def _read_object(self, list_name: str) -> None:
-        for _ in self._read_members("}"):
+        for _ in self._iterate_members("}"):
             name = self._read_value()
             if not isinstance(name, str):
                 raise _Damage("not JSON: a member has no name")
-            if self._next_char() != ":":
-                raise _Damage("not JSON: expected a colon" if self._peek() else "the file is cut off")
+            if self._skip_spaces_and_peek() != ":":
+                raise _Damage("not JSON: expected a colon" if self._peek_char() else "the file is cut off")
             self.at += 1
-            if name == list_name and self._next_char() == "[":
+            if name == list_name and self._skip_spaces_and_peek() == "[":
                 if self.document.records:
-                    self._report(f"{name} occurs more than once. The elements of all these lists are imported", None)
+                    self._add_issue(f"{name} occurs more than once. The elements of all these lists are imported", None)
                 self._read_list()
             else:
                 if name in self.document.fields:
-                    self._report(f"{name} occurs more than once. The last one is used", None)
+                    self._add_issue(f"{name} occurs more than once. The last one is used", None)
                 self.document.fields[name] = self._read_value()
 
     def _read_list(self) -> None:
-        for _ in self._read_members("]"):
+        for _ in self._iterate_members("]"):
             start = self.at
             value = self._read_value()
-            line, offset = self._position(start)
-            length = self.at - start if self.is_ascii else len(self._encode(start, self.at))
+            line, offset = self._line_and_byte_offset(start)
+            length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
             self.document.records.append(JsonRecord(line, offset, length, value))
 
     def _read_value(self) -> Any:
-        self._next_char()
+        self._skip_spaces_and_peek()
         try:
             value, end = self.decode(self.text, self.at)
-            value = clean_value(value)
+            value = clean_json_value(value)
         except JSONDecodeError as error:
             is_cut = not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string")
             raise _Damage("the file is cut off" if is_cut else f"not JSON: {error.msg}") from None
@@ -444,15 +446,13 @@ class _DocumentReader:
         self.at = end
         return value
 
-    def _encode(self, start: int, end: int) -> bytes:
+    def _encode_text(self, start: int, end: int) -> bytes:
         return self.text[start:end].encode("utf-8", "surrogateescape")
 
-    def _position(self, at: int) -> tuple[int, int]:
-        """Return the line, from 1, and the byte offset of a character.
-
-        The positions must increase from call to call.
-        """
-        self.counted_line += self.text.count("\n", self.counted_at, at)
-        self.counted_bytes += at - self.counted_at if self.is_ascii else len(self._encode(self.counted_at, at))
-        self.counted_at = at
+    def _line_and_byte_offset(self, char_index: int) -> tuple[int, int]:
+        """Return the line, from 1, and the byte offset of a character. `char_index` must increase from call to call."""
+        self.counted_line += self.text.count("\n", self.counted_at, char_index)
+        is_ascii, start = self.is_ascii, self.counted_at
+        self.counted_bytes += char_index - start if is_ascii else len(self._encode_text(start, char_index))
+        self.counted_at = char_index
         return self.counted_line, self.counted_bytes

@@ -49,25 +49,25 @@ def compute_arithmetic(node: ast.expr) -> Any:
     return _compute_node(node, [MAX_NODES])
 
 
-def _compute_node(node: ast.expr, budget: list[int]) -> Any:
-    """Compute the value of a syntax node. `budget` is a list with one number: how many more nodes may be computed."""
-    budget[0] -= 1
-    if budget[0] < 0:
+def _compute_node(node: ast.expr, remaining_nodes: list[int]) -> Any:
+    """Compute the value of a syntax node. `remaining_nodes[0]` is the number of nodes that may still be computed."""
+    remaining_nodes[0] -= 1
+    if remaining_nodes[0] < 0:
         raise UnsupportedArithmetic("arithmetic with too many terms")
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.BinOp):
-        left, right = _compute_node(node.left, budget), _compute_node(node.right, budget)
+        left, right = _compute_node(node.left, remaining_nodes), _compute_node(node.right, remaining_nodes)
         _check_result_size(node.op, left, right)
         return BINARY_OPERATORS[type(node.op)](left, right)
     if isinstance(node, ast.UnaryOp):
-        return UNARY_OPERATORS[type(node.op)](_compute_node(node.operand, budget))
+        return UNARY_OPERATORS[type(node.op)](_compute_node(node.operand, remaining_nodes))
     if isinstance(node, ast.List):
-        return [_compute_node(part, budget) for part in node.elts]
+        return [_compute_node(part, remaining_nodes) for part in node.elts]
     if isinstance(node, ast.Tuple):
-        return tuple(_compute_node(part, budget) for part in node.elts)
+        return tuple(_compute_node(part, remaining_nodes) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (name := node.func.id) in CALLABLE_FUNCTIONS:
-        values = [_compute_node(part, budget) for part in node.args]
+        values = [_compute_node(part, remaining_nodes) for part in node.args]
         if node.keywords or (len(values) > 1 and name not in ("max", "min")):
             raise UnsupportedArithmetic(f"unsupported arguments of {name}")
         return CALLABLE_FUNCTIONS[name](*values)
@@ -117,7 +117,7 @@ def has_brackets_deeper_than(text: str, limit: int) -> bool:
     return False
 
 
-def check_size(text: str) -> None:
+def check_text_size(text: str) -> None:
     """Raise Undecodable for text that is too long or too deeply nested for a parser."""
     if len(text) > MAX_TEXT:
         raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
@@ -127,7 +127,7 @@ def check_size(text: str) -> None:
 
 def parse_expression(text: str) -> ast.expr:
     """Parse one expression of limited size. Raises Undecodable."""
-    check_size(text)
+    check_text_size(text)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in a reply must not print warnings to the terminal

@@ -133,19 +133,19 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 
 
 def find_missing_records(
-    questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
+    questions_file: Path, question_ids: Container[str], answer_ids: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
     """Yield an issue if questions of results are missing in the dataset, and one if golden answers are missing."""
     answers_file = questions_file.parent / "possible_answer" / questions_file.name
-    for path, what, known in ((questions_file, "question", questions), (answers_file, "golden answer", answers)):
+    for path, what, known in ((questions_file, "question", question_ids), (answers_file, "golden answer", answer_ids)):
         if n_missing := sum(item_id not in known for item_id in item_ids):
-            yield missing_records_issue(path, what, n_missing, len(item_ids))
+            yield make_missing_records_issue(path, what, n_missing, len(item_ids))
 
 
-def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int) -> ImportIssue:
-    """Return the issue that `n_missing` of `n_results` results have no question or golden answer (`what`) in a file."""
+def make_missing_records_issue(path: Path, missing: str, n_missing: int, n_results: int) -> ImportIssue:
+    """Return an issue: `missing`, a question or a golden answer, is not in a file for some of the results."""
     where = "in this file" if path.is_file() else "because this file does not exist"
-    text = f"{n_missing:,} of {n_results:,} results have no {what} {where}"
+    text = f"{n_missing:,} of {n_results:,} results have no {missing} {where}"
     return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")
 
 
@@ -158,7 +158,7 @@ JsonObject = dict[str, Any]
 NOT_A_FAILURE = 'an entry among the failures has "valid": true. It does not count as a failure'
 
 
-def count_failures(header: Mapping[str, Any]) -> int | None:
+def read_failure_count(header: Mapping[str, Any]) -> int | None:
     """Return the number of failures that a header states; None without valid `total_count` and `correct_count`."""
     total, correct = header.get("total_count"), header.get("correct_count")
     if type(total) is not int or type(correct) is not int or not 0 <= correct <= total:
@@ -168,7 +168,7 @@ def count_failures(header: Mapping[str, Any]) -> int | None:
 
 def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | None:
     """Return why the number of failing items in a score file is wrong, or None if it equals the header's count."""
-    n_failures = count_failures(header)
+    n_failures = read_failure_count(header)
     if n_failures == n_failing:
         return None
     what = f"the header states {n_failures} failures, but the file lists {n_failing}"

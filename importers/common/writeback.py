@@ -134,16 +134,16 @@ def header_line_number(raw: bytes) -> int:
 
 
 def update_score_header(
-    header: JsonObject, n_gained: int, *, digits: int | None = None, rate_field: str = "accuracy"
+    header: JsonObject, n_new_passes: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Return the header with `n_gained` more passes and the new rate, rounded to `digits`.
+    """Return the header with `n_new_passes` more passes and the new rate, rounded to `digits`.
 
     A header without counts is unchanged.
     """
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
-    n_correct += n_gained
+    n_correct += n_new_passes
     share = n_correct / total if total else 0.0
     return header | {rate_field: share if digits is None else round(share, digits), "correct_count": n_correct}
 
@@ -177,11 +177,11 @@ def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByR
 
 
 def rewrite_answer_files(
-    fixes: GoldenFixes, answer_file: Callable[[str], Path | None]
+    fixes: GoldenFixes, find_answer_file: Callable[[str], Path | None]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to a dataset with one file for each category. `answer_file` returns None if it is missing."""
+    """Apply golden fixes to a dataset. `find_answer_file` returns the answer file of a category, or None."""
     for category in dict.fromkeys(category for category, _ in fixes):
-        fixes_of_category, path = fixes_by_record(fixes, category), answer_file(category)
+        fixes_of_category, path = fixes_by_record(fixes, category), find_answer_file(category)
         if path is None:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(fixes_of_category))
         else:

@@ -14,7 +14,7 @@ from fcreview.importers.common.records import (
     fill_safely,
     first_question,
     list_objects,
-    missing_records_issue,
+    make_missing_records_issue,
     read_function_docs,
 )
 from fcreview.importers.complexfuncbench import checker
@@ -66,7 +66,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             seen_ids.add(name)
             yield _report_missing_sample(_read_item_from_log(name, file, samples.get(name)), name, samples)
     if plan.data and (n_missing := len(seen_ids - samples.keys())):
-        yield missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
+        yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
 
 
 def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:

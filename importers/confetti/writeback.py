@@ -208,18 +208,18 @@ def _plan_score_file_edits(
     }
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results_by_id(plan, category)
-    n_gained = 0
+    n_new_passes = 0
     for item in category_items:
         verdict = get_overridden_verdict(item)
         if verdict is True and item.id in line_numbers:
             edits.removed.add(line_numbers[item.id])
-            n_gained += 1
+            n_new_passes += 1
         elif verdict is False and item.id not in line_numbers:
             edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
-            n_gained -= 1
+            n_new_passes -= 1
     header = next((record for _, record in records_of_file if "total_count" in record), None)
     if edits and header is not None:
-        edits.replaced[writeback.header_line_number(raw)] = writeback.update_score_header(header, n_gained)
+        edits.replaced[writeback.header_line_number(raw)] = writeback.update_score_header(header, n_new_passes)
     return edits
 
 

@@ -30,7 +30,7 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, language_of
 from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_dataset, make_dataset_item
 from fcreview.importers.bfcl.decoders.base import NameSpelling
 from fcreview.importers.bfcl.items import set_first_difference
-from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
+from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
 from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
 from fcreview.importers.inspect.log import AGENT_STATE_PREFIX, LogSample
 from fcreview.importers.inspect.messages import (
@@ -176,7 +176,7 @@ class BfclTask:
             return own
         if not is_same_question(found.turns, metadata.get("turns") or metadata.get("raw_question")):
             what = "question"
-        elif own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
+        elif own.ground_truth is not None and not is_same_golden_answer(found.ground_truth, own.ground_truth):
             what = "golden answer"
         else:
             return found
@@ -260,11 +260,11 @@ def _recompute_verdict(item: Item, dataset_item: DatasetItem, category: str, *, 
     for index, call in enumerate(item.predicted):  # In BFCL, all calls of a single-turn reply are one step.
         call.turn, call.step, call.index = 0, 0, index
     if has_sample_error:
-        item.pairs = pair_calls(dataset_item, item.predicted, category, False, failed=False)
+        item.pairs = pair_calls(dataset_item, item.predicted, category, False, has_failed=False)
         item.rule_note = "the sample ended with an error, so there is no reply to check"
         return
     evaluation = evaluate_sample(item.predicted, dataset_item, category)
-    item.pairs = pair_calls(dataset_item, item.predicted, category, False, failed=evaluation.valid is False)
+    item.pairs = pair_calls(dataset_item, item.predicted, category, False, has_failed=evaluation.valid is False)
     item.rule, item.rule_note = evaluation.valid, evaluation.note
     if category.startswith("exec_"):
         item.rule_note = NO_EXEC_NOTE

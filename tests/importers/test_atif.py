@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.atif.leaderboard import compute_metrics, pass_at_k
+from fcreview.importers.atif.leaderboard import compute_metrics, estimate_pass_at_k
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
@@ -133,7 +133,7 @@ def test_overrides_change_figures(sample: Path) -> None:
 
 @pytest.mark.parametrize(("n", "passed", "k"), [(5, 2, 2), (10, 1, 5), (4, 4, 2), (4, 0, 4), (8, 3, 8)])
 def test_pass_at_k_is_binomial_formula(n: int, passed: int, k: int) -> None:
-    assert pass_at_k(n, passed, k) == pytest.approx(1 - comb(n - passed, k) / comb(n, k), abs=1e-12)
+    assert estimate_pass_at_k(n, passed, k) == pytest.approx(1 - comb(n - passed, k) / comb(n, k), abs=1e-12)
 
 
 def test_trajectory_items_are_complete(sample: Path) -> None:

@@ -16,9 +16,9 @@ from fcreview.importers.bfcl.checker.schema import (
     ExpectedCall,
     UncheckableItem,
     compile_expected_calls,
+    describe_accepted_values,
     is_accepted_by_rule,
     language_of_category,
-    list_accepted,
     normalise_list,
     normalise_string,
     normalise_value,
@@ -35,13 +35,13 @@ Mismatch = tuple[str, str]
 """(error type, message) of a value that does not pass."""
 
 
-def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
+def check_object(value: dict[str, Any], alternatives: list[Any], is_v1: bool) -> Mismatch | None:
     """Check that an object matches a golden alternative. If none matches, return the mismatch with the last one."""
     mismatch: Mismatch | None = ("dict_checker:unclear", "the golden answer accepts no object here")
     for golden in alternatives:
         if golden == "":
             continue
-        mismatch = _check_fields_v1(value, golden) if v1 else _check_fields(value, golden)
+        mismatch = _check_fields_v1(value, golden) if is_v1 else _check_fields(value, golden)
         if mismatch is None:
             return None
     return mismatch
@@ -85,7 +85,7 @@ def _is_accepted(field: Any, accepted: Any) -> bool:
     return normalise_value(field) in [normalise_value(golden) for golden in accepted]
 
 
-def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
+def check_object_list(values: list[Any], alternatives: list[Any], is_v1: bool) -> Mismatch | None:
     """Check that a list of objects matches one of the golden lists, element by element."""
     mismatch: Mismatch | None = ("list_dict_checker:unclear", "the golden answer accepts no list here")
     for golden in alternatives:
@@ -94,27 +94,27 @@ def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Misma
         if len(values) != len(golden):
             mismatch = ("value_error:list_dict_count", f"{len(values)} objects, but the golden list has {len(golden)}")
             continue
-        mismatch = _check_elements(values, golden, v1)
+        mismatch = _check_elements(values, golden, is_v1)
         if mismatch is None:
             return None
     return mismatch
 
 
-def _check_elements(values: list[Any], golden: list[Any] | str, v1: bool) -> Mismatch | None:
+def _check_elements(values: list[Any], golden: list[Any] | str, is_v1: bool) -> Mismatch | None:
     for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
             return "value_error:dict_key", f"[{index}] is not an object"
-        if mismatch := check_object(value, [expected], v1):
+        if mismatch := check_object(value, [expected], is_v1):
             return mismatch[0], f"[{index}] {mismatch[1]}"
     return None
 
 
-def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
+def check_value(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatch | None:
     if parameter.convert is not None and type(value) is not str:
         language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
         return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
     try:
-        value = _convert_to_declared(parameter, value)
+        value = _convert_to_declared_type(parameter, value)
     except OverflowError:
         return "value_error:others", "the number is too large for a float"
     value_type, kind = type(value), parameter.expected_type
@@ -127,10 +127,10 @@ def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch |
             message = f"{shorten(value)} has elements that are not {type_name(parameter.element_type)}"
             return "type_error:nested", message
         return "type_error:simple", _wrong_type_message(parameter, value)
-    return _compare_value(parameter, value, object if parameter.is_variable else kind, v1)
+    return _compare_value(parameter, value, object if parameter.is_variable else kind, is_v1)
 
 
-def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
+def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
     if parameter.convert is not None:
         return parameter.convert(value)
     if parameter.to_list and type(value) is tuple:
@@ -138,13 +138,13 @@ def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
     return float(value) if parameter.to_float and type(value) is int else value
 
 
-def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, v1: bool) -> Mismatch | None:
+def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, is_v1: bool) -> Mismatch | None:
     """Compare a value of the type `kind` with the accepted values.
 
     Strings, lists and objects are normalised first. A value of any other type must be equal to an accepted value.
     """
     if kind is dict or (kind is list and parameter.element_type is dict):
-        return (check_object if kind is dict else check_objects)(value, parameter.accepted, v1)
+        return (check_object if kind is dict else check_object_list)(value, parameter.accepted, is_v1)
     if kind is str:
         error, is_accepted = "value_error:string", normalise_string(value) in parameter.normalised_strings
     elif kind is list:
@@ -154,9 +154,9 @@ def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, v1: bool
     return None if is_accepted else (error, _not_accepted_message(value, parameter.accepted))
 
 
-def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
+def find_mismatch(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatch | None:
     """Check one argument by the official rules. A value also passes if an equivalence rule accepts it."""
-    mismatch = check_value(parameter, value, v1)
+    mismatch = check_value(parameter, value, is_v1)
     if mismatch is not None and parameter.equivalence_rules and is_accepted_by_rule(parameter, value):
         return None
     return mismatch
@@ -177,7 +177,7 @@ def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
 
 
 def _not_accepted_message(value: Any, accepted: Any) -> str:
-    return f"{shorten(value)} is not one of {list_accepted(accepted)}"
+    return f"{shorten(value)} is not one of {describe_accepted_values(accepted)}"
 
 
 def _wrong_type_message(parameter: ExpectedArgument, value: Any) -> str:
@@ -199,7 +199,7 @@ class CallFailure(NamedTuple):
 
 
 def check_call(
-    golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling, v1: bool
+    golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling, is_v1: bool
 ) -> CallFailure | None:
     """Check one call against one golden call. The function name passes only in the spelling that the model saw."""
     expected = golden.name if spelling == "dotted" else golden.flat_name
@@ -215,7 +215,7 @@ def check_call(
             return _argument_failure("unexpected_param", golden, str(key), "not expected in this call")
         if parameter.passes_if_equal and type(value) is parameter.expected_type and value in parameter.accepted:
             continue
-        if mismatch := find_mismatch(parameter, value, v1):
+        if mismatch := find_mismatch(parameter, value, is_v1):
             return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
     for key in golden.not_omittable:
         if key not in arguments:
@@ -228,24 +228,24 @@ def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: 
 
 
 def check_single_call(
-    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool, checker: str
+    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, is_v1: bool, error_prefix: str
 ) -> CallFailure | None:
     """Check a reply that must contain exactly one call.
 
     `checker` is the prefix of the error type for a wrong number of calls.
     """
     if len(calls) != 1:
-        message = f"{_count_calls(len(calls))}, but 1 was expected"
-        return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)
-    return check_call(golden[0], *calls[0], spelling, v1)
+        message = f"{_describe_call_count(len(calls))}, but 1 was expected"
+        return CallFailure(f"{error_prefix}:wrong_count", golden[0].name, None, message)
+    return check_call(golden[0], *calls[0], spelling, is_v1)
 
 
 def check_unordered_calls(
-    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool
+    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, is_v1: bool
 ) -> CallFailure | None:
     """Match each golden call with the first unmatched call that passes. As in BFCL, there is no backtracking."""
     if len(calls) != len(golden):
-        message = f"{_count_calls(len(calls))}, but {len(golden)} were expected"
+        message = f"{_describe_call_count(len(calls))}, but {len(golden)} were expected"
         return CallFailure(f"{PARALLEL_CHECKER}:wrong_count", golden[0].name, None, message)
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):
@@ -254,7 +254,7 @@ def check_unordered_calls(
             return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_description", expected.name, None, message)
         nearest: CallFailure | None = None
         for position, (name, arguments) in enumerate(remaining):
-            failure = check_call(expected, name, arguments, spelling, v1)
+            failure = check_call(expected, name, arguments, spelling, is_v1)
             if failure is None:
                 del remaining[position]
                 break
@@ -268,37 +268,39 @@ def check_unordered_calls(
     return None
 
 
-def _count_calls(number: int) -> str:
+def _describe_call_count(number: int) -> str:
     return "no call" if number == 0 else "1 call" if number == 1 else f"{number} calls"
 
 
-def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[CallPair]:
-    """Pair golden with predicted calls. If the reply `failed`, violations of the function docs are listed too."""
+def pair_calls(
+    item: DatasetItem, predicted: list[Call], category: str, is_v1: bool, *, has_failed: bool
+) -> list[CallPair]:
+    """Pair golden with predicted calls. If the reply `has_failed`, violations of the function docs are listed too."""
     converted, expected = predicted, None
     if language_of_category(category) != "python":
-        expected = _expected_calls(item, category, v1)
+        expected = _expected_calls(item, category, is_v1)
         converted = [_convert_arguments(call, expected) for call in predicted]
     pairs = align(item.golden_calls, converted, COMPARISON_RULES)
-    if converted is predicted and not failed and all(pair.state == "=" for pair in pairs):
+    if converted is predicted and not has_failed and all(pair.state == "=" for pair in pairs):
         return pairs
-    expected = _expected_calls(item, category, v1) if expected is None else expected
+    expected = _expected_calls(item, category, is_v1) if expected is None else expected
     for pair in pairs:
         if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
             continue
         golden, call = expected[pair.golden], predicted[pair.predicted]
         if (arguments := call.arguments) is None or not golden.has_function_doc:
             continue
-        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {}, v1)
-        if failed:
+        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {}, is_v1)
+        if has_failed:
             _add_schema_differences(pair, golden, arguments)
         if pair.diff:
             pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
     return pairs
 
 
-def _expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+def _expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     try:
-        return compile_expected_calls(item, category, v1)
+        return compile_expected_calls(item, category, is_v1)
     except UncheckableItem:
         return []
 
@@ -318,7 +320,7 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
 
 
 def _align_diff_with_checker(
-    pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool
+    pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: dict[str, Any], is_v1: bool
 ) -> None:
     """Make the differences of a pair agree with the checker. `values` are the arguments converted from source text."""
     if call.name not in (golden.name, golden.flat_name):
@@ -332,20 +334,26 @@ def _align_diff_with_checker(
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
         if parameter is not None and (parameter.convert is not None or name in by_argument):
-            found = _compare_argument(parameter, name, (raw, values[name]), by_argument.get(name, []), v1)
+            found = _compare_argument(
+                parameter, name, (raw, converted_arguments[name]), by_argument.get(name, []), is_v1
+            )
             if found or name in by_argument:
                 by_argument[name] = found
     pair.diff = [difference for differences in by_argument.values() for difference in differences]
 
 
 def _compare_argument(
-    parameter: ExpectedArgument, name: str, value: tuple[Any, Any], differences: list[ArgumentDiff], v1: bool
+    parameter: ExpectedArgument,
+    name: str,
+    raw_and_converted: tuple[Any, Any],
+    differences: list[ArgumentDiff],
+    is_v1: bool,
 ) -> list[ArgumentDiff]:
-    """Return the differences of one argument. `value` is (source text, converted value), or the same value twice."""
-    raw, converted = value
+    """Return the differences of one argument. The two values are equal objects if no conversion is necessary."""
+    raw, converted = raw_and_converted
     path, is_converted = child_path("", name), raw is not converted
     try:
-        mismatch = find_mismatch(parameter, raw, v1)
+        mismatch = find_mismatch(parameter, raw, is_v1)
     except (RecursionError, TypeError, AttributeError, KeyError):
         return differences
     is_different = any(difference.state != "~" for difference in differences)

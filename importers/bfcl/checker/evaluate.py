@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -32,24 +32,30 @@ NOT_RECOMPUTED_NOTES = {
 }
 
 
+class CategoryRule(NamedTuple):
+    name: RuleName
+    why_not_recomputed: str | None = None
+    """Reason why verdicts of the category are not recomputed."""
+
+
 @lru_cache(maxsize=1024)
-def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return (rule, reason why no verdict is recomputed) for a category. As in `eval_runner.py`, its name decides."""
+def rule_for_category(category: str, is_v1: bool) -> CategoryRule:
+    """Return the rule of a category. As in `eval_runner.py`, parts of the category name decide."""
     if "multi_turn" in category:
-        return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
+        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["multi_turn"])
     if "memory" in category or "web_search" in category:
-        return "unscored", NOT_RECOMPUTED_NOTES["agentic"]
+        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["agentic"])
     if category.startswith(("executable", "exec_", "rest")):
-        return "unscored", NOT_RECOMPUTED_NOTES["executable"]
+        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["executable"])
     if category.startswith(("chatable", "sql")):
-        return "unscored", NOT_RECOMPUTED_NOTES["unscored"]
-    if "irrelevance" in category or (v1 and "relevance" in category):
-        return "irrelevance", None
+        return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["unscored"])
+    if "irrelevance" in category or (is_v1 and "relevance" in category):
+        return CategoryRule("irrelevance")
     if "relevance" in category:
-        return "relevance", None
-    if "parallel" in category or (v1 and "multiple" in category):
-        return "parallel", None
-    return ("multiple" if "multiple" in category else "simple"), None
+        return CategoryRule("relevance")
+    if "parallel" in category or (is_v1 and "multiple" in category):
+        return CategoryRule("parallel")
+    return CategoryRule("multiple" if "multiple" in category else "simple")
 
 
 DisplayCalls = list[tuple[str, dict[str, Any] | None]]
@@ -99,45 +105,47 @@ def evaluate(
     """
     if decoder is None:
         decoder, _ = find_model_decoder(model, version)
-    v1 = version == "V1"
+    is_v1 = version == "V1"
     if category == "format_sensitivity":
         category = item.category
-    rule, _ = rule_for_category(category, v1)
+    rule, _ = rule_for_category(category, is_v1)
     language = language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
     try:
         calls = decode_result(result, decoder, DecoderContext(version, language), config)
     except (Undecodable, WrongFormat) as error:
-        if not v1 or isinstance(error, Undecodable) or not error.v1_calls:
+        if not is_v1 or isinstance(error, Undecodable) or not error.v1_calls:
             decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=config)
             reason = explain_decoding_error(result, error, decode)
-            return evaluate_undecodable(reason, item, category, v1, error if isinstance(error, WrongFormat) else None)
+            return evaluate_undecodable(
+                reason, item, category, is_v1, error if isinstance(error, WrongFormat) else None
+            )
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return evaluate_undecodable(f"too deeply nested ({error})", item, category, v1)
-    cache, key = item.evaluation_cache, _cache_key(calls, decoder.name_spelling, category, v1)
+        return evaluate_undecodable(f"too deeply nested ({error})", item, category, is_v1)
+    cache, key = item.evaluation_cache, _calls_cache_key(calls, decoder.name_spelling, category, is_v1)
     evaluation = cache.get(key) if key is not None else None
     if evaluation is None:
-        evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, v1)
+        evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, is_v1)
         if key is not None and len(cache) < MAX_CACHED:
             cache[key] = evaluation
     return evaluation
 
 
-def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
+def _calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, is_v1: bool) -> str | None:
     """Return a cache key, equal for calls with equal values and types; None for calls that are too large to cache."""
     try:
-        key = repr((calls, spelling, category, v1))
+        key = repr((calls, spelling, category, is_v1))
     except (ValueError, RecursionError):  # an integer of thousands of digits, or calls nested too deeply
         return None
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
 def evaluate_calls(
-    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, v1: bool = False
+    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool = False
 ) -> Evaluation:
     """Check decoded calls by the rules of V1 or, by default, of V4. Never raises for bad content."""
-    rule, _ = rule_for_category(category, v1)
-    evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, v1))
+    rule, _ = rule_for_category(category, is_v1)
+    evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, is_v1))
     if evaluation.note:
         return evaluation
     if rule == "irrelevance" and calls:
@@ -150,11 +158,11 @@ def evaluate_calls(
         _set_verdict(evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called"))
     else:
         try:
-            golden = compile_expected_calls(item, category, v1)
+            golden = compile_expected_calls(item, category, is_v1)
             if rule == "parallel":
-                failure = check_unordered_calls(golden, calls, spelling, v1)
+                failure = check_unordered_calls(golden, calls, spelling, is_v1)
             else:
-                failure = check_single_call(golden, calls, spelling, v1, f"{rule}_function_checker")
+                failure = check_single_call(golden, calls, spelling, is_v1, f"{rule}_function_checker")
             _set_verdict(evaluation, failure)
         except UncheckableItem as error:
             evaluation.note = str(error)
@@ -163,8 +171,8 @@ def evaluate_calls(
     return evaluation
 
 
-def _no_verdict_note(item: DatasetItem, category: str, v1: bool) -> str | None:
-    rule, note = rule_for_category(category, v1)
+def _no_verdict_note(item: DatasetItem, category: str, is_v1: bool) -> str | None:
+    rule, note = rule_for_category(category, is_v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
         return "no golden answer to check against"
     return note
@@ -189,15 +197,15 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
 
 
 def evaluate_undecodable(
-    reason: str, item: DatasetItem, category: str, v1: bool = False, error: WrongFormat | None = None
+    reason: str, item: DatasetItem, category: str, is_v1: bool = False, error: WrongFormat | None = None
 ) -> Evaluation:
     """Evaluate a reply without decodable calls.
 
     `error` is given if the reply was decoded, but not to a list of calls.
     """
     calls = _to_json_calls(error.display_calls) if error is not None and error.display_calls else None
-    evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, v1))
-    rule, _ = rule_for_category(category, v1)
+    evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, is_v1))
+    rule, _ = rule_for_category(category, is_v1)
     if evaluation.note:
         return evaluation
     if rule == "irrelevance":
@@ -286,7 +294,9 @@ def _evaluate_new_reply(item: DatasetItem, record: dict[str, Any], settings: Eva
         evaluation.predicted = SharedList(_predicted_calls(evaluation, result, item))
         if item.golden_calls or evaluation.predicted:
             scored_as = item.category if category == "format_sensitivity" else category
-            pairs = pair_calls(item, evaluation.predicted, scored_as, version == "V1", failed=evaluation.valid is False)
+            pairs = pair_calls(
+                item, evaluation.predicted, scored_as, version == "V1", has_failed=evaluation.valid is False
+            )
             evaluation.pairs = SharedList(pairs)
     messages = single_turn_messages(record, item.opening_messages)
     return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
@@ -299,12 +309,12 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
             Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else error)
             for index, (name, arguments) in enumerate(evaluation.calls)
         ]
-    if evaluation.calls is None and _is_attempted_call(result, item):
+    if evaluation.calls is None and _looks_like_call(result, item):
         return [Call("predicted", "", None, 0, 0, 0, content_text(result), evaluation.decode_error)]
     return []
 
 
-def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
+def _looks_like_call(result: Any, item: DatasetItem) -> bool:
     if isinstance(result, str):
         names = function_names(item.functions) - {""}
         return any(name in result or name.replace(".", "_") in result for name in names)

@@ -58,7 +58,7 @@ def shorten(value: Any) -> str:
     return abbreviate(value, 80)
 
 
-def list_accepted(accepted: Any) -> str:
+def describe_accepted_values(accepted: Any) -> str:
     """List the first five accepted values for a message. `""`, which marks an optional argument, is omitted."""
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
@@ -178,13 +178,13 @@ def language_of_category(category: str) -> str:
     return "java" if "java" in category else "python"
 
 
-def compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     """Compile the golden calls of an item, or return them from its cache. Raises UncheckableItem."""
-    key = f"golden:{category}:{v1}"
+    key = f"golden:{category}:{is_v1}"
     compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
     if compiled is None:
         try:
-            compiled = _compile_expected_calls(item, category, v1)
+            compiled = _compile_expected_calls(item, category, is_v1)
         except UncheckableItem as error:
             compiled = error
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
@@ -204,7 +204,7 @@ def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any
     raise UncheckableItem("the golden answer has an unexpected format")
 
 
-def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
+def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     golden = _parse_ground_truth(item.ground_truth)
     if not golden or not item.functions:
         raise UncheckableItem("no golden call or no function doc")
@@ -213,13 +213,13 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
     compiled = []
     for name, parameters in golden if has_several else golden[:1]:
         function_doc: dict[str, Any] | None = item.functions[0]
-        if has_several and not (v1 and "multiple" not in category):
+        if has_several and not (is_v1 and "multiple" not in category):
             # In V1, the name in the function doc only has to be part of the golden name.
-            docs = (doc for doc in item.functions if doc["name"] == name or (v1 and doc["name"] in name))
+            docs = (doc for doc in item.functions if doc["name"] == name or (is_v1 and doc["name"] in name))
             function_doc = next(docs, None)
         if function_doc is not None:
             compiled.append(_compile_call(function_doc, parameters, language, item.equivalence_rules))
-        elif v1:
+        elif is_v1:
             compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
         else:
             raise UncheckableItem(f"no function doc for {name}")

@@ -143,8 +143,8 @@ def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any
     replies: list[Any] = []
     scored: list[tuple[Any, str]] = []
     for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
-        replies += [value["result"] for value in _first_records(categories[name].results) if "result" in value]
-        entries = [value for value in _first_records(categories[name].scores) if "model_result_raw" in value]
+        replies += [value["result"] for value in _read_first_records(categories[name].results) if "result" in value]
+        entries = [value for value in _read_first_records(categories[name].scores) if "model_result_raw" in value]
         scored += [(each["model_result_raw"], error) for each in entries if (error := scores.read_error_type(each))]
     return replies, scored
 
@@ -154,13 +154,13 @@ def _has_python_calls(category: str, version: str) -> bool:
     return rule in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
 
 
-def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+def _read_first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
     found = (each.value for path in paths for each in read_records(path) if isinstance(each, JsonRecord))
     yield from islice((value for value in found if isinstance(value, dict)), MAX_RECORDS)
 
 
 def select_category_decoder(
-    version: str, category: str, decoder: Decoder, found: Results, scored: scores.ScoreFile
+    version: str, category: str, decoder: Decoder, results: Results, score_file: scores.ScoreFile
 ) -> Decoder:
     """Return the decoder for one category of a run.
 
@@ -172,21 +172,21 @@ def select_category_decoder(
     if early is decoder or category not in ("java", "javascript"):
         return decoder
     n_stringified = n_native = 0
-    if scored.is_complete:
-        for item_id in found.records:
-            record = found.read_record(item_id)
+    if score_file.is_complete:
+        for item_id in results.records:
+            record = results.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
-            entry = scored.failing.get(item_id)
-            was_stringified = _was_stringified(_decode_single_call(decoder, result, category), entry)
+            entry = score_file.failing.get(item_id)
+            was_stringified = _was_stringified(_decode_single_call_arguments(decoder, result, category), entry)
             n_stringified += was_stringified is True
             n_native += was_stringified is False
     if n_stringified == n_native:
-        path = next((path for path, _ in found.records.values()), scored.path)
+        path = next((path for path, _ in results.records.values()), score_file.path)
         return early if filenames.is_early_v1_file(path) else decoder
     return early if n_stringified > n_native else decoder
 
 
-def _decode_single_call(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
+def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, find_blocks, is_quoted
-from fcreview.importers.common.python_syntax import check_size
+from fcreview.importers.common.python_syntax import check_text_size
 from fcreview.importers.common.records import Undecodable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _load_parser(language: str) -> Parser:
 
 def parse_source(text: str, language: str) -> Calls:
     """Parse one call in "java" or "javascript". Raises Undecodable, or WrongFormat for code without a call."""
-    check_size(text)
+    check_text_size(text)
     if language == "javascript":
         # In the official grammar a code fence ends the statement; newer grammars read it as a template string.
         text = text.replace("\n```", ";\n```")
@@ -100,16 +100,16 @@ class _JavaReader:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
                     parameter, value = child.children[0], child.children[2]
-                    _add_argument(arguments, self.node_text(parameter), self.read_value(value, outermost=True))
+                    _add_argument(arguments, self.node_text(parameter), self.read_value(value, is_argument=True))
                 elif child.type in ("identifier", "class_literal"):
                     _add_argument(arguments, None, self.read_value(child))
         except RecursionError:
             raise Undecodable("the expression is nested too deeply") from None
         return function, arguments
 
-    def read_value(self, node: Node, outermost: bool = False) -> str:
-        """Return the source text without spaces. A literal loses its quotes only if it is an argument (`outermost`)."""
-        if outermost and node.type in ("string_literal", "character_literal"):
+    def read_value(self, node: Node, is_argument: bool = False) -> str:
+        """Return the source text without spaces. A literal that is a whole argument loses its quotes."""
+        if is_argument and node.type in ("string_literal", "character_literal"):
             return self.node_text(node)[1:-1]
         if node.type in VERBATIM_NODES:
             return self.node_text(node)
@@ -188,11 +188,11 @@ def convert_java(text: str, declared_type: str, element_type: str | None = None)
         case "byte" | "short" | "integer":
             return _parse_integer(text)
         case "long":
-            return _parse_suffixed(text, "lL", _parse_integer)
+            return _parse_number_with_suffix(text, "lL", _parse_integer)
         case "float":
-            return _parse_suffixed(text, "fF", _parse_scientific)
+            return _parse_number_with_suffix(text, "fF", _parse_float)
         case "double":
-            return _parse_scientific(text)
+            return _parse_float(text)
         case "boolean":
             return BOOLEANS.get(text, text)
         case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
@@ -212,7 +212,7 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
         case "float":
             return float(text) if DECIMAL.match(text) else text
         case "Bigint":
-            return _parse_suffixed(text, "n", _parse_integer)
+            return _parse_number_with_suffix(text, "n", _parse_integer)
         case "Boolean":
             return BOOLEANS.get(text, text)
         case "array" if len(text) <= MAX_LITERAL:
@@ -229,11 +229,11 @@ def _parse_integer(text: str) -> Any:
         return text
 
 
-def _parse_scientific(text: str) -> Any:
+def _parse_float(text: str) -> Any:
     return float(text) if SCIENTIFIC.match(text) else text
 
 
-def _parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
+def _parse_number_with_suffix(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
     """Parse a number that ends in one of the letters `suffixes`, such as `5L`. Any other text is returned unchanged."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
@@ -256,14 +256,14 @@ def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
 
-def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
+def _text_between(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
     """Return the text between a match of `head` and the next `closing`; None if each such text contains a newline."""
     matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 
 
 def _parse_java_array(text: str, element_type: str | None) -> Any:
-    inside = _text_after(ARRAY, text, "}")
+    inside = _text_between(ARRAY, text, "}")
     if inside is None:
         return None
     parts = [part.strip() for part in inside.split(",")]
@@ -271,17 +271,17 @@ def _parse_java_array(text: str, element_type: str | None) -> Any:
 
 
 def _parse_array_list(text: str, element_type: str | None) -> Any:
-    inside = _text_after(LIST_OF, text, "))", 1)
+    inside = _text_between(LIST_OF, text, "))", 1)
     if inside is not None:
-        return [_parse_element(part.strip(), element_type) for part in inside.split(",")]
+        return [_parse_list_element(part.strip(), element_type) for part in inside.split(",")]
     head = LIST_BRACES.search(text)
     end = text.find("}}", head.end() + 1) if head else -1
     if head and end >= 0:
-        return [_parse_element(part.strip(), element_type) for part in ADDED.findall(text[head.end() : end])]
+        return [_parse_list_element(part.strip(), element_type) for part in ADDED.findall(text[head.end() : end])]
     return [] if LIST_EMPTY.search(text) else None
 
 
-def _parse_element(part: str, element_type: str | None) -> Any:
+def _parse_list_element(part: str, element_type: str | None) -> Any:
     if element_type in ("char", "String"):
         return part[1:-1]
     return convert_java(part, element_type) if element_type else _guess_java_value(part)
@@ -303,8 +303,8 @@ def _guess_java_value(text: str) -> Any:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
         return text[1:-1]
-    for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_scientific)):
-        if not isinstance(value := _parse_suffixed(text, suffixes, parse), str):
+    for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_float)):
+        if not isinstance(value := _parse_number_with_suffix(text, suffixes, parse), str):
             return value
     return _guess_number(text)
 

@@ -23,7 +23,7 @@ def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"f": "{\\"a\\": 1}"}]`, where the arguments are JSON text."""
     if type(result) is not list:
         return _decode_non_list(result)
-    return validate_calls((name, _parse_arguments(text)) for name, text in map(_first_entry, result))
+    return validate_calls((name, _parse_arguments(text)) for name, text in map(_first_key_and_value, result))
 
 
 def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
@@ -35,7 +35,7 @@ def decode_cohere_v1(result: Any, context: DecoderContext) -> Calls:  # noqa: AR
     """Decode `[{"f": {"a": 1}}]`."""
     if type(result) is not list:
         return _decode_non_list(result)
-    return validate_calls(map(_first_entry, result))
+    return validate_calls(map(_first_key_and_value, result))
 
 
 def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -67,14 +67,14 @@ def decode_cohere(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is not a list contains no call."""
     if type(result) is not list:
         return []
-    return validate_calls(_require_keys(call, "tool_name", "parameters") for call in result)
+    return validate_calls(_read_call_object(call, "tool_name", "parameters") for call in result)
 
 
 def decode_named_arguments(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"name": "f", "arguments": {"a": 1}}]`."""
     if type(result) is not list:
         return _decode_non_list(result)
-    return validate_calls(_require_keys(call, "name", "arguments") for call in result)
+    return validate_calls(_read_call_object(call, "name", "arguments") for call in result)
 
 
 def decode_any_list(result: list[Any]) -> Calls:
@@ -84,7 +84,7 @@ def decode_any_list(result: list[Any]) -> Calls:
         if type(call) is dict and "tool_name" in call and "parameters" in call:
             name, arguments = call["tool_name"], call["parameters"]
         else:
-            name, arguments = _first_entry(call)
+            name, arguments = _first_key_and_value(call)
         if type(arguments) is str:
             arguments = parse_json(arguments)
         elif len(call) != 1 and "tool_name" not in call:
@@ -99,7 +99,7 @@ def _decode_non_list(result: Any) -> Calls:
     raise Undecodable("no output" if result is None else NOT_A_LIST)
 
 
-def _first_entry(call: Any) -> tuple[Any, Any]:
+def _first_key_and_value(call: Any) -> tuple[Any, Any]:
     if type(call) is not dict:
         raise Undecodable("text where a call was expected" if isinstance(call, str) else "not an object")
     if not call:
@@ -113,7 +113,7 @@ def _parse_arguments(arguments: Any) -> Any:
     return parse_json(arguments)
 
 
-def _require_keys(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
+def _read_call_object(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
     if type(call) is not dict or name_key not in call or arguments_key not in call:
         raise Undecodable(f"not an object with {name_key} and {arguments_key}")
     return call[name_key], call[arguments_key]

@@ -26,7 +26,7 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
-"""Python keywords, which are neither names nor values. `_scalar_value` returns this set to signal a keyword."""
+"""Python keywords, which are neither names nor values. `_convert_scalar` returns this set to signal a keyword."""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -69,8 +69,8 @@ def parse_simple_calls(text: str) -> Calls | None:
             return calls if position == len(text) else None
 
 
-def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
-    """Parse the arguments of a call and add them to `into`.
+def _parse_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
+    """Parse the arguments of a call and add them to `arguments`.
 
     Returns the position after the call; None for other syntax.
     """
@@ -90,18 +90,18 @@ def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | No
             closing = AFTER_LIST.match(text, after) if after is not None else None
             if closing is None:
                 return None
-            into[name] = elements
+            arguments[name] = elements
             position, end = closing.end(), closing[1]
         else:
-            value = _scalar_value(single, double, whole, fraction, word)
+            value = _convert_scalar(single, double, whole, fraction, word)
             if value is RESERVED:
                 return None
-            into[name] = value
+            arguments[name] = value
         if end == ")":
             return position
 
 
-def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
+def _parse_elements(text: str, position: int, elements: list[Any]) -> int | None:
     """Parse list elements and add them to `into`. Returns the position after the list; None for other syntax."""
     if text.startswith("]", position):
         return position + 1
@@ -110,16 +110,16 @@ def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
         if found is None:
             return None
         single, double, whole, fraction, word, end = found.groups()
-        value = _scalar_value(single, double, whole, fraction, word)
+        value = _convert_scalar(single, double, whole, fraction, word)
         if value is RESERVED:
             return None
-        into.append(value)
+        elements.append(value)
         position = found.end()
         if end == "]":
             return position
 
 
-def _scalar_value(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
+def _convert_scalar(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
     """Return the value that the groups of `SCALAR` matched; RESERVED if it is a keyword."""
     if single is not None:
         return single
@@ -171,32 +171,32 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     In V1, a single call needs brackets, and every call needs keyword arguments. Later versions require neither. V2 and
     V3 remove brackets and quotes at both ends, so a newline between two calls is a syntax error.
     """
-    v1, stripped = version == "V1", version in ("V2", "V3")
+    is_v1, stripped = version == "V1", version in ("V2", "V3")
     listed = text
     if stripped:
         text = text.strip("[]'")
         if not text:
             raise Undecodable("only brackets and quotes")
         listed = f"[{text}]"
-    elif not v1:
+    elif not is_v1:
         text = listed = text.strip().strip("'")
     calls = None if stripped and (text[0] == " " or "\n" in text) else parse_simple_calls(listed)
     if calls is None:
         if is_prose(listed):
             raise Undecodable("prose, not calls")
-        nodes = _parse_call_nodes(text, v1)
+        nodes = _parse_call_nodes(text, is_v1)
         calls = [read_call(node) for node in nodes]
-        without = [dotted_name(node.func) for node in nodes if not node.keywords] if v1 else []
+        without = [dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
     else:
-        without = [name for name, arguments in calls if not arguments] if v1 else []
+        without = [name for name, arguments in calls if not arguments] if is_v1 else []
     if without:
         raise WrongFormat(f"{without[0]} is called without keyword arguments", list(calls))
     return calls
 
 
-def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
+def _parse_call_nodes(text: str, is_v1: bool) -> list[ast.Call]:
     body = parse_expression(text)
-    if isinstance(body, ast.Call) and not v1:
+    if isinstance(body, ast.Call) and not is_v1:
         return [body]
     if not isinstance(body, (ast.List, ast.Tuple, ast.Set)):
         raise Undecodable("the text is not a list of calls")
@@ -228,7 +228,7 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
     return name, {**arguments, **keywords}
 
 
-def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
+def make_text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
     """Return a decoder that applies `clean` to the reply and parses the result."""
     return lambda result, context: parse_source_calls(clean(require_text(result)), context)
 

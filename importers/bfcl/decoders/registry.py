@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl.decoders import json_calls, python_calls, tagged
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext
-from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, text_decoder
+from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, make_text_decoder
 
 
 def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
@@ -47,21 +47,21 @@ DECODERS = (
     Decoder("LIST-DOTTED", json_calls.decode_list),
     Decoder("LIST-STRICT", json_calls.decode_strict_list),
     Decoder("NAMEARG", json_calls.decode_named_arguments),
-    Decoder("PROMPT", text_decoder(clean_prompt_text)),
-    Decoder("BARE", text_decoder(lambda text: text)),
-    Decoder("BRACKET", text_decoder(add_brackets)),
-    Decoder("BLANK", text_decoder(python_calls.clean_blank)),
-    Decoder("MISTRAL", text_decoder(lambda text: add_brackets(text.replace("\\_", "_")))),
-    Decoder("LLAMA1", text_decoder(lambda text: add_brackets(text.replace("\n", "")))),
-    Decoder("PHI", text_decoder(python_calls.clean_phi)),
-    Decoder("GEMINI", text_decoder(python_calls.clean_gemini)),
-    Decoder("GEMMA1", text_decoder(python_calls.clean_gemma1)),
-    Decoder("CODER1", text_decoder(python_calls.clean_coder1)),
+    Decoder("PROMPT", make_text_decoder(clean_prompt_text)),
+    Decoder("BARE", make_text_decoder(lambda text: text)),
+    Decoder("BRACKET", make_text_decoder(add_brackets)),
+    Decoder("BLANK", make_text_decoder(python_calls.clean_blank)),
+    Decoder("MISTRAL", make_text_decoder(lambda text: add_brackets(text.replace("\\_", "_")))),
+    Decoder("LLAMA1", make_text_decoder(lambda text: add_brackets(text.replace("\n", "")))),
+    Decoder("PHI", make_text_decoder(python_calls.clean_phi)),
+    Decoder("GEMINI", make_text_decoder(python_calls.clean_gemini)),
+    Decoder("GEMMA1", make_text_decoder(python_calls.clean_gemma1)),
+    Decoder("CODER1", make_text_decoder(python_calls.clean_coder1)),
     Decoder("QUOTED", python_calls.decode_quoted),
     Decoder("DBRX", python_calls.decode_dbrx),
     Decoder("RAVEN", python_calls.decode_raven),
-    Decoder("GORILLA", text_decoder(lambda text: f"[{text}]")),
-    Decoder("NEMOTRON", text_decoder(python_calls.clean_nemotron)),
+    Decoder("GORILLA", make_text_decoder(lambda text: f"[{text}]")),
+    Decoder("NEMOTRON", make_text_decoder(python_calls.clean_nemotron)),
     Decoder("MINICPM", tagged.decode_minicpm, "flat"),
     Decoder("TAGS", tagged.decode_tagged),
     Decoder("HERMES", tagged.decode_hermes, "flat"),
@@ -84,12 +84,6 @@ DECODERS_BY_NAME["HERMES1"] = replace(DECODERS_BY_NAME["HERMES"], stringifies_ar
 
 NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 """Decoders that stringified the arguments of Java and JavaScript calls until July 2024."""
-
-
-def find_model_decoder(model: str, version: str) -> tuple[Decoder, bool]:
-    """Return (decoder of a model folder, whether the decoder is certain)."""
-    name, is_certain = find_model_decoder_name(model, version)
-    return DECODERS_BY_NAME[name], is_certain
 
 
 def find_decoder(name: str, version: str) -> Decoder | None:
@@ -203,21 +197,25 @@ DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROM
 """BFCL version -> decoder of leaderboard models that no row matches."""
 
 
-@lru_cache(maxsize=1024)
-def find_model_decoder_name(model: str, version: str) -> tuple[str, bool]:
-    """Return (name of the decoder for a model folder, whether the decoder is certain).
+class ModelDecoder(NamedTuple):
+    decoder: Decoder
+    is_certain: bool
+    """False for models that are not on the leaderboards, and for V3 runs of `LATE_V3_MODELS`, whose decoder may have
+    been another one before March 2025."""
 
-    The decoder is not certain for V3 runs of `LATE_V3_MODELS`, which may have had another decoder before March 2025,
-    and for models that are not on the leaderboards.
-    """
+
+@lru_cache(maxsize=1024)
+def find_model_decoder(model: str, version: str) -> ModelDecoder:
+    """Return the decoder for the replies of a model, which is given by the name of its folder."""
     for row in MODELS_BY_VERSION[version]:
-        patterns, decoder = row
+        patterns, name = row
         if _has_matching_pattern(model, patterns):
-            return decoder, version == "V4" or row not in LATE_V3_MODELS
+            return ModelDecoder(DECODERS_BY_NAME[name], version == "V4" or row not in LATE_V3_MODELS)
     on_leaderboard = _has_matching_pattern(model, LEADERBOARD_MODELS)
     if version == "V4" and model.endswith("-FC"):
-        return "FC", on_leaderboard
-    return (DEFAULT_DECODERS[version], True) if on_leaderboard else ("AUTO", False)
+        return ModelDecoder(DECODERS_BY_NAME["FC"], on_leaderboard)
+    name = DEFAULT_DECODERS[version] if on_leaderboard else "AUTO"
+    return ModelDecoder(DECODERS_BY_NAME[name], on_leaderboard)
 
 
 def _has_matching_pattern(model: str, patterns: str) -> bool:

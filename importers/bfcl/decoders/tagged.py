@@ -18,7 +18,7 @@ from fcreview.importers.bfcl.decoders.base import (
 )
 from fcreview.importers.bfcl.decoders.json_calls import call_from_object, calls_from_objects
 from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, parse_calls
-from fcreview.importers.common.python_syntax import MAX_TEXT, check_size, read_call
+from fcreview.importers.common.python_syntax import MAX_TEXT, check_text_size, read_call
 from fcreview.importers.common.records import Undecodable
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def decode_function_gemma(result: Any, context: DecoderContext) -> Calls:  # noq
     for block in find_blocks(require_text(result), "<start_function_call>", "<end_function_call>"):
         named = NAME.search(block)
         if named:
-            check_size(block)
+            check_text_size(block)
             calls.append((named[1], _FunctionGemmaReader(named[2] or "{}").read_object()))
     return calls
 
@@ -52,7 +52,7 @@ class _FunctionGemmaReader:
     def read_object(self) -> dict[str, Any]:
         self.position += 1
         found: dict[str, Any] = {}
-        while not self._skip_closing("}"):
+        while not self._skip_closing_bracket("}"):
             key = KEY.match(self.text, self.position)
             if key is None:
                 raise Undecodable("an argument without a name")
@@ -75,14 +75,14 @@ class _FunctionGemmaReader:
         if self.text.startswith("[", self.position):
             self.position += 1
             items = []
-            while not self._skip_closing("]"):
+            while not self._skip_closing_bracket("]"):
                 items.append(self.read_value())
             return items
         end = next((i for i in range(self.position, len(self.text)) if self.text[i] in ",}]"), len(self.text))
         word, self.position = self.text[self.position : end].strip(), end
         return _parse_bare_word(word)
 
-    def _skip_closing(self, closing: str) -> bool:
+    def _skip_closing_bracket(self, closing: str) -> bool:
         """Skip commas and spaces, and a closing bracket after them. Returns whether there was a closing bracket."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
@@ -113,14 +113,14 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
     if START not in text or END not in text:
         raise WrongFormat("no tool call between tags")
     try:
-        return _parse_statements(text.partition(START)[2].rpartition(END)[0].strip())
+        return _parse_call_statements(text.partition(START)[2].rpartition(END)[0].strip())
     except (Undecodable, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise WrongFormat(str(error)) from None
 
 
-def _parse_statements(text: str) -> Calls:
+def _parse_call_statements(text: str) -> Calls:
     text = FENCE_END.sub("", FENCE_START.sub("", text, count=1), count=1)
-    check_size(text)
+    check_text_size(text)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         body = ast.parse(text).body
@@ -285,9 +285,9 @@ def _call_from_element(function: Element, verbose: bool) -> tuple[str, dict[str,
     name = function.get("name")
     if name is None:
         raise Undecodable("a function without a name")
-    holder = function.find("params") if verbose else None
+    parent = function.find("params") if verbose else None
     arguments: dict[str, Any] = {}
-    for param in (function if holder is None else holder).findall("param"):
+    for param in (function if parent is None else parent).findall("param"):
         key = param.get("name")
         if key is None:
             raise Undecodable(f"a parameter of {name} without a name")
@@ -307,7 +307,7 @@ def _convert_value(text: str, type_name: str) -> Any:
         if type_name == "null":
             return None
         if type_name in LITERAL_TYPES:
-            check_size(text)
+            check_text_size(text)
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise Undecodable(f"{text[:80]} is not of type {type_name}: {error}") from None

@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 def load(path: Path, category: str, item_ids: Sequence[str] = ()) -> scores.ScoreFile:
     dataset = Dataset()
     for item_id in item_ids:
-        dataset.items.add(DatasetItem(item_id, category))
+        dataset.items.add_item(DatasetItem(item_id, category))
     return scores.load_score_file(path, category, Results(category), dataset)
 
 
@@ -146,5 +146,5 @@ def test_inference_errors_name_no_turn() -> None:
 
 def make_turn_details(record: dict[str, Any]) -> Extra:
     extra = Extra()
-    scores.add_turn_details(record, extra)
+    scores.add_multi_turn_details(record, extra)
     return extra

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, MODELS_BY_VERSION, find_model_decoder_name
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, MODELS_BY_VERSION, find_model_decoder
 from fcreview.importers.bfcl.items import DECODER_FIELD
 from tests.importers.bfcl.conftest import CATEGORY, RESULT, SCORE
 
@@ -46,7 +46,8 @@ N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
     ],
 )
 def test_table_names_decoder_of_model(rules: str, model: str, decoder: str) -> None:
-    assert find_model_decoder_name(model, rules) == (decoder, (rules, decoder) != ("V3", "XLAM2"))
+    found = find_model_decoder(model, rules)
+    assert (found.decoder.name, found.is_certain) == (decoder, (rules, decoder) != ("V3", "XLAM2"))
 
 
 def test_table_has_only_known_decoders() -> None:

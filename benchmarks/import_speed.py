@@ -152,7 +152,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
             for some in batches(parts):
                 builder.load_runs(some)
             loaded = process_time() - start
-            builder.load_shared_rows(parts)
+            builder.load_functions_and_questions(parts)
             builder.finish()
             finished = process_time() - start - loaded
             types = {name: builder._types["item_rows"][name] for name in READ} | {"golden": CALLS, "predicted": CALLS}

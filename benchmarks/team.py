@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from fcreview.model.review import Annotation, Event, ItemKey  # noqa: E402
-from fcreview.store.reviews.journal import Journal, seal_event  # noqa: E402
+from fcreview.store.reviews.journal import Journal, hash_and_serialize_event  # noqa: E402
 from fcreview.store.team_exchange import TeamLink, TeamSync  # noqa: E402
 from fcreview.store.team_server import TeamServer, upgrade_schema  # noqa: E402
 from fcreview.store.workspace import Workspace, find_workspace  # noqa: E402
@@ -43,7 +43,7 @@ def line(name: str, number: int) -> bytes:
     event = Event(
         event=f"{name}{number:08}", time="2026-01-01T00:00:00.000Z", annotator=name, key=key(number), verdict=True
     )
-    return seal_event(event, "")[1].rstrip(b"\n")
+    return hash_and_serialize_event(event, "")[1].rstrip(b"\n")
 
 
 def make_team(server: PostgresServer, project: str, reveal: str, names: list[str]) -> Team:
@@ -213,10 +213,10 @@ def measure_pull(server: PostgresServer, folder: Path, count: int) -> None:
     (folder / "pull").mkdir()
     exchange = team.exchange(find_workspace(folder / "pull"), "lena")
     started = time.monotonic()
-    received = exchange.pull()
+    received = exchange.pull_lines()
     took = time.monotonic() - started
     started = time.monotonic()
-    assert exchange.pull() == 0
+    assert exchange.pull_lines() == 0
     print(f"{received:,} lines pulled in {took:.1f} s (sent in {pushed:.1f} s); nothing new: ", end="")
     print(f"{1000 * (time.monotonic() - started):.0f} ms", flush=True)
     exchange.close()

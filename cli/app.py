@@ -104,9 +104,9 @@ def describe_error(error: Exception) -> ErrorReport:
         advice = "Close other programs, raise the limit (ulimit -v), or open fewer runs."
         return ErrorReport(EXIT_FAILURE, [f"not enough memory. {advice}"])
     if type(error).__module__.lstrip("_").startswith("duckdb"):
-        from fcreview.store.database import describe_damage, is_damage
+        from fcreview.store.database import describe_damage, is_damage_error
 
-        if is_damage(error):
+        if is_damage_error(error):
             return ErrorReport(EXIT_FAILURE, [describe_damage(error)])
     advice = "Run the command again with FCREVIEW_DEBUG=1 and report the traceback."
     return ErrorReport(EXIT_FAILURE, [f"internal error: {type(error).__name__}: {error}", advice])

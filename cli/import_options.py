@@ -37,7 +37,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
     """
     from fcreview.store.importing.source_files import select_dataset_folders
 
-    search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common)
+    search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common_folders)
 
     @cache
     def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
@@ -49,7 +49,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
     def assign_dataset(plan: RunPlan) -> RunPlan:
         if select_dataset_folders(named_folders, plan):
             return plan
-        before = remembered.folders_of(plan.run)
+        before = remembered.dataset_folders_of(plan.run)
         assigned = search_plans(_existing_folders(before) or named_folders).get(_run_id(plan), plan)
         if named_folders and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"

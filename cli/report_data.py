@@ -336,7 +336,7 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
             print_message(f"fcreview: {queue}")
             continue
         design = queue.design
-        done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
+        done = {each.annotator: each.summary for each in session.store.measure_queue_progress(queue.name)}
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
         samples.append(sections.QueueSample(queue.name, queue.created, *sampling, done))
     return samples

@@ -164,7 +164,7 @@ def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     with ItemSnapshot(locate_workspace(options, create=False)) as before, redirect_stderr(io.StringIO()) as messages:
         _, runs = update_workspace(options, load_config())
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
-        return {"runs": runs, **asdict(before.compare(runs)), "warning": warnings[0] if warnings else ""}
+        return {"runs": runs, **asdict(before.count_changes(runs)), "warning": warnings[0] if warnings else ""}
 
 
 def _terminate_when_stdin_closes() -> None:

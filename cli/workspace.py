@@ -256,10 +256,10 @@ class WorkspaceSession:
 
     def load_queue_file(self, name: str) -> QueueFile:
         """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
-        from fcreview.store.queue_file import queue_names
+        from fcreview.store.queue_file import list_queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
-        names = queue_names(self.workspace)
+        names = list_queue_names(self.workspace)
         if name not in names:
             raise UsageError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
         return self.store.load_queue(name)

@@ -1,4 +1,4 @@
-"""Query verdicts and reviews that are hidden in blind mode."""
+"""Queries for verdicts and reviews that annotators must not see in blind mode."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ItemDisagreement:
-    """An open disagreement and the item that it is about."""
+    """An open disagreement between annotators about an item."""
 
     item: int
     disagreement: Disagreement
 
 
 class UnblindedAnalysis:
-    """Queries that reveal verdicts of other annotators or of automatic sources. See `Store.analysis`. Methods that take
-    a view raise FilterError if its filter is invalid."""
+    """Queries that reveal verdicts of other annotators or of automatic sources; see `Store.analysis`. Methods with the
+    parameter `view` raise FilterError if the view's filter is invalid."""
 
     def __init__(
         self, connection: Connection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
@@ -48,65 +48,70 @@ class UnblindedAnalysis:
         self._strata: StrataCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return item number -> judge verdicts on the item and its parts: {target, criterion, value, by}."""
-        return self._query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
+        """Return the judge verdicts {target, criterion, value, by} on each item and its parts, by item number."""
+        return self._run_query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
-        """Return verdict source -> items of a run, for computing metrics. `with_errata` adds the source `errata`."""
-        return self._query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
+        """Return the items of a run for each verdict source, to compute metrics. `with_errata` adds the source
+        `errata`."""
+        return self._run_query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
 
     def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
-        """Return run number -> the view's items with the verdicts of one source, for comparing runs."""
-        return self._query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
+        """Return the view's items with the verdicts of one source, by run number, to compare runs."""
+        return self._run_query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
 
     def fetch_outcomes_without_details(
         self, view: View, runs: Sequence[int], source: VerdictSource
     ) -> dict[int, list[ItemOutcome]]:
-        """Return the items that `fetch_outcomes` returns, with questions and verdicts only."""
-        return self._query(lambda: scored_items.fetch_outcomes_without_details(self._connection, view, runs, source))
+        """Return the same items as `fetch_outcomes`, but only with their questions and verdicts."""
+        return self._run_query(
+            lambda: scored_items.fetch_outcomes_without_details(self._connection, view, runs, source)
+        )
 
     def fetch_aggregated_items(
-        self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
+        self, runs: Sequence[int], runs_needing_part_verdicts: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield (run number, verdict source -> items of the run), for metrics that only count items.
+        """Yield (run number, items of the run for each verdict source), for metrics that only count items.
 
-        Items with the same verdicts from all sources are combined into one item with a count. In `part_verdict_runs`,
-        items with verdicts on parts are not combined. Other threads can use the store between two runs.
+        Items with the same verdicts from all sources are combined into one item with a count. Items with verdicts on
+        parts are not combined if their run is in `runs_needing_part_verdicts`. Other threads can use the store between
+        two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
-            keep = any(run in part_verdict_runs for run in batch)
+            keep = any(run in runs_needing_part_verdicts for run in batch)
             fetch = partial(scored_items.fetch_aggregated_items, self._connection, batch, keep_part_verdicts=keep)
-            yield from self._query(fetch).items()
+            yield from self._run_query(fetch).items()
 
     def fetch_scored_items_before_reviews(self, run: int) -> list[ScoredItem]:
-        """Return the items of a run with automatic verdicts only, as if the run had no reviews."""
-        return self._query(lambda: scored_items.fetch_scored_items_before_reviews(self._connection, run))
+        """Return the items of a run with their automatic verdicts, as if the run had no reviews."""
+        return self._run_query(lambda: scored_items.fetch_scored_items_before_reviews(self._connection, run))
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
         """Return (automatic verdict, resolved human verdict) pairs on the same target and criterion."""
         from fcreview.store.queries.estimation import fetch_verdict_pairs  # imports NumPy, which is slow to load
 
-        return self._query(lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view))
+        return self._run_query(lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view))
 
-    def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter that selects the items of a calibration cell; None if it would list too many ids. `base` is
-        the filter of the calibration."""
+    def build_cell_filter(self, base_filter: str, cell: CalibrationCell) -> str | None:
+        """Return `base_filter`, the filter of the calibration, with terms that select the items of a calibration cell;
+        None if the terms would list too many ids."""
         from fcreview.store.queries.estimation import build_cell_filter
 
-        return self._query(lambda: build_cell_filter(self._connection, base, cell))
+        return self._run_query(lambda: build_cell_filter(self._connection, base_filter, cell))
 
     def fetch_sample_status(self, run: int) -> RunSampleStatus:
-        """Return the samples with items of a run, and the review status of each item."""
+        """Return the samples that contain items of a run, and the review status of each item."""
         from fcreview.store.queries.estimation import fetch_sample_status
 
-        return self._query(
+        return self._run_query(
             lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run, self._strata)
         )
 
     def fetch_ratings(self, view: View) -> list[Rating]:
-        """Return one rating for each current verdict of an annotator, also for "unsure". Bulk reviews are omitted."""
-        return self._query(
+        """Return one rating for each current verdict of each annotator, including "unsure". Bulk reviews are
+        omitted."""
+        return self._run_query(
             lambda: [
                 Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
                 for each in self._iter_reviewed_items(view)
@@ -118,13 +123,13 @@ class UnblindedAnalysis:
     def fetch_duplicate_reviews(self, view: View) -> list[RepeatedRating]:
         """Return the first and second verdict of each annotator on each hidden duplicate, to compute self-agreement.
         Stale verdicts are omitted."""
-        return self._query(lambda: list(self._iter_duplicate_reviews(view)))
+        return self._run_query(lambda: list(self._iter_duplicate_reviews(view)))
 
     def _iter_duplicate_reviews(self, view: View) -> Iterator[RepeatedRating]:
         events = self._reviews.events
         for each in self._iter_reviewed_items(view):
-            for annotator in events.annotators_with_repetition(each.key):
-                first, second = events.first_and_second_opinions(each.key, annotator, *each.hashes)
+            for annotator in events.annotators_of_duplicate(each.key):
+                first, second = events.opinions_before_and_on_duplicate(each.key, annotator, *each.hashes)
                 first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
                 for o in second:
                     if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts:
@@ -133,7 +138,7 @@ class UnblindedAnalysis:
 
     def fetch_disagreements(self, view: View) -> list[ItemDisagreement]:
         """Return the open disagreements in item order."""
-        return self._query(
+        return self._run_query(
             lambda: sorted(
                 (
                     ItemDisagreement(each.item, disagreement)
@@ -153,7 +158,7 @@ class UnblindedAnalysis:
             opinions = self._reviews.events.opinions_on(key, *hashes)
             return self._find_disagreements(ReviewedItem(item, key, (hashes[0], hashes[1]), opinions))
 
-        return self._query(find)
+        return self._run_query(find)
 
     def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
         selected = set(item_order.fetch_items(self._connection, view, only_reviewed=True))
@@ -163,16 +168,16 @@ class UnblindedAnalysis:
         context = self._reviews.roll_up_context(reviewed.item)
         return find_disagreements(reviewed.key, reviewed.opinions, context)
 
-    def find_unreviewed(self, view: View) -> list[int]:
+    def find_unreviewed_items(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
-        items = self._query(lambda: item_order.fetch_items(self._connection, view))
-        return [item for item, *_ in self._query(lambda: self._reviews.items.find_unreviewed(items))]
+        items = self._run_query(lambda: item_order.fetch_items(self._connection, view))
+        return [each.item for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
-        """Return the questions of the view's runs with all answers, to find wrong golden answers."""
+        """Return the questions and answers of the view's runs, from which the audit finds wrong golden answers."""
         with pause_garbage_collection():
-            return self._query(lambda: golden_audit.fetch_audit_input(self._connection, view))
+            return self._run_query(lambda: golden_audit.fetch_audit_input(self._connection, view))
 
-    def _query(self, work: Callable[[], T]) -> T:
+    def _run_query(self, query: Callable[[], T]) -> T:
         with self._lock:
-            return retry_with_more_memory(self._connection, work)
+            return retry_with_more_memory(self._connection, query)

@@ -1,4 +1,4 @@
-"""Open the store read-only, limit the memory and time of queries, and run SQL statements of users safely."""
+"""Open the store read-only, limit the memory and time of queries, and safely run SQL statements from users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import duckdb
 from duckdb import DuckDBPyConnection as Connection
@@ -24,19 +24,19 @@ T = TypeVar("T")
 SCHEMA_VERSION = "9"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
-NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `is_marked_unverified`
+NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_unverified_runs`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 
-IMPORT_AGAIN = ": import the runs again; reviews are kept"  # end of the error message for a store that cannot be used
+IMPORT_AGAIN = ". Import the runs again. All reviews are kept"  # end of the message about a store that cannot be used
 
 
 class StoreError(FcreviewError):
-    """Raised when the store is missing or cannot be read. The message is one line and contains the remedy."""
+    """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
 
 
 class EmptyValueError(duckdb.DataError):
-    """Raised for a run that has items without a number, id or category. fcreview writes no such items."""
+    """Raised if a stored run has items without a number, id or category. fcreview never writes such items."""
 
     def __init__(self, run: int) -> None:
         super().__init__(f"run {run} has items without a number, id or category")
@@ -46,7 +46,7 @@ class EmptyValueError(duckdb.DataError):
 DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 
 
-def is_damage(error: BaseException) -> bool:
+def is_damage_error(error: BaseException) -> bool:
     """Whether an error means that the content of the store is missing, invalid or does not match its checksums."""
     return isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
@@ -54,9 +54,9 @@ def is_damage(error: BaseException) -> bool:
 
 
 def describe_damage(error: BaseException) -> str:
-    """Return the message for a damaged store. `is_damage` must be true for the error."""
+    """Return the error message for a damaged store. `error` must be an error for which `is_damage_error` is true."""
     reason = _first_lines(error, 1)[:200]
-    return f"the store is damaged ({reason}): delete store.duckdb in the workspace and import again; reviews are kept"
+    return f"the store is damaged ({reason}). Delete store.duckdb in the workspace{IMPORT_AGAIN}"
 
 
 def quote_literal(text: str | Path) -> str:
@@ -69,29 +69,32 @@ def connect_in_memory() -> Connection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def restrict_to_runs_sql(connection: Connection, items: Iterable[int]) -> str:
-    """Return ` AND run IN (...)` for a query on these items of a lake, which has a file for each run. Empty for a
-    database, where the index of the items alone is faster."""
+def runs_condition_sql(connection: Connection, items: Iterable[int]) -> str:
+    """Return the SQL text ` AND run IN (...)` with the runs of the items. For a lake, it lets DuckDB skip the files of
+    other runs. For a database, return empty text, because the index on items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
     runs = sorted({int(item) >> 32 for item in items})
     return f" AND run IN ({', '.join(map(str, runs))})" if runs else ""
 
 
-def is_foreign(workspace: Workspace) -> bool:
-    """Whether the store belongs neither to this user nor to a group of this user."""
+def is_store_of_other_user(workspace: Workspace) -> bool:
+    """Return whether the owner of the store is neither this user nor a group of this user."""
     if workspace.lake is not None and not os.path.isabs(workspace.lake):  # noqa: PTH117 - an address
         return False
     status = workspace.store.lstat() if workspace.lake is None else os.stat(workspace.lake)  # noqa: PTH116
     return status.st_uid != os.geteuid() and status.st_gid not in {os.getegid(), *os.getgroups()}
 
 
-def attach_store(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
+def attach_store(
+    workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None
+) -> Connection:
     """Open the workspace's store read-only, as the default database `store` of the connection.
 
-    The connection can access no other file, because a view in somebody else's store could read any file. `attach_more`
-    is called before access is restricted, and may attach other files. The connection is in memory, because
-    `duckdb.connect(path)` returns the file that this process already has open, even if an import has replaced it.
+    The connection cannot access any other file, because a view in another user's store could read any file.
+    `attach_other_files` is called before the access is restricted, and can attach more databases. The main database is
+    in memory, because `duckdb.connect(path)` would return the file that this process already has open, even after an
+    import has replaced it.
 
     Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """
@@ -104,7 +107,7 @@ def attach_store(workspace: Workspace, attach_more: Callable[[Connection], objec
         connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
         connection.execute(f"SET threads = {min(4, os.cpu_count() or 1)}")
         connection.execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
-        attach_more(connection)
+        attach_other_files(connection)
         disable_external_access(connection, [workspace.store, workspace.store_log])
         connection.execute("USE store")
     except BaseException:
@@ -113,12 +116,12 @@ def attach_store(workspace: Workspace, attach_more: Callable[[Connection], objec
     return connection
 
 
-def open_store(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the workspace's store as `attach_store` does. Raises StoreError for anything but a complete store."""
+def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
+    """Open the workspace's store as `attach_store` does. Raises StoreError if the store is missing or not usable."""
     try:
-        connection = attach_store(workspace, attach_more)
+        connection = attach_store(workspace, attach_other_files)
     except FileNotFoundError:
-        raise StoreError(f"nothing imported at {workspace.parent_folder} yet: run fcreview import PATH") from None
+        raise StoreError(f"no runs have been imported at {workspace.parent_folder}. Run fcreview import PATH") from None
     except (duckdb.Error, OSError) as error:
         reason = _first_lines(error, 1)[:200] if isinstance(error, duckdb.Error) else error.strerror
         raise StoreError(f"cannot read {workspace.store} ({reason}){IMPORT_AGAIN}") from error
@@ -138,8 +141,8 @@ def open_store(workspace: Workspace, attach_more: Callable[[Connection], object]
     return connection
 
 
-def is_marked_unverified(connection: Connection) -> bool:
-    """Whether the store has runs that were copied from another user's store (see `is_foreign`)."""
+def has_unverified_runs(connection: Connection) -> bool:
+    """Return whether the store contains runs that another user imported (see `is_store_of_other_user`)."""
     return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
 
 
@@ -155,27 +158,27 @@ def _has_valid_tables(connection: Connection) -> bool:
 
 
 def disable_external_access(
-    connection: Connection, files: Sequence[Path | str] = (), folder: Path | None = None
+    connection: Connection, allowed_files: Sequence[Path | str] = (), allowed_folder: Path | None = None
 ) -> None:
-    """Stop all statements on this connection from accessing files, except the given files and those in a folder.
+    """Block the access of all statements on this connection to files, except `allowed_files` and `allowed_folder`.
 
-    Databases that are attached stay accessible. This cannot be undone.
+    Attached databases stay accessible. The restriction cannot be undone.
     """
-    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, files))}]")
-    if folder is not None:
-        connection.execute(f"SET allowed_directories = [{quote_literal(f'{folder}/')}]")
+    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, allowed_files))}]")
+    if allowed_folder is not None:
+        connection.execute(f"SET allowed_directories = [{quote_literal(f'{allowed_folder}/')}]")
     connection.execute("SET enable_external_access = false")
 
 
 def lock_configuration(connection: Connection) -> None:
-    """Raise the memory limit, then stop all statements from changing settings. This cannot be undone."""
+    """Raise the memory limit, then forbid all changes of settings. The lock cannot be undone."""
     connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     connection.execute("SET lock_configuration = true")
 
 
 def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
-    """If the error is about a damaged file of a lake, omit this file and return True, so that the query can be
-    repeated."""
+    """If the error is about a damaged file of a lake, omit the file from later queries and return True. The caller can
+    then repeat the query."""
     omit = getattr(connection, "omit_damaged_file", None)
     return omit is not None and bool(omit(error))
 
@@ -186,7 +189,7 @@ def _call_without_damaged_files(connection: Connection, work: Callable[[], T]) -
     except duckdb.Error as error:
         if _omit_damaged_file(connection, error):
             return _call_without_damaged_files(connection, work)
-        if is_damage(error):
+        if is_damage_error(error):
             raise StoreError(describe_damage(error)) from error
         raise
 
@@ -204,7 +207,9 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
         try:
             return _call_without_damaged_files(connection, work)
         except duckdb.OutOfMemoryException:
-            raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
+            raise StoreError(
+                f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or runs"
+            ) from None
         finally:
             with contextlib.suppress(duckdb.Error):
                 connection.execute(f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'")
@@ -221,19 +226,19 @@ class QueryTimeoutError(Exception):
     """Raised when a query was interrupted because it exceeded its time limit."""
 
 
-def _start_thread(call: Callable[[], object]) -> None:
+def _call_in_new_thread(call: Callable[[], object]) -> None:
     threading.Thread(target=call, daemon=True).start()
 
 
 class QueryThread:
-    """A thread for many short queries. Starting a thread takes as long as such a query."""
+    """A thread that runs many short queries one after the other. A new thread for each would double their time."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        self._thread = threading.Thread(target=_run_calls, args=(self._calls,), daemon=True)
+        self._thread = threading.Thread(target=_run_queued_calls, args=(self._calls,), daemon=True)
         self._thread.start()
 
-    def start(self, call: Callable[[], object]) -> None:
+    def submit(self, call: Callable[[], object]) -> None:
         self._calls.put(call)
 
     def close(self) -> None:
@@ -245,7 +250,7 @@ class QueryThread:
         self._calls.put(None)
 
 
-def _run_calls(calls: SimpleQueue[Callable[[], object] | None]) -> None:
+def _run_queued_calls(calls: SimpleQueue[Callable[[], object] | None]) -> None:
     while (call := calls.get()) is not None:
         call()
         del call  # it may refer to the queue's owner
@@ -255,23 +260,23 @@ def run_with_timeout(
     connection: Connection,
     work: Callable[[], T],
     timeout: float | None = None,
-    start: Callable[[Callable[[], object]], object] = _start_thread,
+    submit: Callable[[Callable[[], object]], object] = _call_in_new_thread,
 ) -> T:
     """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
 
-    `start` calls it in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
+    `submit` runs the call in another thread, because the main thread handles no signals while DuckDB runs its query.
 
     Raises: QueryTimeoutError if `work` takes more than `timeout` seconds.
     """
     done: Future[T] = Future()
 
-    def run() -> None:
+    def call_work() -> None:
         try:
             done.set_result(work())
         except BaseException as error:
             done.set_exception(error)
 
-    start(run)
+    submit(call_work)
     try:
         _wait(done, timeout)
     finally:
@@ -287,13 +292,13 @@ def run_with_timeout(
     return done.result()
 
 
-def _wait(done: Future[Any], timeout: float | None) -> None:
+def _wait(future: Future[Any], timeout: float | None) -> None:
     with contextlib.suppress(TimeoutError):
-        done.exception(timeout)
+        future.exception(timeout)
 
 
 def close_connection(connection: Connection, save_cache: Callable[[], object] = lambda: None) -> None:
-    """Call `save_cache` and close the connection. Does nothing while a query that cannot be interrupted is running."""
+    """Call `save_cache` and close the connection, unless a query is running that could not be interrupted."""
     if not has_running_query():
         with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
             save_cache()
@@ -301,7 +306,7 @@ def close_connection(connection: Connection, save_cache: Callable[[], object] = 
 
 
 def has_running_query() -> bool:
-    """Whether a query runs that could not be interrupted. Closing the connection would wait for it."""
+    """Return whether a query is running that could not be interrupted. Closing its connection would wait for it."""
     return not all(each.done() for each in _abandoned)
 
 
@@ -311,18 +316,20 @@ MAX_SQL_ROWS = 2_000_000  # maximum number of rows of an SQL result, because all
 SQL_TIMEOUT = 60.0  # default time limit for an SQL statement, in seconds
 
 
+class SqlResult(NamedTuple):
+    columns: list[str]  # names of the columns
+    rows: list[tuple[Any, ...]]
+
+
 class SqlError(FcreviewError):
-    """Raised for a statement that is not allowed, fails, or takes too long."""
+    """Raised if an SQL statement of a user is not allowed, fails, or takes too long."""
 
 
-def run_sql(
-    connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
-) -> tuple[list[str], list[tuple[Any, ...]]]:
+def run_sql(connection: Connection, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:
     """Run one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
-    Changes to temporary tables (a WITH may contain an INSERT) are rolled back.
+    The transaction is rolled back, because a WITH clause can contain an INSERT into a temporary table.
 
-    Returns: the column names and the rows.
     Raises: SqlError for any other statement, and after `timeout` seconds.
     """
     try:
@@ -331,38 +338,40 @@ def run_sql(
     except (duckdb.Error, UnicodeEncodeError) as error:
         raise SqlError(_first_lines(error, 6)) from error
     if len(statements) != 1:
-        raise SqlError("pass one statement at a time" if statements else "the SQL statement is empty")
+        raise SqlError("pass only one SQL statement" if statements else "the SQL statement is empty")
     if statements[0].type not in _READ_STATEMENTS:
         raise SqlError("only read statements are allowed: SELECT, WITH, FROM, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN")
     try:
-        return run_with_timeout(connection, lambda: _fetch_rows(connection, statements[0]), timeout)
+        return run_with_timeout(connection, lambda: _fetch_result(connection, statements[0]), timeout)
     except QueryTimeoutError:
-        raise SqlError(f"timed out after {timeout:g} seconds: simplify the query or pass a larger --seconds") from None
+        raise SqlError(
+            f"the query timed out after {timeout:g} seconds. Simplify it, or pass a larger --seconds"
+        ) from None
     except duckdb.Error as error:
         if _omit_damaged_file(connection, error):
             return run_sql(connection, statement, timeout)
         raise SqlError(_first_lines(error, 6)) from error
 
 
-def _fetch_rows(connection: Connection, statement: duckdb.Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _fetch_result(connection: Connection, statement: duckdb.Statement) -> SqlResult:
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         result = connection.execute(statement)
         columns = result.description or []
-        _check_column_types(columns)
+        _reject_timestamps_with_time_zone(columns)
         rows = result.fetchmany(MAX_SQL_ROWS + 1)
         if len(rows) > MAX_SQL_ROWS:
-            raise SqlError(f"more than {MAX_SQL_ROWS:,} rows: add a LIMIT")
-        return [column[0] for column in columns], rows
+            raise SqlError(f"the result has more than {MAX_SQL_ROWS:,} rows. Add a LIMIT clause")
+        return SqlResult([column[0] for column in columns], rows)
     finally:
         connection.execute("ROLLBACK")
 
 
-def _check_column_types(columns: Sequence[tuple[Any, ...]]) -> None:
-    """Raise SqlError for a timestamp with time zone. For such a value, DuckDB needs a package that is not installed."""
+def _reject_timestamps_with_time_zone(columns: Sequence[tuple[Any, ...]]) -> None:
+    """Raise SqlError if a column is a timestamp with time zone, because DuckDB needs the package pytz to return it."""
     for name, kind, *_ in columns:
         if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):
-            raise SqlError(f"column {name} is a timestamp with time zone: cast it with ({name})::VARCHAR")
+            raise SqlError(f"column {name} is a timestamp with time zone. Cast it to text with ({name})::VARCHAR")
 
 
 def _first_lines(error: BaseException, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Control garbage collection around code that creates many objects."""
+"""Pause garbage collection during code that creates many objects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def has_frozen_objects() -> bool:
 
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while objects without reference cycles are created. A collection would take 25 % more
-    time and find nothing. The new objects are moved to the oldest generation, which the next collection skips."""
+    """Disable garbage collection while the caller creates many objects without reference cycles. Collections would add
+    25 % to the time and find nothing. At the end, the objects move to the oldest generation, which the next collection
+    skips."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,8 +1,8 @@
 """Import reviews from a file: check each record, find the item, and append new reviews to an annotator's journal.
 
-Importing a file twice has the effect of importing it once. The id of an imported event is a hash of its content, so
-merged copies of a workspace contain the event once. A review that the annotator already has is not written again. A
-review that is older than the annotator's current review is not imported.
+A second import of the same file changes nothing, because reviews that the annotator already has are skipped. The id of
+an imported event is a hash of its content, so merged copies of a workspace contain the event only once. Reviews that
+are older than the annotator's current review of the same target are skipped too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event,
 from fcreview.model.verdict import is_same_verdict
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
 from fcreview.store.labels import VERDICT_KEY
-from fcreview.store.reviews.journal import LineError, seal_event
+from fcreview.store.reviews.journal import LineError, hash_and_serialize_event
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.journal import Journal
@@ -31,7 +31,7 @@ MAX_LISTED_PROBLEMS = 10  # maximum number of invalid records that an error mess
 
 
 class LabelImportError(FcreviewError):
-    """Raised when a file cannot be imported. No review has been written."""
+    """Raised when a file of reviews cannot be imported. No review has been written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +57,19 @@ class ImportedReview:
 
 
 def parse_review(
-    line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False
+    line_number: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False
 ) -> ImportedReview:
     """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
-    Only `id` and one field of the annotation are required. With `check_scale`, for records that a person wrote, the
-    value must be on the scale of the criterion, as a value or a word such as `pass`. Raises ValueError for an invalid
-    record.
+    Only `id` and one field of the annotation are required. For records that a person wrote, pass `check_scale`: the
+    verdict must then be a value on the scale of the criterion, or a word for such a value (`pass`). Raises ValueError
+    for an invalid record.
     """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
-            raise ValueError(f"{name} is not a string")
+            raise ValueError(f"`{name}` is not a string")
     if not label.get("id"):
-        raise ValueError("id is missing")
+        raise ValueError("`id` is missing")
     target, criterion = label.get("target", ITEM), label.get("criterion", CORRECT)
     if not is_address(target):
         raise ValueError(f"invalid target {target!r}: use {ADDRESS_FORMS}")
@@ -86,7 +86,7 @@ def parse_review(
     if act not in ("review", "adjudicate"):
         raise ValueError(f"invalid `act` {act!r}: use review or adjudicate")
     return ImportedReview(
-        line,
+        line_number,
         {name: label[name] for name in ItemKey._fields if label.get(name)},
         Annotation(act=act, target=target, criterion=criterion, **values),
         _get_optional_text(opinion, "annotator") or None,
@@ -103,19 +103,19 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
     if isinstance(record, InvalidRecord):
         return record
     if not can_resolve_disagreement(record.annotation):
-        return InvalidRecord(record.line, f"cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}")
+        return InvalidRecord(record.line, f"the review cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}")
     return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
 
 def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Set `blind` to False in a review without a time and without a value of `blind` in the file."""
+    """Set `blind` to False in a review if the file has neither its time nor its value of `blind`."""
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
     return replace(record, blind=False)
 
 
 def normalize_time(text: str) -> str | None:
-    """Convert an ISO 8601 time to UTC with milliseconds; None for empty text. Raises ValueError for other text."""
+    """Convert an ISO 8601 time to UTC with milliseconds; empty text becomes None. Raises ValueError for other text."""
     if not text:
         return None
     time = datetime.fromisoformat(text)
@@ -123,25 +123,27 @@ def normalize_time(text: str) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def raise_if_invalid(file: str, invalid: list[InvalidRecord], unit: str) -> None:
-    """Raise LabelImportError that lists the invalid records, if there are any."""
-    if invalid:
-        listed = [f"{file} {unit} {each.line}: {each.reason}" for each in invalid[:MAX_LISTED_PROBLEMS]]
-        if len(invalid) > MAX_LISTED_PROBLEMS:
-            listed.append(f"and {format_count(len(invalid) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
+def raise_if_invalid(file_name: str, invalid_records: list[InvalidRecord], record_unit: str) -> None:
+    """If there are invalid records, raise a LabelImportError that lists them."""
+    if invalid_records:
+        listed = [
+            f"{file_name} {record_unit} {each.line}: {each.reason}" for each in invalid_records[:MAX_LISTED_PROBLEMS]
+        ]
+        if len(invalid_records) > MAX_LISTED_PROBLEMS:
+            listed.append(f"and {format_count(len(invalid_records) - MAX_LISTED_PROBLEMS, 'more invalid record')}")
         raise LabelImportError("\n".join([*listed, "No reviews were imported."]))
 
 
 def _get_optional_text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
     if value is not None and not isinstance(value, str):
-        raise ValueError(f"{name} is not a string")
+        raise ValueError(f"`{name}` is not a string")
     return value or ""
 
 
 @dataclass(slots=True)
 class LabelImportResult:
-    """The events that an import wrote, and the numbers of reviews that it did not write."""
+    """The events that an import wrote, and the numbers of reviews that it skipped."""
 
     written: list[Event] = field(default_factory=list)
     already: int = 0  # reviews that repeat the annotator's opinion or an earlier event
@@ -150,7 +152,7 @@ class LabelImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """Records of a file, and the runs in which the items of the records are looked up."""
+    """The records of a file, and the runs in which the import looks up their items."""
 
     name: str
     records: Sequence[ImportedReview | InvalidRecord]
@@ -160,11 +162,12 @@ class ReviewFile:
 
 
 def import_reviews(
-    store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None
+    store: Store, journal: Journal, file: ReviewFile, annotator_in_file: str | None = None
 ) -> LabelImportResult:
-    """Write the reviews of the journal's annotator, who may have another name in the file, to the journal. Raises
-    LabelImportError, without writing anything, if a record is invalid or no review is by this annotator."""
-    name = name_in_file or journal.annotator
+    """Write the reviews of the journal's annotator to the journal. `annotator_in_file`: the annotator's name in the
+    file, if it differs. Raises LabelImportError if a record is invalid or no review is by this annotator; nothing has
+    been written then."""
+    name = annotator_in_file or journal.annotator
     reviews = [each for each in file.records if isinstance(each, ImportedReview) and each.annotator in (None, name)]
     invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
     raise_if_invalid(file.name, invalid, file.unit)
@@ -177,7 +180,7 @@ def import_reviews(
         located: list[tuple[ImportedReview, _StoredItem]] = []
         for each in reviews:
             try:
-                located.append((each, finder.find(each)))
+                located.append((each, finder.find_reviewed_item(each)))
             except ValueError as error:
                 invalid.append(InvalidRecord(each.line, str(error)))
         events: list[tuple[ImportedReview, Event]] = []
@@ -190,7 +193,7 @@ def import_reviews(
         result = _select_new_events(store, events)
     result.written = journal.extend(result.written)
     with store.lock:
-        store.reviews.add(result.written)
+        store.reviews.add_events(result.written)
     return result
 
 
@@ -198,9 +201,9 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
-        event_ids, opinion = existing.find_existing(event)
+        event_ids, opinion = existing.find_event_ids_and_opinion(event)
         if event_ids.intersection((event.event, *review.exported_events)) or (
-            opinion is not None and _leaves_unchanged(opinion, event)
+            opinion is not None and _has_no_effect(event, opinion)
         ):
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
@@ -212,16 +215,16 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
 
 
 class _ExistingReviews:
-    """Events and opinions in the workspace, cached by item: a file may have thousands of reviews of one item."""
+    """Events and opinions in the workspace, cached by item because a file can have thousands of reviews of one item."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._event_ids: dict[ItemKey, set[str]] = {}
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
-    def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of all events of this annotator on the item, and the annotator's opinion on the same target
-        and criterion."""
+    def find_event_ids_and_opinion(self, event: Event) -> tuple[set[str], Opinion | None]:
+        """Return the ids of all events by this event's annotator on the item, and the annotator's opinion on the same
+        target and criterion."""
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
             history = self._store.reviews.events.history_of(key)
@@ -238,8 +241,8 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
     return review.annotator, review.target, review.criterion, review.act
 
 
-def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
-    """Whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
+def _has_no_effect(event: Event, opinion: Opinion) -> bool:
+    """Return whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
     if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
@@ -266,14 +269,15 @@ class _ItemFinder:
             found = _StoredItem(item, run, key, prediction or "", golden or "", turns, Counter(pairs))
             self._by_id.setdefault(name, []).append(found)
 
-    def find(self, review: ImportedReview) -> _StoredItem:
-        """Return the item of a review. Raise ValueError unless exactly one item with the target matches."""
-        item = self._find_item(review)
-        if item.matches_hashes_of(review):
-            check_target(review.annotation.target, item.key.id, item.n_turns, item.pairs)
+    def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
+        """Return the item of a review. Raises ValueError unless exactly one item matches and has the reviewed
+        target."""
+        item = self._find_matching_item(review)
+        if item.has_hashes_of(review):
+            raise_if_target_is_missing(review.annotation.target, item.key.id, item.n_turns, item.pairs)
         return item
 
-    def _find_item(self, review: ImportedReview) -> _StoredItem:
+    def _find_matching_item(self, review: ImportedReview) -> _StoredItem:
         wanted, item_id = review.key_fields.items(), review.key_fields["id"]
         found = [each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()]
         if len({each.key for each in found}) > 1:
@@ -298,31 +302,33 @@ class _StoredItem:
     n_turns: int
     pairs: Counter[int]  # number of call pairs by turn; turns count from 0
 
-    def matches_hashes_of(self, review: ImportedReview) -> bool:
-        """Return whether the item has the reviewed prediction and golden answer. A missing hash counts as equal."""
+    def has_hashes_of(self, review: ImportedReview) -> bool:
+        """Return whether the review is about this prediction and golden answer. A missing hash counts as equal."""
         return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
 
-def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
-    """Raise ValueError if the item does not have the target. `pairs`: number of call pairs by turn, from 0."""
+def raise_if_target_is_missing(target: str, item_id: str, n_turns: int, n_pairs_by_turn: Counter[int]) -> None:
+    """Raise ValueError if the item does not have the target. `n_pairs_by_turn`: number of call pairs by turn, from
+    0."""
     part = parse_address(target)
     if part is None:
         return
-    n_turns = max([n_turns, *(turn + 1 for turn in pairs)])
+    n_turns = max([n_turns, *(turn + 1 for turn in n_pairs_by_turn)])
     if part.turn >= n_turns:
         raise ValueError(f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}")
-    calls = pairs[part.turn]
+    calls = n_pairs_by_turn[part.turn]
     if part.call is not None and part.call >= calls:
         turn = part.turn + 1
-        none = f"no calls that are compared with golden calls; use turn:{turn} or item"
-        has = format_count(calls, "call") if calls else none
-        raise ValueError(f"target {target} does not exist: turn {turn} of {item_id} has {has}")
+        if not calls:
+            use = f"no call of turn {turn} is compared with a golden call. Use turn:{turn} or item"
+            raise ValueError(f"target {target} does not exist in {item_id}: {use}")
+        raise ValueError(f"target {target} does not exist: turn {turn} of {item_id} has {format_count(calls, 'call')}")
 
 
 def _record_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Yield the reviews and items. A new review records the automatic verdict that it overrides."""
+    """Yield the reviews and items, and add to each new review the automatic verdict that it overrides."""
     annotations = [
         (item.item, each.annotation if _can_record_override(each, item) else Annotation()) for each, item in located
     ]
@@ -334,20 +340,20 @@ def _record_overridden_verdicts(
 
 
 def _can_record_override(review: ImportedReview, item: _StoredItem) -> bool:
-    unblinded_now = review.blind is False and review.time is None and item.matches_hashes_of(review)
+    unblinded_now = review.blind is False and review.time is None and item.has_hashes_of(review)
     return unblinded_now and review.annotation.overrules is None
 
 
 _ANNOTATION_FIELDS = [each.name for each in fields(Annotation)]
 _IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in ("event", "previous", "hash")]
-"""Fields whose values determine the id of an imported event."""
+"""Fields of an imported event whose values determine its id."""
 
 
-def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now: str) -> Event:
+def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, import_time: str) -> Event:
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",
-        time=review.time or now,
+        time=review.time or import_time,
         annotator=annotator,
         key=item.key,
         prediction_hash=review.prediction_hash or item.prediction_hash,
@@ -357,13 +363,13 @@ def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now:
     )
     content = {name: getattr(event, name) for name in _IDENTIFYING_FIELDS if name != "bulk" or event.bulk}
     event.event = json_hash(content, 16, default=tuple)
-    seal_event(event, "")
+    hash_and_serialize_event(event, "")
     return event
 
 
-def _no_reviews_message(file: ReviewFile, name: str) -> str:
-    annotators = Counter(each.annotator for each in file.records if isinstance(each, ImportedReview) and each.annotator)
-    if not annotators:
-        return f"{file.name} has no reviews by {name}"
-    listed = ", ".join(f"{annotator} ({count:,})" for annotator, count in annotators.most_common(8))
-    return f"{file.name} has no reviews by {name}, only by {listed}. Choose one with --said-by."
+def _no_reviews_message(file: ReviewFile, annotator: str) -> str:
+    counts = Counter(each.annotator for each in file.records if isinstance(each, ImportedReview) and each.annotator)
+    if not counts:
+        return f"{file.name} has no reviews by {annotator}"
+    listed = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(8))
+    return f"{file.name} has no reviews by {annotator}, only by {listed}. Choose one with --said-by."

@@ -1,10 +1,10 @@
-"""Define the fields of an exported label, read labels from the database, and write Parquet files.
+"""Define the fields of exported labels, read labels from the database, and write Parquet files.
 
-A label is one row for one target and criterion of an item. Every item has a label for the verdict on the item. Any
-other target has a label if it has an automatic verdict or a review. All export formats take their fields from
-`LABEL_FIELDS`.
+A label has all verdicts on one target and criterion of an item. Every item has a label for the verdict on the whole
+item. A part or another criterion has a label if it has an automatic verdict or a review. All export formats take their
+fields from `LABEL_FIELDS`.
 
-Labels are read one chunk of items at a time, as JSON text that DuckDB builds in one step.
+A query reads the labels of a chunk of items, and DuckDB returns each label as JSON text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, 
 from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
 from fcreview.store.queries.item_detail import fetch_function_docs
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decided_by_sql, effective_sql
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decided_by_sql, effective_verdict_sql
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 DuckDBType = str | list[Any] | dict[str, Any]
 """A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
-`[{"source": "VARCHAR", "value": "JSON"}]`. Export formats without a JSON type write `JSON` values as text."""
+`[{"source": "VARCHAR", "value": "JSON"}]`. An export format without a JSON type writes `JSON` values as text."""
 TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
 _TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
     "text": TEXT,
@@ -53,11 +53,11 @@ VERDICT_KEY = "value"  # key of the verdict in the objects of the fields `automa
 
 @dataclass(frozen=True, slots=True)
 class LabelField:
-    """Field of an exported label: its type, and the SQL expression that reads it."""
+    """A field of an exported label: its type, and the SQL expression that returns its value."""
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """SQL expression. In `LABEL_FIELDS`, it reads the label `o` and its run `r`; in `CONTENT_FIELDS`, it reads
+    """SQL expression: in `LABEL_FIELDS`, over the label `o` and its run `r`; in `CONTENT_FIELDS`, over
     `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for `opinions`, which Python adds."""
 
 
@@ -72,11 +72,11 @@ OPINION_FIELDS: dict[str, DuckDBType] = {
     for field in fields(Opinion)
     if field.name not in ("target", "criterion")
 }
-"""Keys and types of an `Opinion` as an object in the label field `opinions`."""
+"""Keys and types of the objects in the label field `opinions`. An object represents an `Opinion`."""
 AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
     "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
 }  # fmt: skip
-"""Keys and types of an automatic `Verdict` as an object in the label field `automatic`."""
+"""Keys and types of the objects in the label field `automatic`. An object represents an automatic `Verdict`."""
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
@@ -102,7 +102,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "criterion": LabelField(TEXT, "o.criterion"),
     **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
     "human": LabelField(JSON, "o.human"),
-    "effective": LabelField(JSON, effective_sql("o.human", "o.decided_by", "o")),
+    "effective": LabelField(JSON, effective_verdict_sql("o.human", "o.decided_by", "o")),
     "decided_by": LabelField(TEXT, decided_by_sql("o.decided_by", "o")),
     "policy": LabelField(TEXT, "o.policy"),
     "fault": LabelField(TEXT, "o.fault"),
@@ -119,7 +119,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
     "opinions": LabelField([OPINION_FIELDS]),
 }
-"""Fields of a label in the order in which they are exported."""
+"""Fields of a label in export order."""
 
 CONTENT_FIELDS: dict[str, LabelField] = {
     "question": LabelField(TEXT, "i.question"),
@@ -128,7 +128,7 @@ CONTENT_FIELDS: dict[str, LabelField] = {
     "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
     "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),
 }
-"""Additional fields of an export with `--with content`, the same for all labels of an item."""
+"""Additional fields of an export with `--with content`. All labels of an item have the same values."""
 
 
 def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
@@ -140,17 +140,18 @@ def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
 IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"  # SQL condition: the label is the item's own verdict
 
 
-def _automatic_struct_sql(**values: str) -> str:
+def _automatic_verdict_struct_sql(**values: str) -> str:
     """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are null."""
     packed = ", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)
     return f"struct_pack({packed})"
 
 
-_LISTED_VERDICT = _automatic_struct_sql(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_LISTED_VERDICT = _automatic_verdict_struct_sql(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
 _COLUMN_VERDICTS = ", ".join(
-    _automatic_struct_sql(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING_ORDER
+    _automatic_verdict_struct_sql(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"})
+    for source in SCORING_ORDER
 )
-# An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
+# An importer can write the verdict on an item only to the column of its source, without adding it to `verdicts`.
 _UNLISTED_VERDICTS = (
     f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMN_VERDICTS}] IF a.value IS NOT NULL"
     " AND NOT list_contains([s.source FOR s IN listed], a.source)] ELSE [] END"
@@ -165,10 +166,10 @@ _DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name n
 
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
-    """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text. `where` is a condition on
-    `item`. It is applied first, because unnesting lists is slow."""
+    """Return a SELECT statement for `item` and those `LABEL_FIELDS` that have SQL. Verdicts are JSON text. The
+    statement applies `where`, a condition on `item`, before it unnests lists, because unnesting is slow."""
     columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
-    # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.
+    # `other_verdicts` unnests only verdicts on parts and other criteria, because most runs have no such verdicts.
     return f"""
 WITH selected AS (SELECT * FROM item_rows WHERE {where}),
 decisions AS (SELECT * FROM human_labels WHERE {where}),
@@ -199,7 +200,7 @@ SELECT o.item, {columns} FROM o JOIN runs r USING (run)
 """
 
 
-def labels_view_sql(policy: Policy) -> str:
+def create_labels_view_sql(policy: Policy) -> str:
     return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"
 
 
@@ -209,7 +210,7 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
     "reviewed": "n_annotators > 0",
     "adjudicated": "decided_by = 'adjudication'",
 }
-"""Subset -> SQL condition that selects its labels. `reviewed`: labels with a current review."""
+"""SQL condition of each subset. `reviewed`: labels with a current review."""
 
 Flavour = Literal["trl", "openai"]
 FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
@@ -250,27 +251,27 @@ _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name fo
 
 
 def read_label_lines(
-    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
+    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, selection: LabelSelection
 ) -> list[str]:
-    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own verdict comes before
+    """Return the labels of a chunk in item order, each as the text of a JSON object. An item's own label comes before
     the labels of its parts."""
-    reader = _ChunkReader(reviews, connection, chunk, choice)
-    rows = reader.fetch_rows()
-    content = {item: _json_text(fields)[1:-1] for item, fields in reader.fetch_content(rows).items()}
+    reader = _ChunkReader(reviews, connection, chunk, selection)
+    rows = reader.fetch_label_rows()
+    content = {item: _to_json_text(fields)[1:-1] for item, fields in reader.fetch_item_content(rows).items()}
     lines = []
     for item, line in rows:
-        # DuckDB escapes control characters differently from orjson.
-        text = _json_text(orjson.loads(line)) if "\\u" in line else line
+        # DuckDB escapes control characters differently from orjson, so such a line is serialised again.
+        text = _to_json_text(orjson.loads(line)) if "\\u" in line else line
         # `opinions` is the last field and the only one without SQL, so it is appended as text.
         opinions = "[]"
         if item in reader.reviewed_items:
-            opinions = _json_text(reader.opinions_on(item, orjson.loads(text)))
+            opinions = _to_json_text(reader.opinions_on(item, orjson.loads(text)))
         suffix = f",{content[item]}" if content else ""
         lines.append(f'{text[:-1]},"opinions":{opinions}{suffix}}}')
     return lines
 
 
-def _json_text(value: Any) -> str:
+def _to_json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
@@ -286,9 +287,9 @@ class _ChunkReader:
         self.reviewed_items = {row[0] for row in reviewed}
         self._opinions_item: int | None = None
         self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        """Opinions on `_opinions_item` by (target, criterion)."""
+        """Opinions on the item `_opinions_item`, by (target, criterion)."""
 
-    def fetch_rows(self) -> list[tuple[Any, ...]]:
+    def fetch_label_rows(self) -> list[tuple[Any, ...]]:
         return self._fetch(
             f"SELECT item, {_json_object_sql(LABEL_FIELDS)} FROM ({labels_sql(self._reviews.policy, self._where)})"
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
@@ -306,7 +307,7 @@ class _ChunkReader:
                 self._opinions[opinion.target, opinion.criterion].append(values)
         return self._opinions.get((label["target"], label["criterion"]), [])
 
-    def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
+    def fetch_item_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
         if not self._choice.with_content:
             return {}
         content_rows = self._connection.execute(
@@ -330,16 +331,16 @@ PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parq
 DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line that DuckDB reads by default
 
 
-def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
+def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], line_chunks: Iterable[list[str]]) -> None:
     """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
 
-    The rows are first written to a temporary file, so memory does not grow with their number. This file is converted by
-    a separate connection, because the connection of the database has no access to files. Raises OSError if a file
-    cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
+    A temporary file receives the rows first, so that memory does not grow with their number. A separate connection then
+    converts this file, because the connection of the store has no access to files. Raises OSError if a file cannot be
+    written, StoreError if a row needs too much memory.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
-        for chunk in chunks:
+        for chunk in line_chunks:
             text = "\n".join([*chunk, ""]).encode()
             if len(text) > DEFAULT_MAX_LINE_BYTES:
                 longest = max(longest, *map(len, text.split(b"\n")))
@@ -348,18 +349,20 @@ def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: It
         _convert_to_parquet(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
 
 
-def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int) -> None:
+def _convert_to_parquet(
+    lines_file: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int
+) -> None:
     columns = ", ".join(f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
     selected = ", ".join(
-        f'CAST("{name}" AS {to_sql_type(kind, json_as=TEXT)}) AS "{name}"' for name, kind in column_types.items()
+        f'CAST("{name}" AS {to_sql_type(kind, json_type=TEXT)}) AS "{name}"' for name, kind in column_types.items()
     )
     connection = connect_in_memory()
     try:
         connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
         connection.execute("SET threads = 2")
-        disable_external_access(connection, folder=path.absolute().parent)
+        disable_external_access(connection, allowed_folder=path.absolute().parent)
         statement = (
-            f"COPY (SELECT {selected} FROM read_json({quote_literal(lines)}, format = 'newline_delimited',"
+            f"COPY (SELECT {selected} FROM read_json({quote_literal(lines_file)}, format = 'newline_delimited',"
             f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
             f" TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd)"
         )
@@ -370,11 +373,11 @@ def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, Duck
         connection.close()
 
 
-def to_sql_type(kind: DuckDBType, json_as: str = JSON) -> str:
+def to_sql_type(duckdb_type: DuckDBType, json_type: str = JSON) -> str:
     """Convert a type to DuckDB's SQL notation, such as `STRUCT("source" VARCHAR, "value" JSON)[]`."""
-    if isinstance(kind, list):
-        return f"{to_sql_type(kind[0], json_as)}[]"
-    if isinstance(kind, dict):
-        members = (f"{json.dumps(name)} {to_sql_type(member, json_as)}" for name, member in kind.items())
+    if isinstance(duckdb_type, list):
+        return f"{to_sql_type(duckdb_type[0], json_type)}[]"
+    if isinstance(duckdb_type, dict):
+        members = (f"{json.dumps(name)} {to_sql_type(member, json_type)}" for name, member in duckdb_type.items())
         return f"STRUCT({', '.join(members)})"
-    return json_as if kind == JSON else kind
+    return json_type if duckdb_type == JSON else duckdb_type

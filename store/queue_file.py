@@ -1,8 +1,8 @@
-"""Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of items, and the share of
-the items that each annotator reviews.
+"""Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of items, and for each
+annotator the share of items to review.
 
 `docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it is valid in every
-copy of the workspace. A queue file is never changed after it was written.
+copy of the workspace. fcreview never changes an existing queue file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fcreview.model.decision import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.reviews.review_index import ItemIndex
-from fcreview.store.rows import BUILTIN_QUEUES, encode_repetition
+from fcreview.store.rows import BUILTIN_QUEUES, to_item_number
 from fcreview.store.workspace import is_same_filename, to_safe_annotator
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 FORMAT = 1  # format version, the value of `fcreview_queue` in the file
-# Fields of later versions are rejected, because a merge would lose them.
+# fcreview rejects files with fields of later versions, because a merge would lose these fields.
 _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
 
 
@@ -53,7 +53,7 @@ class QueueItem:
 
 @dataclass(frozen=True, slots=True)
 class SampleDesign:
-    """How the sample was drawn."""
+    """The parameters with which the sample was drawn."""
 
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
@@ -83,7 +83,7 @@ class QueueFile:
         return next((share for share in self.shares if share.annotator == annotator), None)
 
     def has_same_content(self, other: QueueFile) -> bool:
-        """Return whether both files have the same content, apart from the time of creation and the folders of runs."""
+        """Return whether both files have the same content, except the time of creation and the data on runs."""
         mine, others = (replace(each, created="", design=replace(each.design, runs=[])) for each in (self, other))
         return _queue_to_json(mine) == _queue_to_json(others)
 
@@ -91,21 +91,21 @@ class QueueFile:
 RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")  # fields of an `ItemKey` that identify the run
 
 
-def queue_breadcrumbs(workspace: Workspace, name: str) -> Path:
+def queue_path(workspace: Workspace, name: str) -> Path:
     return workspace.queues / f"{name}.json"
 
 
-def queue_names(workspace: Workspace) -> list[str]:
-    """Return the names of all queue files in alphabetical order, including files that cannot be read."""
+def list_queue_names(workspace: Workspace) -> list[str]:
+    """Return the names of all queue files in alphabetical order, including unreadable files."""
     return sorted(path.stem for path in workspace.queues.glob("*.json") if path.is_file())
 
 
 def read_queue(workspace: Workspace, name: str) -> QueueFile:
     """Read a queue file by name. Raises QueueError if it does not exist or is invalid."""
-    names = queue_names(workspace)
+    names = list_queue_names(workspace)
     if name not in names:
         raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
-    path = queue_breadcrumbs(workspace, name)
+    path = queue_path(workspace, name)
     try:
         queue = parse_queue(workspace.files.read(path), str(path))
     except OSError as error:
@@ -120,12 +120,12 @@ def parse_queue(content: bytes, source: str) -> QueueFile:
     try:
         return _validate_queue(orjson.loads(content))
     except ValueError as error:
-        raise QueueError(f"{source}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
+        raise QueueError(f"{source} is not a valid queue file ({_describe_first_error(error)})"[:300]) from error
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
-    """Yield each queue file. For a file that cannot be read, yield the error."""
-    for name in queue_names(workspace):
+    """Yield the content of each queue file or, if the file cannot be read, the error."""
+    for name in list_queue_names(workspace):
         try:
             yield read_queue(workspace, name)
         except QueueError as error:
@@ -133,10 +133,10 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
-    """Write a new queue file, which is then on disk. Raises QueueError if the name is invalid or in use."""
-    check_new_queue(workspace, queue.name)
-    path = queue_breadcrumbs(workspace, queue.name)
-    content = format_queue(queue)
+    """Write a new queue file and sync it to disk. Raises QueueError if the name is invalid or in use."""
+    check_new_queue_name(workspace, queue.name)
+    path = queue_path(workspace, queue.name)
+    content = serialize_queue(queue)
     try:
         workspace.files.make_folder(workspace.queues)
         workspace.files.write(path, content, sync=True, overwrite=False)
@@ -147,23 +147,23 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     return path
 
 
-def check_new_queue(workspace: Workspace, name: str) -> None:
-    """Raise QueueError if the name is invalid or in use."""
+def check_new_queue_name(workspace: Workspace, name: str) -> None:
+    """Raise QueueError if a queue with this name cannot be created, because the name is invalid or in use."""
     check_queue_name(name)
-    for other in queue_names(workspace):
+    for other in list_queue_names(workspace):
         if is_same_filename(other, name):
             raise QueueError(f"queue {other!a} already exists. Choose another name.")
 
 
 def check_queue_name(name: str) -> None:
-    """Raise QueueError for the name of a built-in queue and for a name that cannot be a file name."""
+    """Raise QueueError if the name belongs to a built-in queue or cannot be a file name."""
     if name in BUILTIN_QUEUES:
         raise QueueError(f"{name} is a built-in queue. Choose another name.")
     if not name or to_safe_annotator(name) != name:
-        raise QueueError(f"invalid queue name {name!a}: use letters, digits and . _ @ + - only")
+        raise QueueError(f"invalid queue name {name!a}. Use only letters, digits and the characters . _ @ + -")
 
 
-def format_queue(queue: QueueFile) -> bytes:
+def serialize_queue(queue: QueueFile) -> bytes:
     return orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -178,7 +178,7 @@ def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
 
 def _validate_queue(content: Any) -> QueueFile:
     if isinstance(content, dict) and content.get("fcreview_queue") != FORMAT:
-        raise ValueError("written by another version of fcreview")
+        raise ValueError("another version of fcreview wrote the file")
     queue = _queue_validator().validate_python(content)
     for share in queue.shares:
         if not all(0 <= at < len(queue.items) for at in share.order):
@@ -202,7 +202,7 @@ def _describe_first_error(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    message = "Unknown field" if first["type"] == "unexpected_keyword_argument" else first["msg"]
+    message = "unknown field" if first["type"] == "unexpected_keyword_argument" else first["msg"]
     return f"{'.'.join(map(str, first['loc']))}: {message}".removeprefix(": ")
 
 
@@ -215,8 +215,8 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 class QueueItemTable:
     """The temporary table `queue_places` with the shares of the loaded queue files.
 
-    `place` is the position in the annotator's share, from 0. `number` is the item number in the share; a hidden
-    duplicate has its own (see `fcreview.store.rows`). Not thread-safe.
+    `place` is the position in the annotator's share, from 0. `item` is the number of the item in the database, and
+    `number` the item number, which differs for a hidden duplicate (see `fcreview.store.rows`). Not thread-safe.
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:
@@ -225,13 +225,13 @@ class QueueItemTable:
         self._items: dict[str, list[int | None]] = {}
 
     def load_queue(self, name: str) -> QueueFile:
-        """Load a queue into the table and return it. Raises QueueError if the queue does not exist or is invalid."""
+        """Load a queue file into the table and return it. Raises QueueError if the file is missing or invalid."""
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
             items = self._items[name] = self._find_sampled_items(queue)
             self._connection.execute(_CREATE_TABLE)
             rows = [
-                (share.annotator, place, item, encode_repetition(item, 2 if place in share.repeats else 1))
+                (share.annotator, place, item, to_item_number(item, 2 if place in share.repeats else 1))
                 for share in queue.shares
                 for place, at in enumerate(share.order)
                 if (item := items[at]) is not None
@@ -246,14 +246,16 @@ class QueueItemTable:
         return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """Return the item number of each item in `QueueFile.items`, or None if the database no longer has it."""
+        """Return the item number of each item in `QueueFile.items`; None for an item that the database no longer
+        has."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
-        """Find the sampled items. If several runs of a model have an item, choose the one with the sampled hashes."""
+        """Return the item number of each sampled item. If several runs of a model have the item, prefer the sampled
+        answer."""
         index = ItemIndex(self._connection)
-        index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
+        index.load_items(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
         for item in queue.items:
             candidates = index.items_with(item.key)
@@ -264,7 +266,7 @@ class QueueItemTable:
 
 @dataclass(frozen=True, slots=True)
 class ShareProgress:
-    """Number of items in an annotator's share, and how many of them are reviewed."""
+    """Number of items in an annotator's share, and how many of these items the annotator has reviewed."""
 
     annotator: str
     done: int
@@ -273,15 +275,15 @@ class ShareProgress:
 
     @property
     def summary(self) -> str:
-        """Progress as text, such as `12 of 80`."""
+        """The progress as text, such as `12 of 80`."""
         return f"{self.done:,} of {self.total:,}"
 
 
-def measure_progress(
-    name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
+def measure_queue_progress(
+    queue_name: str, queue_items: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
-    """Return the progress of all annotators of a queue, or of one. Stale verdicts do not count."""
-    queue, items = table.load_queue(name), table.item_numbers(name)
+    """Return the progress of all annotators of a queue, or only of `annotator`. Stale verdicts do not count."""
+    queue, items = queue_items.load_queue(queue_name), queue_items.item_numbers(queue_name)
     progress = []
     for share in queue.shares:
         if annotator not in (None, share.annotator):
@@ -296,10 +298,10 @@ def measure_progress(
     return progress
 
 
-def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, presentation: int) -> bool:
+def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, repetition: int) -> bool:
     reference = next((each for each in reviews.items.items_with(key) if each.item == item), None)
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.opinions_of_annotator(key, annotator, *hashes, presentation)
+    opinions = reviews.events.opinions_of_annotator(key, annotator, *hashes, repetition)
     return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts

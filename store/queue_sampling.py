@@ -30,7 +30,7 @@ from fcreview.store.queue_file import (
     QueueItem,
     SampleDesign,
     check_queue_name,
-    queue_names,
+    list_queue_names,
     read_queue,
     read_queues,
     write_queue,
@@ -70,12 +70,12 @@ class QueueRequest:
 
 
 def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
-    """Draw a sample as a queue file that is not written. The same view, size and seed give the same sample."""
+    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the same sample."""
     check_queue_name(request.name)
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
-        raise QueueError("name every annotator exactly once: --annotators a,b,c")
-    population = fetch_population(connection, request)
+        raise QueueError("the queue needs annotators, each named exactly once. Use --annotators a,b,c")
+    population = fetch_strata_by_content_key(connection, request)
     if not population:
         where = request.view.where
         raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
@@ -103,13 +103,13 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
     return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
 
 
-def fetch_population(connection: Connection, request: QueueRequest) -> dict[str, str]:
-    """Return content key (item key and hashes as JSON text) -> stratum, for every item that can be drawn. The same item
-    with the same answer has one content key in all runs of a model, so it counts once."""
+def fetch_strata_by_content_key(connection: Connection, request: QueueRequest) -> dict[str, str]:
+    """Return the stratum of every item that can be drawn, by content key (item key and hashes as JSON text). The same
+    item with the same answer has only one content key in all runs of a model, so it counts once."""
     keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
     unknown = next((name for name in keys if name not in STRATUM_COLUMNS), None)
     if unknown is not None:
-        raise QueueError(f"unknown --stratify key {unknown}. Available: {', '.join(STRATUM_COLUMNS)}")
+        raise QueueError(f"unknown --stratify key {unknown}. Available keys: {', '.join(STRATUM_COLUMNS)}")
     stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys) or f"'{UNSTRATIFIED}'"
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
@@ -137,12 +137,13 @@ class ExtensionRequest:
     seed: int
 
 
-def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
-    """Draw the items that narrow the confidence interval of a metric most, as a new queue file that is not written.
+def draw_queue_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
+    """Draw more items for a queue, and return them as a new queue, without writing a file.
 
-    The new queue has the name of the extended queue with the next free number. The `probability` of an item is its
-    chance to be drawn among the items of the stratum that no earlier queue contains. `content_keys`: the keys of all
-    items of the run, in dataset order. Raises AnnotatorError for an invalid name.
+    `request.parts` says how many items of each stratum to draw. The name of the new queue is the name of the extended
+    queue and the next free number. The `probability` of an item is its chance to be drawn among those items of the
+    stratum that no earlier queue contains. `content_keys`: the keys of all items of the run, in dataset order. Raises
+    AnnotatorError if the name of an annotator is invalid.
     """
     queue, info = request.queue, request.row.info
     names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]
@@ -172,7 +173,7 @@ def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: E
     )
     strata = [Stratum(part.name, len(part.candidates), part.n_to_draw) for part in request.parts]
     shares = assign_shares(sorted(drawn), set(), ShareOptions(names, seed=request.seed))
-    existing = {each.casefold() for each in queue_names(workspace)}
+    existing = {each.casefold() for each in list_queue_names(workspace)}
     new_names = (f"{queue.name}-{number}" for number in count(2))
     name = next(each for each in new_names if each.casefold() not in existing)
     return QueueFile(name, _current_time(), design, strata, items, shares)
@@ -189,25 +190,25 @@ QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 class MergedQueue:
     queue: str
     state: QueueMergeState
-    """`known`: this workspace has the queue. `differs`: it has another queue of this name, and both are kept."""
+    """`known`: this workspace already has the queue. `differs`: it has another queue of this name, and keeps both."""
     kept_as: str = ""  # name of the queue in this workspace; empty if the queue is unreadable
     why: str = ""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, by name."""
+    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, sorted by name."""
     return [merge_queue(workspace, queue) for queue in read_queues(other)]
 
 
 def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
-    """Copy one queue unless this workspace has it. Raises QueueError if the file cannot be written."""
+    """Copy a queue to this workspace, unless it already has it. Raises QueueError if the file cannot be written."""
     if isinstance(queue, QueueError):
         return MergedQueue("", "unreadable", why=str(queue))
     try:
         check_queue_name(queue.name)
     except QueueError as error:  # reported, so that the other queues are still merged
         return MergedQueue(queue.name, "unreadable", why=str(error))
-    existing = queue_names(workspace)
+    existing = list_queue_names(workspace)
     number, name = 1, queue.name
     while (same := next((each for each in existing if is_same_filename(each, name)), None)) is not None:
         if _has_same_content(workspace, same, queue):

@@ -15,19 +15,22 @@ if TYPE_CHECKING:
 _REPETITION_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
 
 
-def encode_repetition(item: int, repetition: int) -> int:
-    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2). Lists, screens
-    and reviews distinguish both by this number. The number of an item is its number in the database."""
+def to_item_number(item: int, repetition: int) -> int:
+    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2).
+
+    The number distinguishes both in lists, screens and reviews. The item number of an item is its number in the
+    database (`items.item`).
+    """
     return item | _REPETITION_BIT if repetition > 1 else item
 
 
 def decode_item(item_number: int) -> int:
-    """Return the item (`items.item`) of an item number."""
+    """Return the number in the database (`items.item`) of an item or hidden duplicate."""
     return item_number & ~_REPETITION_BIT
 
 
 def decode_repetition(item_number: int) -> int:
-    """Return 2 for the number of a hidden duplicate, else 1."""
+    """Return 2 for the item number of a hidden duplicate, else 1."""
     return 2 if item_number & _REPETITION_BIT else 1
 
 
@@ -72,7 +75,7 @@ class View:
 
     @property
     def runs_key(self) -> str:
-        """The run numbers as text, in ascending order: `1,2,5`; empty for all runs."""
+        """The run numbers in ascending order as text, such as `1,2,5`; empty for all runs."""
         return ",".join(str(int(run)) for run in sorted(self.runs))
 
     @property
@@ -84,18 +87,18 @@ class View:
 def column_metadata(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
     """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
 
-    With `shows_verdict`, the value is None for a blind annotator who has not reviewed the item. With `is_json`, the
-    expression returns JSON text.
+    `shows_verdict`: the value is None for a blind annotator who has not reviewed the item. `is_json`: the expression
+    returns JSON text.
     """
     return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json}
 
 
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
-    """One row of a queue with small columns. A new field is read from the store and printed by `items --json`."""
+    """One row of a queue, without long texts. The store reads every field, and `items --json` prints it."""
 
     item: int = field(metadata=column_metadata("i.item"))
-    """Item number (see `encode_repetition`). It can change with the next import, so it must not be saved."""
+    """Item number (see `to_item_number`). The next import can change it, so do not save it."""
     run: int = field(metadata=column_metadata("i.run"))
     seq: int = field(metadata=column_metadata("i.seq"))  # position of the item in its run, from 0
     id: str = field(metadata=column_metadata("i.id"))
@@ -103,7 +106,8 @@ class QueueRow:
     group: str | None = field(default=None, metadata=column_metadata('i."group"'))  # name of the conversation
     model: str = ""
     run_name: str = ""
-    """Model of the run, and the property that distinguishes it from other runs of the model: `synth-good zh`."""
+    """Name of the run: the model and, if the model has several runs, what distinguishes them, such as `synth-good
+    zh`."""
     official: bool | None = field(default=None, metadata=column_metadata("i.official", shows_verdict=True))
     rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
     judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
@@ -111,10 +115,10 @@ class QueueRow:
     """This annotator's verdict on the item, or None."""
     your_bulk: bool = field(default=False, metadata=column_metadata("coalesce(h.your_bulk, false)"))
     human: Any = field(default=None, metadata=column_metadata("h.human", shows_verdict=True, is_json=True))
-    """Verdict of all annotators, "disputed" or None."""
+    """Human verdict: the joint verdict of all annotators, "disputed", or None without reviews."""
     parts: int = field(default=0, metadata=column_metadata("coalesce(h.n_parts, 0)"))
-    """Number of reviewed parts and additional criteria. Before their own review, a blind annotator sees
-    `your_parts`."""
+    """Number of parts and additional criteria that annotators reviewed. A blind annotator who has not reviewed the item
+    gets the value of `your_parts`."""
     your_parts: int = field(default=0, metadata=column_metadata("coalesce(h.your_parts, 0)"))
     effective: bool | None = field(default=None, metadata=column_metadata(EFFECTIVE_VERDICT, shows_verdict=True))
     error_type: str | None = field(default=None, metadata=column_metadata("i.error_type", shows_verdict=True))
@@ -122,7 +126,7 @@ class QueueRow:
     n_golden: int = field(default=0, metadata=column_metadata("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column_metadata("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column_metadata("i.n_issues"))
-    """Number of import issues. It is 0 for a blind annotator before the review, because an issue in a score file
+    """Number of import issues; 0 for a blind annotator who has not reviewed the item, because an issue in a score file
     reveals a failure."""
     stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
@@ -138,33 +142,32 @@ class QueueRow:
 
     @property
     def is_overruled(self) -> bool:
-        """Whether the verdict of all annotators, for example after adjudication, is the opposite of this annotator's
-        verdict."""
+        """Whether the human verdict is the opposite of this annotator's verdict, for example after adjudication."""
         return isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """Why the golden answer of an item is suspect."""
+    """The reasons for which the golden answer of an item is suspect."""
 
     score: float
     """Probability, from 0 to 1, that at least one of the reasons is right."""
     is_strong: bool
     summary: str
-    """The strongest reasons in short, without the names of functions."""
+    """Short text with the strongest reasons, without function names."""
     reasons: tuple[str, ...]
-    """All reasons, strongest first, and an answer that may be right instead."""
+    """All reasons, strongest first, and then an answer that may be the right one."""
 
     @property
     def title(self) -> str:
-        """What is wrong according to the strongest reason: `wrong type`."""
+        """Kind of error according to the strongest reason, such as `wrong type`."""
         return self.summary.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidths:
-    """Widths of the longest values in a view, in terminal cells, and whether columns have values. In blind mode, the
-    fields that depend on verdicts have their defaults."""
+    """Widths of the longest values in a view, in terminal cells, and which columns have values. In blind mode, fields
+    that depend on verdicts keep their defaults."""
 
     item: int = 4
     category: int = 0
@@ -181,7 +184,7 @@ class ColumnWidths:
 
 @dataclass(slots=True)
 class RunRow:
-    """A run with counts of items. A pass rate is `*_pass` / `*_known`."""
+    """A run with its numbers of items. A pass rate is `*_pass` divided by `*_known`."""
 
     run: int
     info: Run
@@ -211,7 +214,7 @@ class RunRow:
 
     @property
     def is_judged(self) -> bool:
-        """Whether only a judge gives verdicts on the items."""
+        """Whether the run has judge verdicts, but no official and no recomputed verdicts."""
         return bool(self.judge_known) and not self.official_known and not self.rule_known
 
     @property
@@ -225,7 +228,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class ImportChanges:
-    """Numbers of items that an import added, changed (prediction or golden answer) and removed."""
+    """Numbers of items that an import added, changed (in prediction or golden answer) and removed."""
 
     new: int = 0
     changed: int = 0
@@ -269,8 +272,8 @@ class ImportSummary:
     missing_dataset and issues.
 
     `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset is
-    missing, and the last import is kept) or `outdated` (like `kept`, and result files have changed). `missing_dataset`
-    is the folder given for the dataset, now or earlier, if the dataset is no longer there; else null.
+    missing, and the last import is kept) or `outdated` (like `kept`, but result files have changed). `missing_dataset`
+    is the folder that a user named for the dataset, if the dataset is no longer in this folder; else null.
     """
     issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity
     seconds: float = 0.0
@@ -284,4 +287,4 @@ class ImportSummary:
 
 FROM_WHOLE_ITEMS = "FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash"
 ALL_MESSAGES, ALL_CALLS = "list_concat(q.messages, i.messages)", "list_concat(q.calls, i.calls)"
-"""SQL over `FROM_WHOLE_ITEMS` for the messages and the calls of an item. Those of its question come first."""
+"""SQL over `FROM_WHOLE_ITEMS` for all messages and all calls of an item, first those that belong to its question."""

@@ -18,17 +18,18 @@ from fcreview.model.verdict import UNANIMOUS, Policy
 from fcreview.store.database import (
     IMPORT_AGAIN,
     SQL_TIMEOUT,
+    SqlResult,
     StoreError,
     close_connection,
-    is_foreign,
-    is_marked_unverified,
+    has_unverified_runs,
+    is_store_of_other_user,
     lock_configuration,
     retry_with_more_memory,
     run_sql,
 )
 from fcreview.store.queries import item_counts, item_detail, item_order
 from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
-from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_progress
+from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
 from fcreview.store.rows import (
@@ -64,7 +65,7 @@ class Store:
     open store continues to read the old one.
 
     Methods that take a view raise FilterError if its filter is invalid. Methods that take an item accept an item number
-    (see `store.rows.encode_repetition`).
+    (see `store.rows.to_item_number`).
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class Store:
         self.annotator = annotator
         self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
         self.connection = connection
-        self.is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
-        """Whether the store file was written by this user or the user's group."""
+        self.is_verified = not (is_store_of_other_user(workspace) or has_unverified_runs(connection))
+        """Whether this user or a group of this user wrote the store file."""
         self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query
@@ -122,127 +123,131 @@ class Store:
 
     @property
     def damaged_files(self) -> list[str]:
-        """Messages about the omitted files of a lake."""
+        """One message for each damaged file of a lake that queries omit."""
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._query(lambda: item_counts.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._run_query(lambda: item_counts.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._query(lambda: item_counts.fetch_source_paths(self.connection, self.workspace))
+        return self._run_query(lambda: item_counts.fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
-        return self._query(lambda: self._orders.get_order(view, 0).count)
+        return self._run_query(lambda: self._orders.get_order(view, 0).count)
 
     def count_by_official_and_recomputed(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
         """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
-        self._raise_if_blind("counting verdicts")
-        return self._query(lambda: item_counts.count_by_official_and_recomputed(self.connection, view))
+        self._raise_if_blind("the count of verdicts")
+        return self._run_query(lambda: item_counts.count_by_official_and_recomputed(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
-        """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
-        return self._query(lambda: self._fetch_rows(self._orders.fetch_item_numbers(view, offset, limit)))
+        """Return up to `limit` rows of the view, from position `offset`. Only `refresh_reviews` changes positions."""
+        return self._run_query(lambda: self._fetch_rows(self._orders.fetch_item_numbers(view, offset, limit)))
 
     def find_position(self, view: View, item: int) -> int | None:
         """Return the position of the item in the view, from 0; None if the item is not in the view."""
-        return self._query(lambda: self._orders.find_position(view, item))
+        return self._run_query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
         names, blind = self._run_names, self.blind
-        return self._query(
+        return self._run_query(
             lambda: item_order.measure_columns(
                 self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind
             )
         )
 
     def fetch_row(self, item: int) -> QueueRow | None:
-        return self._query(lambda: next(iter(self._fetch_rows([item])), None))
+        return self._run_query(lambda: next(iter(self._fetch_rows([item])), None))
 
     def fetch_rows(self, items: Sequence[int]) -> list[QueueRow]:
         """Return the rows of the items, in this order. Unknown items are omitted."""
-        return self._query(lambda: self._fetch_rows(items))
+        return self._run_query(lambda: self._fetch_rows(items))
 
     def read_detail(self, item: int) -> ItemDetail:
         """Return the complete content of one item. Raises: StoreError if the item does not exist."""
-        return self._query(lambda: self._read_detail(item))
+        return self._run_query(lambda: self._read_detail(item))
 
     def iter_details(self, view: View) -> Iterator[list[ItemDetail]]:
-        """Yield the complete items of the view in lists. Other threads can use the store between two lists."""
-        self._raise_if_blind("reading all items")
-        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
+        """Yield the complete items of the view in batches. Other threads can use the store between two batches."""
+        self._raise_if_blind("an export of items")
+        chunks = self._run_query(lambda: item_order.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
-        """Read the item's record in the result file. Raises StoreError if the file no longer has it, or in blind mode
-        before the item is reviewed."""
+        """Read the item's record in the result file. Raises StoreError if the file no longer contains the record, and
+        in blind mode if this annotator has not reviewed the item."""
         self._raise_if_record_is_hidden(item)
-        return self._query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
+        return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file. None if there is no record. Raises StoreError as `read_raw_record`
-        does."""
+        """Read the item's record in the score file. Return None if there is none. Raises StoreError under the same
+        conditions as `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
-        return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
+        return self._run_query(
+            lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item))
+        )
 
     def find_items(self, item_id: str, run: int | None = None) -> list[int]:
-        return self._query(lambda: item_detail.find_items(self.connection, item_id, run))
+        return self._run_query(lambda: item_detail.find_items(self.connection, item_id, run))
 
     def search_item_ids(
         self, text: str, runs: Sequence[int] = (), preferred_run: int | None = None, limit: int = 20
     ) -> list[ItemMatch]:
-        """Return up to `limit` ids that contain every word of the text, ignoring case, best matches first. If an id
-        occurs in several runs, its item in `preferred_run` is returned."""
-        return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
+        """Return up to `limit` items whose ids contain every word of the text, ignoring case, best matches first. If
+        several runs have the same id, return only its item in `preferred_run`."""
+        return self._run_query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_items_of_same_question(self, item: int) -> list[int]:
-        """Return this item and the items with the same question in other runs of its benchmark, version and
-        language."""
-        return self._query(lambda: item_detail.find_items_of_same_question(self.connection, decode_item(item)))
+        """Return the numbers of this item and of the items with the same question in other runs of the same benchmark,
+        version and language."""
+        return self._run_query(lambda: item_detail.find_items_of_same_question(self.connection, decode_item(item)))
 
     def fetch_predictions_of_same_question(self, item: int) -> list[item_detail.Prediction]:
         """Return the predictions of the items that `find_items_of_same_question` returns, in the same order."""
-        return self._query(lambda: item_detail.fetch_predictions_of_same_question(self.connection, decode_item(item)))
+        return self._run_query(
+            lambda: item_detail.fetch_predictions_of_same_question(self.connection, decode_item(item))
+        )
 
-    def fetch_other_runs(self, item: int) -> list[QueueRow]:
-        """Return the rows of the item in other runs of its benchmark, version and language."""
+    def fetch_rows_in_other_runs(self, item: int) -> list[QueueRow]:
+        """Return the rows of the same question in other runs of the same benchmark, version and language."""
         return self.fetch_rows([each for each in self.find_items_of_same_question(item) if each != decode_item(item)])
 
     def fetch_label_criteria(self, item: int) -> list[str]:
-        """Return the criteria that have labels (such as dialog acts) in the item's category and run."""
-        return self._query(lambda: fetch_label_criteria(self.connection, decode_item(item)))
+        """Return the criteria whose values are labels, such as dialog acts, in the item's category and run."""
+        return self._run_query(lambda: fetch_label_criteria(self.connection, decode_item(item)))
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
-        """Count the view's items by value of each filter key: `{"category": [("live_simple", 258), ...], ...}`."""
-        return self._query(lambda: item_counts.fetch_facets(self.connection, view, blind=self.blind))
+        """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
+        return self._run_query(lambda: item_counts.fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
-        return self._query(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
+        return self._run_query(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
 
     def fetch_clusters(self, view: View, limit: int | None = None, by: int = BY_ERROR_TYPE) -> list[Cluster]:
         """Group the view's failing items by `GROUPINGS[by]`, largest cluster first. Empty in blind mode."""
         return self.fetch_clusters_by(view, [by], limit)[0]
 
     def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
-        """Return the clusters of several groupings. This is faster than several calls of `fetch_clusters`."""
+        """Return one list of clusters for each grouping, faster than with several calls of `fetch_clusters`."""
         if self.blind:
             return [[] for _ in groupings]
         check = self._raise_if_interrupted
-        return self._query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
+        return self._run_query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of the given runs (by default all) and of the search for runs. Empty in blind mode,
-        because issues can reveal verdicts."""
-        return [] if self.blind else self._query(lambda: item_detail.fetch_issues(self.connection, runs))
+        """Return the import issues of the runs (empty for all runs), and issues from the search for runs. Return none
+        in blind mode, because issues can reveal verdicts."""
+        return [] if self.blind else self._run_query(lambda: item_detail.fetch_issues(self.connection, runs))
 
     def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:
-        """Count the items of these runs that have no recomputed verdict: (reason, number of items)."""
-        self._raise_if_blind("recomputed verdicts")
-        return self._query(lambda: item_counts.count_missing_recomputed_by_reason(self.connection, runs))
+        """Return (reason, number of items) pairs for the items of the runs that have no recomputed verdict."""
+        self._raise_if_blind("the count of recomputed verdicts")
+        return self._run_query(lambda: item_counts.count_missing_recomputed_by_reason(self.connection, runs))
 
     def load_queue(self, name: str) -> QueueFile:
-        """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
-        return self._query(lambda: self._queue_items.load_queue(name))
+        """Load a queue file, so that views can use the queue. Raises: QueueError if the file is missing or invalid."""
+        return self._run_query(lambda: self._queue_items.load_queue(name))
 
     @cached_property
     def _suspects(self) -> SuspectTable:
@@ -250,59 +255,59 @@ class Store:
 
         return SuspectTable(self.connection)
 
-    def load_suspects(self, view: View, report: Callable[[int, int], object] | None = None) -> None:
-        """Find the suspects in the view's runs, so that views can use the queue `suspects`. Takes a second or more.
-        `report` is called with the number of checked questions and of all questions. Raises StoreError in blind mode.
-        """
+    def load_suspects(self, view: View, on_progress: Callable[[int, int], object] | None = None) -> None:
+        """Find the suspects in the view's runs, so that views can use the queue `suspects`. The search takes a second
+        or more. It calls `on_progress` with the number of checked questions and the number of all questions. Raises
+        StoreError in blind mode."""
         self._raise_if_blind("the queue of suspects")
 
         def report_progress(done: int, total: int) -> None:
             self._raise_if_interrupted()
-            if report is not None:
-                report(done, total)
+            if on_progress is not None:
+                on_progress(done, total)
 
-        self._query(lambda: self._suspects.load_suspects(view, report_progress))
+        self._run_query(lambda: self._suspects.load_suspects(view, report_progress))
 
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
-        """Return why the golden answer of an item is suspect. None outside the queue `suspects`."""
+        """Return why the golden answer of an item is suspect; None if the view has another queue than `suspects`."""
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
         return self._suspects.get_suspicions(view).get(decode_item(item)) if is_shown else None
 
     def count_strong_suspects(self, view: View) -> int:
-        """Count the strong suspects of a view, which come first. `view` must have the queue `suspects`."""
+        """Count the strong suspects of a view, which come first. The queue of the view must be `suspects`."""
 
-        def count() -> int:
+        def count_in_view() -> int:
             self._orders.get_order(view, 1)  # loads the suspects
             suspicions = self._suspects.get_suspicions(view)
             n_strong = sum(each.is_strong for each in suspicions.values())
             return sum(suspicions[item].is_strong for item in self._orders.fetch_item_numbers(view, 0, n_strong))
 
-        return self._query(count)
+        return self._run_query(count_in_view)
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
-        """Return item number -> suspicion for the items of a view, the strongest first.
+        """Return the suspicions about a view's items by item number, strongest first.
 
         The queue of `view` must be `suspects`. Raises StoreError in blind mode.
         """
         self._raise_if_blind("the queue of suspects")
-        items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
+        items = self._run_query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
         suspicions = self._suspects.get_suspicions(view)
         return {item: suspicions[item] for item in items}
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
-        """Draw a queue from the items of a view, as `queue_sampling.draw_queue` does, without writing a file."""
+        """Draw a queue from the items of a view without writing a file (see `queue_sampling.draw_queue`)."""
         from fcreview.store.queue_sampling import draw_queue
 
-        return self._query(lambda: draw_queue(self.connection, request))
+        return self._run_query(lambda: draw_queue(self.connection, request))
 
-    def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of all annotators of a queue file, or of one annotator."""
-        return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))
+    def measure_queue_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
+        """Return the progress of all annotators of a queue file, or of the given annotator only."""
+        return self._run_query(lambda: measure_queue_progress(name, self._queue_items, self.reviews, annotator))
 
     @property
     def analysis(self) -> UnblindedAnalysis:
         """Queries that reveal verdicts. Raises: StoreError in blind mode."""
-        self._raise_if_blind("verdict analysis")
+        self._raise_if_blind("the analysis of verdicts")
         if self._analysis is None:
             from fcreview.store.analysis import UnblindedAnalysis
 
@@ -310,46 +315,48 @@ class Store:
         return self._analysis
 
     def find_overridden_verdicts(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-        """For each (item, annotation), return the automatic verdict {source, by, value} that it contradicts, or
-        None."""
+        """For each (item number, annotation), return the automatic verdict {source, by, value} that the annotation
+        contradicts; None if it contradicts none."""
         from fcreview.store.queries.scored_items import find_overridden_verdicts
 
-        return self._query(lambda: find_overridden_verdicts(self.connection, annotations))
+        return self._run_query(lambda: find_overridden_verdicts(self.connection, annotations))
 
-    def run_sql(self, statement: str, timeout: float = SQL_TIMEOUT) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Run a read-only SQL statement, and return the column names and the rows. The first call locks the settings of
-        the connection. Raises SqlError if the statement is not allowed, fails, or takes more than `timeout` seconds;
-        StoreError in blind mode."""
+    def run_sql(self, statement: str, timeout: float = SQL_TIMEOUT) -> SqlResult:
+        """Run a read-only SQL statement. The first call locks the settings of the connection.
+
+        Raises SqlError if the statement is not allowed, fails, or takes more than `timeout` seconds; StoreError in
+        blind mode."""
         self._raise_if_blind("SQL")
         with self.lock:
             if not self._is_locked:
-                from fcreview.store.labels import labels_view_sql
+                from fcreview.store.labels import create_labels_view_sql
 
-                self.connection.execute(labels_view_sql(self.reviews.policy))
+                self.connection.execute(create_labels_view_sql(self.reviews.policy))
                 lock_configuration(self.connection)
                 self._is_locked = True
             self.reviews.create_sql_views()
             return run_sql(self.connection, statement, timeout)
 
     def iter_label_lines(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
-        """Yield the labels of the view's items in item order, in lists. A label is the text of a JSON object.
+        """Yield batches of the labels of the view's items, in item order. A label is the text of a JSON object.
 
         The fields of a label are `store.labels.LABEL_FIELDS`. An item's own label comes before the labels of its parts.
-        Other threads can use the store between two lists. Raises, before the first list, FilterError for an invalid
+        Other threads can use the store between two batches. Before the first batch, raises FilterError for an invalid
         filter and StoreError in blind mode.
         """
-        self._raise_if_blind("reading labels")
+        self._raise_if_blind("an export of labels")
         from fcreview.store.labels import ALL_LABELS, read_label_lines
 
         selection = selection or ALL_LABELS
         size = DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE
-        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, size))
+        chunks = self._run_query(lambda: item_order.split_into_chunks(self.connection, view, size))
         return (
-            self._query(partial(read_label_lines, self.reviews, self.connection, each, selection)) for each in chunks
+            self._run_query(partial(read_label_lines, self.reviews, self.connection, each, selection))
+            for each in chunks
         )
 
     def refresh_reviews(self) -> int:
-        """Read new journal entries, update views that depend on them, and return the number of new events."""
+        """Read new journal events, update views that depend on reviews, and return the number of new events."""
         with self.lock:
             events = self.reviews.refresh()
             self._orders.drop_orders_with_reviews()
@@ -362,16 +369,16 @@ class Store:
     def _raise_if_record_is_hidden(self, item: int) -> None:
         row = self.fetch_row(item) if self.blind else None
         if row is not None and row.you is None:
-            raise StoreError("raw records can contain verdicts: they are hidden until you submit your review")
+            raise StoreError("the raw record can contain verdicts. It is hidden until you submit your review")
 
     def _raise_if_interrupted(self) -> None:
         if self._is_interrupted:
             raise duckdb.InterruptException("interrupted")
 
-    def _query(self, work: Callable[[], T]) -> T:
+    def _run_query(self, query: Callable[[], T]) -> T:
         with self.lock:
             self._is_interrupted = False
-            return retry_with_more_memory(self.connection, work)
+            return retry_with_more_memory(self.connection, query)
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(decode_item, item_numbers)))
@@ -386,13 +393,13 @@ class Store:
     def _read_detail(self, item: int) -> ItemDetail:
         details = self._read_details([item])
         if not details:
-            raise StoreError("item not found")
+            raise StoreError("the item does not exist")
         if item == decode_item(item):  # siblings would show the first review of a hidden duplicate
             details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
         return details[0]
 
     def _read_chunk(self, chunk: item_order.ItemChunk) -> list[ItemDetail]:
-        return self._query(lambda: self._read_details(item_order.fetch_chunk_items(self.connection, chunk)))
+        return self._run_query(lambda: self._read_details(item_order.fetch_chunk_items(self.connection, chunk)))
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
         items = item_detail.read_items(self.connection, list(dict.fromkeys(map(decode_item, item_numbers))))

@@ -1,9 +1,9 @@
 """Exchange journal lines, queues and run digests between a workspace and the server of its team.
 
-A line is on disk in the user's own journal before it is sent. Lines from the server are appended unchanged to a file of
-their annotator below `reviews/team/`. These files are partial journals: a member receives only some lines of an
-annotator, so breaks of the chain are expected. Readers verify them like all journal lines. The user's own lines from
-another machine are added to the user's journal.
+fcreview sends only lines that are on disk in the user's own journal. It appends lines from the server unchanged to a
+file for each annotator in `reviews/team/`. These files are partial journals: a member receives only some lines of an
+annotator, so gaps in the chain are expected. Readers verify these lines like all journal lines. The user's own lines
+from another machine are added to the user's journal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
-from fcreview.store.queue_file import QueueError, QueueFile, format_queue, parse_queue
+from fcreview.store.queue_file import QueueError, QueueFile, parse_queue, serialize_queue
 from fcreview.store.queue_sampling import MergedQueue, merge_queue
 from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
 from fcreview.store.team_server import Membership, PulledLine, RunDigest, ServerAddress, TeamError, TeamServer
@@ -45,7 +45,7 @@ class TeamLink:
 
 
 class Exchange:
-    """Sends the user's lines and stores the lines of other members. Not thread-safe."""
+    """Sends the user's journal lines, and stores the lines of other members. Not thread-safe."""
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
         self.link = link
@@ -64,12 +64,12 @@ class Exchange:
         return self.outbox.n_unsent
 
     @property
-    def refusal(self) -> str:
+    def refusal_message(self) -> str:
         """Message about the lines that the server refused; empty if there are none."""
         refused = self.outbox.refused
         if not refused:
             return ""
-        return f"{format_count(len(refused), 'line')} refused by the server: {next(iter(refused.values()))}"
+        return f"the server refused {format_count(len(refused), 'line')}: {next(iter(refused.values()))}"
 
     def connect(self, password: str | None = None) -> TeamServer:
         """Connect, and find the lines that the server lacks. Raises UnreachableError or TeamError."""
@@ -79,8 +79,9 @@ class Exchange:
             member = server.fetch_membership()
             if (member.project, member.annotator) != (self.link.project, self.link.annotator):
                 raise TeamError(
-                    f"the server knows you as {member.annotator!a} of {member.project!a}, not as"
-                    f" {self.link.annotator!a} of {self.link.project!a}. Run fcreview team join again"
+                    f"the server knows you as annotator {member.annotator!a} of project {member.project!a}, but this"
+                    f" workspace belongs to annotator {self.link.annotator!a} of project {self.link.project!a}."
+                    " Run fcreview team join again"
                 )
             self.outbox.compare_with_server(server)
         except BaseException:
@@ -89,28 +90,28 @@ class Exchange:
         self.server, self.membership = server, member
         return server
 
-    def push(self) -> int:
-        """Send all unsent lines, and return the number that the server accepted."""
+    def push_lines(self) -> int:
+        """Send all unsent lines, and return the number of lines that the server accepted."""
         sent, server = 0, self._require_server()
-        while self.outbox.update_unsent():
-            sent += self.outbox.send_batch(server)
+        while self.outbox.update_n_unsent():
+            sent += self.outbox.send_next_lines(server)
             self._save_state()
         return sent
 
-    def pull(self) -> int:
-        """Store the new lines of the team, and return their number."""
-        cursor, lines = self._require_server().pull(self._cursor)
-        count = self.inbox.store(lines) if lines else 0
+    def pull_lines(self) -> int:
+        """Fetch and store the new lines of the team, and return their number."""
+        cursor, lines = self._require_server().pull_lines(self._cursor)
+        count = self.inbox.store_lines(lines) if lines else 0
         if cursor != self._cursor:
             self._cursor = cursor
-            if lines:  # without news, the saved cursor finds the same lines
+            if lines:  # without new lines, the saved cursor is still right
                 self._save_state()
         return count
 
-    def pull_all(self) -> list[PulledLine]:
+    def pull_all_lines(self) -> list[PulledLine]:
         """Fetch and store all lines that the user may receive, and return them."""
-        self._cursor, lines = self._require_server().pull("")
-        self.inbox.store(lines)
+        self._cursor, lines = self._require_server().pull_lines("")
+        self.inbox.store_lines(lines)
         self._save_state()
         return lines
 
@@ -121,23 +122,23 @@ class Exchange:
 
     def _require_server(self) -> TeamServer:
         if self.server is None:
-            raise TeamError("not connected")
+            raise TeamError("fcreview is not connected to the server of the team")
         return self.server
 
     def _has_all_files(self, sizes: object) -> bool:
-        """Whether all files of received lines are at least as large as when the cursor was saved."""
-        now = self.inbox.sizes()
+        """Return whether all files of received lines are at least as large as when the cursor was saved."""
+        now = self.inbox.file_sizes()
         return isinstance(sizes, dict) and all(
             isinstance(size, int) and now.get(name, 0) >= size for name, size in sizes.items()
         )
 
     def _save_state(self) -> None:
         state = {"server": str(self.link.address), "project": self.link.project, "cursor": self._cursor}
-        self._state_file.try_write(STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.sizes()})
+        self._state_file.try_write(STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.file_sizes()})
 
 
 class Inbox:
-    """Appends lines from the server to files of the workspace. A line that a file already has is not appended again."""
+    """Appends lines from the server to files of the workspace. A line is not appended to a file that already has it."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         self.annotator = annotator
@@ -146,36 +147,37 @@ class Inbox:
         self._journal = Journal(workspace, annotator)
         self._files: dict[Path, _LineFile] = {}
 
-    def store(self, lines: Sequence[PulledLine]) -> int:
-        """Store lines on disk and return the number of new lines. Raises OSError or JournalError."""
+    def store_lines(self, lines: Sequence[PulledLine]) -> int:
+        """Store lines on disk, and return the number of new lines. Raises OSError or JournalError."""
         n_new = 0
         groups: dict[tuple[str, bool], list[bytes]] = {}
         for line in lines:
             groups.setdefault((line.annotator, line.is_informed), []).append(line.body)
         for (name, is_informed), bodies in groups.items():
             if name == self.annotator:
-                n_new += self._store_own(bodies)
+                n_new += self._store_own_lines(bodies)
             elif not self._is_usable_annotator(name):
-                warning = f"team: {len(bodies)} lines of annotator {sanitize(name)!a} were ignored: invalid name"
+                warning = (
+                    f"team: {len(bodies)} lines were ignored, because their annotator {sanitize(name)!a} is not valid"
+                )
                 self.warnings[warning] = None
                 continue
             if name != self.annotator or is_informed:
                 folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
-                n_new += self._file_at(folder / f"{name}.jsonl").append(bodies)
+                n_new += self._file_at(folder / f"{name}.jsonl").append_new_lines(bodies)
         return n_new
 
-    def count_lost(self, lines: Sequence[PulledLine]) -> dict[str, int]:
-        """Return, by annotator, the number of stored lines that the server no longer has."""
-        delivered = {_digest(line.body) for line in lines}
+    def count_lost_lines_by_annotator(self, lines: Sequence[PulledLine]) -> dict[str, int]:
+        """Return the number of stored lines of each annotator that the server no longer has."""
+        delivered = {_line_digest(line.body) for line in lines}
         lost: dict[str, int] = {}
         for path in self._list_files():
-            if count := len(self._file_at(path).read_digests() - delivered):
+            if count := len(self._file_at(path).read_line_digests() - delivered):
                 lost[path.stem] = lost.get(path.stem, 0) + count
         return lost
 
-    def sizes(self) -> dict[str, int]:
-        """Return the sizes of the files by name below `reviews/`. If a file is smaller later, lines
-        were lost."""
+    def file_sizes(self) -> dict[str, int]:
+        """Return the sizes of the files by their path in `reviews/`. A file that is smaller later has lost lines."""
         reviews = self._workspace.reviews
         return {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
 
@@ -185,21 +187,21 @@ class Inbox:
     def _file_at(self, path: Path) -> _LineFile:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
-    def _store_own(self, bodies: Sequence[bytes]) -> int:
-        """Append the user's own lines from another machine to the user's journal."""
+    def _store_own_lines(self, lines: Sequence[bytes]) -> int:
+        """Append the user's own lines from another machine to the user's journal, and return their number."""
         new: dict[str, bytes] = {}
-        for body in self._file_at(self._journal.path).find_new(bodies):
+        for line in self._file_at(self._journal.path).find_new_lines(lines):
             try:
-                event = parse_line(body)
+                event = parse_line(line)
             except LineError as error:
                 self.warnings[f"team: ignored an invalid line of your journal: {error}"] = None
                 continue
             if event.annotator == self.annotator:
-                new[event.hash] = body
-        return len(self._journal.append_lines(new)) if new else 0
+                new[event.hash] = line
+        return len(self._journal.append_missing_lines(new)) if new else 0
 
     def _is_usable_annotator(self, name: str) -> bool:
-        """Whether the name from the server is a valid file name that differs from existing names in more than case."""
+        """Return whether a name from the server is valid, and differs from all other names not only in case."""
         try:
             if check_annotator(name) != name:
                 return False
@@ -216,26 +218,26 @@ class _LineFile:
         self._digests: set[bytes] = set()
         self._state = (0, 0)  # inode and size of the file when it was last read or written
 
-    def read_digests(self) -> set[bytes]:
+    def read_line_digests(self) -> set[bytes]:
         try:
             with self._files.open_file(self._path) as file:
-                self._refresh(file.fileno())
+                self._refresh_digests(file.fileno())
         except FileNotFoundError:
             self._digests, self._state = set(), (0, 0)
         return self._digests
 
-    def find_new(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return the lines that the file lacks, each once. A line with a line break is omitted."""
-        known = self.read_digests()
-        return [line for line in dict.fromkeys(lines) if b"\n" not in line and _digest(line) not in known]
+    def find_new_lines(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Return the lines that the file lacks, without duplicates and without lines that contain a line break."""
+        known = self.read_line_digests()
+        return [line for line in dict.fromkeys(lines) if b"\n" not in line and _line_digest(line) not in known]
 
-    def append(self, lines: Sequence[bytes]) -> int:
-        """Append the lines that the file lacks, and return their number. They are on disk when this returns."""
+    def append_new_lines(self, lines: Sequence[bytes]) -> int:
+        """Append the lines that the file lacks, sync the file to disk, and return the number of appended lines."""
         self._files.make_folder(self._path.parent)
         descriptor = self._files.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             lock_journal(descriptor)
-            new = self.find_new(lines)
+            new = self.find_new_lines(lines)
             if new:
                 size = os.fstat(descriptor).st_size
                 is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
@@ -243,27 +245,27 @@ class _LineFile:
                 while data:
                     data = data[os.write(descriptor, data) :]
                 os.fsync(descriptor)
-                self._digests.update(map(_digest, new))
-                self._state = _file_identity(descriptor)
+                self._digests.update(map(_line_digest, new))
+                self._state = _inode_and_size(descriptor)
         finally:
             os.close(descriptor)  # releases the lock
         return len(new)
 
-    def _refresh(self, descriptor: int) -> None:
-        if _file_identity(descriptor) == self._state:
+    def _refresh_digests(self, descriptor: int) -> None:
+        if _inode_and_size(descriptor) == self._state:
             return
         check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
-        self._state = _file_identity(descriptor)
+        self._state = _inode_and_size(descriptor)
         with os.fdopen(os.dup(descriptor), "rb") as file:
-            self._digests = {_digest(line) for line in file.read(self._state[1]).split(b"\n") if line}
+            self._digests = {_line_digest(line) for line in file.read(self._state[1]).split(b"\n") if line}
 
 
-def _file_identity(descriptor: int) -> tuple[int, int]:
+def _inode_and_size(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_ino, status.st_size
 
 
-def _digest(line: bytes) -> bytes:
+def _line_digest(line: bytes) -> bytes:
     return blake2b(line, digest_size=16).digest()
 
 
@@ -273,10 +275,10 @@ HASHES_PER_REQUEST = 20_000
 
 
 class Outbox:
-    """Finds the lines of a journal that the server does not have, and sends them."""
+    """Finds the lines of the user's journal that the server does not have, and sends them."""
 
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
-        """`sent_bytes`: length of the journal when all of its lines had been sent for the last time."""
+        """Args: sent_bytes: size of the journal when the server last had all of its lines."""
         self.annotator = annotator
         self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `compare_with_server`
         self.sent_bytes = sent_bytes
@@ -288,11 +290,11 @@ class Outbox:
 
     @property
     def n_unsent(self) -> int:
-        """Number of lines that were found but not sent yet, without refused lines."""
+        """Number of lines that were found but not sent yet. Refused lines do not count."""
         return len(self._pending)
 
-    def update_unsent(self) -> int:
-        """Find lines that were appended to the journal, and return the number of unsent lines."""
+    def update_n_unsent(self) -> int:
+        """Read the lines that were appended to the journal, and return the number of unsent lines."""
         for line in self._read_new_lines():
             try:
                 content = orjson.loads(line)
@@ -303,22 +305,22 @@ class Outbox:
         return self.n_unsent
 
     def compare_with_server(self, server: TeamServer) -> None:
-        """Compare the whole journal with the server, which may have been restored from an older backup."""
+        """Find all lines that the server lacks. A server that was restored from a backup can lack lines sent before."""
         self._offset = 0
         self._known.clear()
         self._pending.clear()
         self.refused.clear()
-        self.update_unsent()
+        self.update_n_unsent()
         hashes = list(self._pending)
         missing: set[str] = set()
         for start in range(0, len(hashes), HASHES_PER_REQUEST):
-            missing |= server.find_missing(hashes[start : start + HASHES_PER_REQUEST])
+            missing |= server.find_missing_hashes(hashes[start : start + HASHES_PER_REQUEST])
         self._known = set(hashes) - missing
-        self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid(line)}
+        self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid_line(line)}
         self._update_sent_bytes()
 
-    def send_batch(self, server: TeamServer) -> int:
-        """Send the next lines, and return the number of lines that the server has accepted and saved."""
+    def send_next_lines(self, server: TeamServer) -> int:
+        """Send the next batch of lines, and return the number of lines that the server has saved."""
         batch: list[tuple[str, bytes]] = []
         size = 0
         for name, line in self._pending.items():
@@ -326,7 +328,7 @@ class Outbox:
                 break
             batch.append((name, line))
             size += len(line)
-        problems = server.push([line for _, line in batch]) if batch else {}
+        problems = server.push_lines([line for _, line in batch]) if batch else {}
         for place, (name, _) in enumerate(batch):
             if place in problems:
                 self.refused[name] = problems[place]
@@ -340,7 +342,8 @@ class Outbox:
             self.sent_bytes = self._offset
 
     def _read_new_lines(self) -> list[bytes]:
-        """Return the complete lines appended since the last call, or all lines if the journal was replaced."""
+        """Return the complete lines that were appended since the last call. If the journal was replaced, return all
+        lines."""
         try:
             with self._files.open_file(self._path) as file:
                 check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
@@ -356,13 +359,13 @@ class Outbox:
             return []
         *lines, rest = data.split(b"\n")
         self._offset += len(data) - len(rest)
-        if rest and _is_valid(rest):  # only its newline is missing
+        if rest and _is_valid_line(rest):  # only its newline is missing
             self._offset += len(rest)
             lines.append(rest)
         return [line for line in lines if line.strip()]
 
 
-def _is_valid(line: bytes) -> bool:
+def _is_valid_line(line: bytes) -> bool:
     try:
         parse_line(line)
     except LineError:
@@ -386,25 +389,26 @@ class SyncStatus:
 
 
 class TeamSync:
-    """Sends and receives lines in the background. Only `status` is read by other threads."""
+    """Sends and receives lines in a background thread. Other threads read only `status`."""
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
         self.status = SyncStatus()
         self._workspace, self._link = workspace, link
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="team", daemon=True)
+        self._thread = threading.Thread(target=self._run_sync_loop, name="team", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> SyncStatus:
-        """Send unsent lines for at most `STOP_SECONDS`, and return the last status. Without a server, do not wait."""
+        """Wait at most `STOP_SECONDS` until unsent lines are sent, and return the last status. If the last attempt
+        failed, do not wait."""
         self._stopping.set()
         if self._thread.is_alive() and not self.status.problem:
             self._thread.join(STOP_SECONDS)
         return self.status
 
-    def _run(self) -> None:
+    def _run_sync_loop(self) -> None:
         self._stopping.wait(START_SECONDS)
         try:
             exchange = Exchange(self._workspace, self._link)
@@ -417,32 +421,31 @@ class TeamSync:
             is_last = self._stopping.is_set()
             if is_last and self.status.problem:
                 break
-            problem = self._exchange_lines(exchange)
+            problem = ""
+            try:
+                self._exchange_lines(exchange)
+            except (FcreviewError, OSError) as error:
+                exchange.close()  # the next attempt connects again
+                problem = str(error) or type(error).__name__
             pause = min(pause * 2, MAX_WAIT_SECONDS) if problem else POLL_SECONDS
             self.status = replace(
-                self.status, unsent=exchange.outbox.update_unsent(), problem=problem, refusal=exchange.refusal
+                self.status, unsent=exchange.outbox.update_n_unsent(), problem=problem, refusal=exchange.refusal_message
             )
             if not is_last:
-                self._wait(exchange, pause, is_connected=not problem)
+                self._wait_for_lines(exchange, pause, is_connected=not problem)
         exchange.close()
 
-    def _exchange_lines(self, exchange: Exchange) -> str:
-        """Send and receive lines. If that fails, return the reason; the next attempt then connects again."""
-        try:
-            if exchange.server is None:
-                fetch_queues(exchange.connect(), self._workspace)
-            exchange.push()
-            received = exchange.pull()
-            self.status = replace(self.status, received=self.status.received + received)
-        except (FcreviewError, OSError) as error:
-            exchange.close()
-            return str(error) or type(error).__name__
-        return ""
+    def _exchange_lines(self, exchange: Exchange) -> None:
+        if exchange.server is None:
+            fetch_and_merge_queues(exchange.connect(), self._workspace)
+        exchange.push_lines()
+        received = exchange.pull_lines()
+        self.status = replace(self.status, received=self.status.received + received)
 
-    def _wait(self, exchange: Exchange, pause: float, *, is_connected: bool) -> None:
-        deadline = time.monotonic() + pause
+    def _wait_for_lines(self, exchange: Exchange, seconds: float, *, is_connected: bool) -> None:
+        deadline = time.monotonic() + seconds
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
-            unsent = exchange.outbox.update_unsent()
+            unsent = exchange.outbox.update_n_unsent()
             if unsent and is_connected:
                 return
             if unsent != self.status.unsent:
@@ -463,13 +466,13 @@ def assign_queue(server: TeamServer, queue: QueueFile) -> None:
         {"annotator": share.annotator, "keys": [queue.items[at].key._asdict() for at in dict.fromkeys(share.order)]}
         for share in queue.shares
     ]
-    server.assign_queue(queue.name, format_queue(queue), orjson.dumps(shares).decode())
+    server.assign_queue(queue.name, serialize_queue(queue), orjson.dumps(shares).decode())
 
 
-def fetch_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
+def fetch_and_merge_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
     """Copy the team's queues that the workspace lacks. Raises QueueError if a file cannot be written."""
     results = []
-    for name, body in server.fetch_queues():
+    for name, body in server.fetch_queue_files():
         queue: QueueFile | QueueError
         try:
             queue = parse_queue(body, f"queue {name!a} of the team")
@@ -479,26 +482,27 @@ def fetch_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
     return results
 
 
-def compute_run_digests(connection: Connection) -> list[tuple[str, int, str, str]]:
-    """Return (run, number of items, digest of the golden answers, digest of the predictions) of each run."""
-    return connection.execute(_RUN_DIGESTS).fetchall()
+def compute_run_digests(connection: Connection) -> list[RunDigest]:
+    return [RunDigest(*row) for row in connection.execute(_RUN_DIGESTS).fetchall()]
 
 
-def report_runs(server: TeamServer, runs: list[tuple[str, int, str, str]]) -> None:
-    server.report_datasets(orjson.dumps(runs).decode())
+def report_run_digests(server: TeamServer, digests: list[RunDigest]) -> None:
+    server.report_run_digests(orjson.dumps([list(each) for each in digests]).decode())
 
 
-def compare_runs(own: list[tuple[str, int, str, str]], others: list[RunDigest], annotator: str) -> list[str]:
-    """Describe each run for which the golden answers or predictions of another member differ from the user's."""
-    mine = {run: digests for run, *digests in own}
+def compare_run_digests(own: list[RunDigest], others: list[tuple[str, RunDigest]], annotator: str) -> list[str]:
+    """Describe each run whose golden answers or predictions are different in the workspace of another member.
+
+    Args: others: (annotator, digest) of each run of each member. annotator: annotator name of the user.
+    """
+    own_digests = {digest.run: digest[1:] for digest in own}
     problems = []
-    for other in others:
-        digests = mine.get(other.run)
-        if other.annotator == annotator or digests is None:
+    for name, other in others:
+        digests = own_digests.get(other.run)
+        if name == annotator or digests is None:
             continue
-        theirs = (other.n_items, other.golden, other.predictions)
-        pairs = zip(("number of items", "golden answers", "predictions"), digests, theirs, strict=True)
-        different = [name for name, here, there in pairs if here != there]
+        pairs = zip(("number of items", "golden answers", "predictions"), digests, other[1:], strict=True)
+        different = [data for data, here, there in pairs if here != there]
         if different:
-            problems.append(f"{other.annotator} has a different version of {other.run}: {', '.join(different)}")
+            problems.append(f"your copy of {other.run} differs from that of {name}: {', '.join(different)}")
     return problems

@@ -1,7 +1,7 @@
-"""Connect to a team server, call its functions, and set it up.
+"""Connect to the PostgreSQL server of a team, call its functions, and create its tables.
 
-A URL contains only user, host, port and database. The password comes from PGPASSWORD, `~/.pgpass` or a service file of
-PostgreSQL. A server on another machine needs a verified certificate.
+The URL of a server contains only user, host, port and database. The password comes from PGPASSWORD, `~/.pgpass` or a
+PostgreSQL service file. A server on another machine needs a certificate that can be verified.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
@@ -59,8 +59,8 @@ class ServerAddress:
         return ServerAddress(self.host, self.port, self.database, user)
 
     def to_connection_parameters(self) -> dict[str, Any]:
-        """Return the parameters of libpq, which take precedence over its environment variables and service files. With
-        them, libpq never sends a password in clear text or as MD5, even if the server asks for it."""
+        """Return the connection parameters for libpq. They take precedence over environment variables and service
+        files. With them, libpq never sends a password in clear text or as MD5, even if the server asks for it."""
         parameters = {
             "host": self.host,
             "port": self.port,
@@ -78,32 +78,32 @@ class ServerAddress:
 
 
 def parse_server_url(url: str) -> ServerAddress:
-    """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional. A socket folder is URL-encoded: `%2Ftmp`.
-    Raises AddressError if a part is missing, or if the URL contains anything else, such as a password or options."""
+    """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional. The folder of a Unix socket is URL-encoded:
+    `%2Ftmp`. Raises AddressError if a part is missing, or if the URL also contains a password or options."""
     scheme, _, rest = url.partition("://")
     if scheme not in ("postgresql", "postgres"):
-        raise AddressError(f"not the URL of a PostgreSQL server. Use {URL_FORM}")
+        raise AddressError(f"the URL is not that of a PostgreSQL server. Use {URL_FORM}")
     if "?" in rest or "#" in rest:
-        raise AddressError(f"the URL has options, which fcreview does not accept. Use {URL_FORM}")
+        raise AddressError(f"the URL contains options, which fcreview does not accept. Use {URL_FORM}")
     authority, _, database = rest.partition("/")
-    user, _, place = authority.rpartition("@")
+    user, _, host_and_port = authority.rpartition("@")
     if ":" in user:
         raise AddressError(
-            "the URL has a password. Remove it, and put the password into ~/.pgpass or the variable PGPASSWORD"
+            "the URL contains a password. Remove it, and put the password into ~/.pgpass or the variable PGPASSWORD"
         )
-    host, port = _split_port(place)
+    host, port = _split_host_and_port(host_and_port)
     parts = [unquote(part) for part in (host, database, user)]
     if not all(parts) or "/" in database or "," in host or any(not c.isprintable() for part in parts for c in part):
-        raise AddressError(f"the URL needs a user, a host and a database: {URL_FORM}")
+        raise AddressError(f"the URL needs a user, a host and a database. Use {URL_FORM}")
     return ServerAddress(parts[0], port, parts[1], parts[2])
 
 
-def _split_port(place: str) -> tuple[str, int]:
-    if place.startswith("["):
-        host, _, port = place[1:].partition("]")
+def _split_host_and_port(host_and_port: str) -> tuple[str, int]:
+    if host_and_port.startswith("["):
+        host, _, port = host_and_port[1:].partition("]")
         port = port.removeprefix(":")
     else:
-        host, _, port = place.partition(":")
+        host, _, port = host_and_port.partition(":")
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         raise AddressError(f"the port of the URL must be a number from 1 to 65535. Use {URL_FORM}")
     return host, int(port or DEFAULT_PORT)
@@ -114,7 +114,7 @@ class TeamError(FcreviewError):
 
 
 class UnreachableError(TeamError):
-    """Raised when the server cannot be reached or the connection was lost. The request can be repeated."""
+    """Raised when the server cannot be reached or the connection was lost. The caller can repeat the request."""
 
 
 class MissingPackageError(TeamError):
@@ -140,31 +140,48 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class PulledLine:
-    """A journal line from the server, not verified yet."""
+    """A journal line from the server that has not been verified yet."""
 
     annotator: str
     is_informed: bool  # whether the annotator could see other reviews of the item when the server received the line
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RunDigest:
-    annotator: str
-    run: str
+class RunDigest(NamedTuple):
+    """Digests of a run in a member's workspace, to find members with different data."""
+
+    run: str  # benchmark, version, language and model
     n_items: int
     golden: str  # digest of the golden answers
     predictions: str  # digest of the predictions
 
 
+class Invitation(NamedTuple):
+    login: str
+    password: str  # one-time password
+
+
+class BlockingTransaction(NamedTuple):
+    process: str  # such as `process 4711` or `prepared transaction x`
+    login: str
+    seconds: int  # duration of the transaction until now
+
+
+class CreatedProject(NamedTuple):
+    login: str  # login of the lead
+    password: str  # one-time password of the lead
+    warnings: list[str]  # one message for each unsafe access rule of the server
+
+
 class TeamServer:
-    """An open connection. Every request is a separate transaction."""
+    """An open connection to a team server. Every request is a separate transaction."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
 
     @classmethod
     def connect(cls, address: ServerAddress, password: str | None = None) -> TeamServer:
-        """Connect and check the version of the server's functions. Without `password`, libpq looks for it in
+        """Connect to a server and check its schema version. Without `password`, libpq looks for a password in
         PGPASSWORD, a service file and `~/.pgpass`. Raises UnreachableError or TeamError."""
         server = cls(open_connection(address, password))
         try:
@@ -176,8 +193,14 @@ class TeamServer:
             raise TeamError(f"{address} is not a team server, or {address.user} is not a member ({error})") from None
         if version != SCHEMA_VERSION:
             server.close()
-            advice = "Update fcreview" if version > SCHEMA_VERSION else "Its administrator must run team create again"
-            raise TeamError(f"the server has version {version}, this program needs version {SCHEMA_VERSION}. {advice}")
+            advice = (
+                "Update fcreview"
+                if version > SCHEMA_VERSION
+                else "The administrator of the server must run fcreview team create again"
+            )
+            raise TeamError(
+                f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}. {advice}"
+            )
         return server
 
     def close(self) -> None:
@@ -192,52 +215,54 @@ class TeamServer:
     def fetch_membership(self) -> Membership:
         return Membership(*self._fetch("SELECT * FROM fcreview.whoami()")[0])
 
-    def invite(self, annotator: str, role: str) -> tuple[str, str] | None:
-        """Add a member or change a role. Return the login and one-time password, or None after the member joined."""
-        password, verifier = make_password(self._connection)
+    def invite(self, annotator: str, role: str) -> Invitation | None:
+        """Add a member, or change the role of a member. Return None if the member has already joined."""
+        password, verifier = make_password_and_verifier(self._connection)
         login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
-        return None if login is None else (login, password)
+        return None if login is None else Invitation(login, password)
 
     def replace_password(self, password: str) -> None:
-        """Replace the one-time password by a password that the member chose."""
+        """Replace the one-time password of this login by a password that the member chose."""
         self._fetch("SELECT fcreview.accept(%s)", _make_verifier(self._connection, password))
 
-    def push(self, lines: Sequence[bytes]) -> dict[int, str]:
-        """Send journal lines. Returns the reasons of the lines that the server refused, by position in `lines`."""
+    def push_lines(self, lines: Sequence[bytes]) -> dict[int, str]:
+        """Send journal lines. Return why the server refused lines: a reason for each position in `lines`."""
         rows = self._fetch("SELECT place, reason FROM fcreview.push(%b::bytea[])", list(lines))
         return {place - 1: str(reason) for place, reason in rows}
 
-    def pull(self, cursor: str) -> tuple[str, list[PulledLine]]:
-        """Fetch the lines that are new since `cursor` (empty for all), and the next cursor."""
+    def pull_lines(self, cursor: str) -> tuple[str, list[PulledLine]]:
+        """Return the next cursor and the lines that are new since `cursor`. An empty cursor fetches all lines."""
         while self._fetch("SELECT fcreview.settle()")[0][0]:
             pass
         first, *rows = self._fetch("SELECT next, annotator, informed, body FROM fcreview.pull(%s)", cursor)
         return str(first[0]), [PulledLine(str(name), bool(informed), bytes(body)) for _, name, informed, body in rows]
 
-    def find_missing(self, hashes: Sequence[str]) -> set[str]:
-        """Return the hashes of the given lines that the server does not have."""
+    def find_missing_hashes(self, hashes: Sequence[str]) -> set[str]:
+        """Return those of the hashes whose lines the server does not have."""
         return {row[0] for row in self._fetch("SELECT fcreview.missing(%s)", list(hashes))} if hashes else set()
 
     def fetch_members(self) -> list[Member]:
         return [Member(*row) for row in self._fetch("SELECT * FROM fcreview.members()")]
 
-    def fetch_blocking_transactions(self) -> list[tuple[str, str, int]]:
-        """Return (process, login, seconds) of transactions that hold back the delivery of newer lines."""
+    def fetch_blocking_transactions(self) -> list[BlockingTransaction]:
+        """Return the open transactions that delay the delivery of newer lines."""
         rows = self._fetch("SELECT * FROM fcreview.holders()")
-        return [(str(what), str(login), seconds) for what, login, seconds in rows]
+        return [BlockingTransaction(str(what), str(login), seconds) for what, login, seconds in rows]
 
-    def assign_queue(self, name: str, body: bytes, shares: str) -> None:
-        """Save a queue file. `shares` is the JSON that `fcreview.assign` expects."""
-        self._fetch("SELECT fcreview.assign(%s, %b, %s)", name, body, shares)
+    def assign_queue(self, name: str, queue_file: bytes, shares_json: str) -> None:
+        """Save a queue file on the server. `shares_json`: the shares as the SQL function `fcreview.assign` expects
+        them."""
+        self._fetch("SELECT fcreview.assign(%s, %b, %s)", name, queue_file, shares_json)
 
-    def fetch_queues(self) -> list[tuple[str, bytes]]:
+    def fetch_queue_files(self) -> list[tuple[str, bytes]]:
         return [(str(name), bytes(body)) for name, body in self._fetch("SELECT name, body FROM fcreview.queues()")]
 
-    def report_datasets(self, runs: str) -> None:
-        self._fetch("SELECT fcreview.report_datasets(%s)", runs)
+    def report_run_digests(self, digests_json: str) -> None:
+        self._fetch("SELECT fcreview.report_datasets(%s)", digests_json)
 
-    def fetch_datasets(self) -> list[RunDigest]:
-        return [RunDigest(*row) for row in self._fetch("SELECT * FROM fcreview.datasets()")]
+    def fetch_run_digests(self) -> list[tuple[str, RunDigest]]:
+        """Return (annotator, digest) of each run of each member."""
+        return [(annotator, RunDigest(*row)) for annotator, *row in self._fetch("SELECT * FROM fcreview.datasets()")]
 
     def _fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with translate_errors():
@@ -269,7 +294,7 @@ def load_driver() -> Any:
 
 @contextmanager
 def translate_errors(address: str = "") -> Iterator[None]:
-    """Convert errors of psycopg to TeamError with the first line of the server's message."""
+    """Convert errors of psycopg to a TeamError with the first line of the server's message."""
     psycopg = load_driver()
     try:
         yield
@@ -285,20 +310,20 @@ def translate_errors(address: str = "") -> Iterator[None]:
         raise TeamError(text) from None
 
 
-def make_password(connection: Connection[Any]) -> tuple[str, str]:
-    """Return a random password and its SCRAM verifier."""
+def make_password_and_verifier(connection: Connection[Any]) -> tuple[str, str]:
+    """Return a random password and its SCRAM verifier, from which the server can check the password."""
     password = secrets.token_urlsafe(12)
     return password, _make_verifier(connection, password)
 
 
 def _make_verifier(connection: Connection[Any], password: str) -> str:
-    """Return the SCRAM verifier of a password, so that the server and its logs never see the password."""
+    """Return the SCRAM verifier of a password. The server gets only the verifier, so its logs have no password."""
     return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()
 
 
 MIGRATIONS = ("team_schema.sql",)  # SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
-_LOCK = 0x66637265  # advisory lock, so that two administrators do not create the tables at the same time
+_LOCK = 0x66637265  # advisory lock, so that two administrators cannot create the tables at the same time
 _ROLES = """
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'fcreview_owner') THEN CREATE ROLE fcreview_owner; END IF;
@@ -329,22 +354,22 @@ GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
 """
 
 
-def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> tuple[str, str, list[str]]:
-    """Create or upgrade the tables and functions, and create a project. Return the lead's login and one-time password,
-    and warnings about the server. Raises TeamError if the project exists, or if the user lacks the privileges."""
+def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> CreatedProject:
+    """Create or upgrade the tables and functions, and create a project with its lead. Raises TeamError if the project
+    exists, or if the user lacks the privileges."""
     if not _PROJECT_NAME.fullmatch(project):
-        raise TeamError(f"invalid project name {project!a}: use lower-case letters, digits, - and _, at most 30")
+        raise TeamError(f"invalid project name {project!a}. Use at most 30 lower-case letters, digits, - and _")
     with open_connection(address) as connection, translate_errors():
         with connection.transaction():
             upgrade_schema(connection)
-        password, verifier = make_password(connection)
+        password, verifier = make_password_and_verifier(connection)
         values = (project, reveal, lead, verifier)
         login = str(connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchall()[0][0])
-        return login, password, _find_weak_access_rules(connection)
+        return CreatedProject(login, password, _find_weak_access_rules(connection))
 
 
 def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
-    """Describe the lines of pg_hba.conf that allow a login without SCRAM. Empty if the user may not read the file."""
+    """Describe the lines of pg_hba.conf that allow a login without SCRAM. Return none if the file is unreadable."""
     import psycopg
 
     try:
@@ -358,14 +383,16 @@ def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
 
 
 def upgrade_schema(connection: Connection[Any]) -> None:
-    """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions. Raises TeamError for a newer server."""
+    """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions. Raises TeamError if the tables are newer."""
     connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
     row = connection.execute("SELECT to_regclass('fcreview.migration') IS NOT NULL").fetchone()
     version = 0
     if row is not None and row[0]:
         version = connection.execute("SELECT max(version) FROM fcreview.migration").fetchall()[0][0]
     if version > SCHEMA_VERSION:
-        raise TeamError(f"the server has version {version}, newer than version {SCHEMA_VERSION}. Update fcreview")
+        raise TeamError(
+            f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}. Update fcreview"
+        )
     connection.execute(_ROLES)
     for number, name in enumerate(MIGRATIONS[version:], version + 1):
         connection.execute(_read_sql(name))

@@ -27,8 +27,10 @@ class AnnotatorError(FcreviewError):
 
 
 def check_annotator(name: str) -> str:
-    """Validate an annotator name and return it in Unicode normal form NFC. Letters and digits of any script and `. _ @
-    + -` are allowed, but not `.` or `-` at the beginning. Raises AnnotatorError."""
+    """Return a valid annotator name in Unicode normal form NFC. Raises AnnotatorError for an invalid name.
+
+    A name consists of letters and digits of any script and of `. _ @ + -`. It must not begin with `.` or `-`.
+    """
     normal = unicodedata.normalize("NFC", name)
     suggestion = to_safe_annotator(normal)
     if normal and suggestion == normal:
@@ -40,7 +42,8 @@ def check_annotator(name: str) -> str:
 
 
 def to_safe_annotator(text: str) -> str:
-    """Convert any text to a valid annotator name: `Anna Schmidt` -> `Anna-Schmidt`. Empty if no character is valid."""
+    """Convert any text to a valid annotator name, such as `Anna-Schmidt`. Return empty text if no character is
+    valid."""
     normal = unicodedata.normalize("NFC", text)
     valid = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
     name = re.sub(r" +", "-", valid.strip()).lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
@@ -50,14 +53,14 @@ def to_safe_annotator(text: str) -> str:
 
 
 def is_same_filename(one: str, other: str) -> bool:
-    """Whether both names denote the same file on a file system that ignores case."""
+    """Return whether two names denote the same file on a file system that ignores case."""
     return one.casefold() == other.casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorState:
-    """The files of one annotator except reviews, such as saved filters and the last position in a queue. Each kind of
-    state is a JSON object in `.fcreview/<kind>/<annotator>.json`."""
+    """The saved state of one annotator, such as saved filters and the last position in a queue, but not the reviews.
+    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`."""
 
     root: Path | None  # The folder `.fcreview/`. If None, nothing is read or saved.
     annotator: str
@@ -66,20 +69,20 @@ class AnnotatorState:
         return self.root / kind / f"{self.annotator}.json" if self.root is not None else None
 
     def read(self, kind: str) -> dict[str, Any]:
-        """Read the annotator's state of this kind, a JSON object. It is empty if the file is missing or unreadable."""
+        """Read the state of this kind, a JSON object. Return an empty object if the file is missing or unreadable."""
         file = self.path_of(kind)
         return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
 
     def try_write(self, kind: str, value: dict[str, Any]) -> None:
-        """Replace the file atomically. Does nothing if the file cannot be written."""
+        """Save the state of this kind. Do nothing if the file cannot be written."""
         with suppress(OSError):
             self.write(kind, value)
 
     def write(self, kind: str, value: dict[str, Any]) -> None:
-        """Replace the file atomically. Raises: OSError if the file cannot be written."""
+        """Save the state of this kind. Raises: OSError if the file cannot be written."""
         file = self.path_of(kind)
         if self.root is None or file is None:
-            raise FileNotFoundError("no workspace to save to")
+            raise FileNotFoundError("there is no workspace to save to")
         self.root.stat()  # raises if the workspace was deleted, so that it is not created again
         files = WorkspaceFiles(self.root)
         files.make_folder(file.parent)
@@ -87,7 +90,7 @@ class AnnotatorState:
 
 
 class WorkspaceError(FcreviewError):
-    """Raised when a workspace does not exist or cannot be created. The message is one line and contains the remedy."""
+    """Raised when a workspace does not exist or cannot be created. The message is one line and says what to do."""
 
 
 class _PathInWorkspace:
@@ -108,11 +111,11 @@ class Workspace:
     lake: str | None = None  # folder or `s3://` address of the lake that is read instead of the store
 
     store = _PathInWorkspace("store.duckdb")  # the database of imported runs
-    # DuckDB's write-ahead log. fcreview never leaves one. A log of another program would change the store when opened.
+    # DuckDB's write-ahead log. fcreview never leaves one. Opening the store would apply the log of another program.
     store_log = _PathInWorkspace("store.duckdb.wal")
     reviews = _PathInWorkspace("reviews")
     team_reviews = _PathInWorkspace("reviews", "team")  # partial journals of other annotators, from the team's server
-    # Lines from the server whose annotators had already received other reviews of the item.
+    # Journal lines from the team's server whose annotators had already received other reviews of the same item.
     informed_team_reviews = _PathInWorkspace("reviews", "team", "after-reveal")
     # Decisions computed from the journals, and the authentication code. Both may be deleted at any time.
     decision_cache = _PathInWorkspace("decisions.cache.duckdb")
@@ -125,7 +128,7 @@ class Workspace:
 
     @property
     def files(self) -> WorkspaceFiles:
-        """Access to the files in the folder. All files in the folder must be read and written with this object."""
+        """Access to the files in the folder. Read and write all files of the folder through this object."""
         return WorkspaceFiles(self.root)
 
     @property
@@ -134,7 +137,8 @@ class Workspace:
         return self.root.parent
 
     def to_stored_path(self, path: str | Path) -> str:
-        """Convert a path to the form used in the store: relative to `parent_folder` if below it, else absolute."""
+        """Convert a path to its form in the store: relative to `parent_folder` if it is below that folder, else
+        absolute."""
         full = Path(os.path.abspath(path))  # noqa: PTH100 - symbolic links stay unresolved
         return os.fspath(full.relative_to(self.parent_folder) if full.is_relative_to(self.parent_folder) else full)
 
@@ -143,15 +147,15 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset`, which is a path or a description, to the form used in the store. There, a path begins
-        with `./`."""
+        """Convert `Run.dataset`, which is a path or a description, to its form in the store. A relative path begins
+        with `./` there."""
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)
         return stored_path if Path(stored_path).is_absolute() else f"./{stored_path}"
 
     def to_dataset(self, stored_dataset: str | None) -> str | None:
-        """Convert a stored dataset (see `to_stored_dataset`) to the form of `Run.dataset`."""
+        """Convert a dataset in its stored form (see `to_stored_dataset`) to the form of `Run.dataset`."""
         if stored_dataset is None or not stored_dataset.startswith("./"):
             return stored_dataset
         return str(self.to_absolute_path(stored_dataset))
@@ -167,9 +171,11 @@ def make_write_error(folder: Path, error: OSError) -> WorkspaceError:
 def find_workspace(path: Path, override: Path | None = None, *, create: bool = True) -> Workspace:
     """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of `path` if a file).
 
-    Args: path: a file or folder of results. override: the folder that contains, or will contain, `.fcreview/`; or
-    `.fcreview/` itself. No search is made. Only with this argument may `.fcreview/` be a link. create: whether to
-    create a missing workspace.
+    Args:
+        path: a file or folder of results.
+        override: the folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself. With this argument,
+            fcreview does not search, and `.fcreview/` can be a symbolic link.
+        create: whether to create a missing workspace.
 
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
     """
@@ -181,24 +187,24 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
         root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
         if not root.is_dir() and not create:
             raise WorkspaceError(f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)")
-        return _create(root) if create else Workspace(root)
+        return _create_workspace(root) if create else Workspace(root)
     start = _resolve(path)
     if not start.exists():
         raise WorkspaceError(f"no such file or folder: {path}")
     if start.name == WORKSPACE_FOLDER and start.is_dir():
         start = start.parent
     folder = start if start.is_dir() else start.parent
-    existing = _find_existing(folder)
+    existing = _find_existing_workspace(folder)
     if existing is not None:
-        return _create(existing) if create else Workspace(existing)
+        return _create_workspace(existing) if create else Workspace(existing)
     if not create:
         raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
-    return _create(folder / WORKSPACE_FOLDER)
+    return _create_workspace(folder / WORKSPACE_FOLDER)
 
 
-def _find_existing(folder: Path) -> Path | None:
-    """Return the nearest `.fcreview/` at or above the folder. Raises WorkspaceError for a link, because a downloaded
-    run could contain a link to any folder."""
+def _find_existing_workspace(folder: Path) -> Path | None:
+    """Return the nearest `.fcreview/` at or above the folder. Raises WorkspaceError if it is a symbolic link, because a
+    downloaded run could contain a link to any folder."""
     for above in (folder, *folder.parents):
         root = above / WORKSPACE_FOLDER
         if root.is_symlink():
@@ -209,7 +215,7 @@ def _find_existing(folder: Path) -> Path | None:
 
 
 def expand_home(path: Path) -> Path:
-    """Expand `~/x` and `~alice/x`. A path with an unknown user name is returned unchanged."""
+    """Expand `~/x` and `~alice/x` to absolute paths. A path with an unknown user name stays unchanged."""
     return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises an error for unknown users
 
 
@@ -226,7 +232,7 @@ def _is_utf8(path: Path) -> bool:
 
 
 def default_annotator() -> str:
-    """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, converted to a valid annotator name."""
+    """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, as a valid annotator name."""
     login_name = os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
     return (
         to_safe_annotator(os.environ.get("FCREVIEW_ANNOTATOR", ""))
@@ -249,8 +255,8 @@ def _read_git_name() -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _create(root: Path) -> Workspace:
-    """Create the missing folders. A read-only workspace that has all its folders raises no error."""
+def _create_workspace(root: Path) -> Workspace:
+    """Create the missing folders of a workspace. For a read-only workspace with all its folders, do nothing."""
     workspace = Workspace(root)
     try:
         workspace.files.make_folder(workspace.reviews)

@@ -183,7 +183,7 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
-    from fcreview.store.importing.source_files import find_missing_folder, select_dataset_folders
+    from fcreview.store.importing.source_files import find_missing_dataset_folder, select_dataset_folders
 
     remembered = load_remembered_datasets(options)
     for plan in discovered.plans:
@@ -196,7 +196,11 @@ def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) ->
             problem = "the run has no score files, so its items have no official verdicts"
             yield _build_fact("missing", problem, run.model, is_problem=True)
         given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
-        before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
+        before = (
+            None
+            if given_now or remembered is None
+            else find_missing_dataset_folder(plan, remembered.dataset_folders_of(run))
+        )
         if before:
             problem = f"the dataset is no longer in {before}. Pass --data DIR"
             yield _build_fact("missing", problem, run.model, is_problem=True)

@@ -155,13 +155,13 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
-    from fcreview.store.label_import import check_target
+    from fcreview.store.label_import import raise_if_target_is_missing
 
     if not is_address(target):
         raise UsageError(f"{target!r} is not a target. Choose {ADDRESS_FORMS}")
     pairs = Counter(pair.turn for pair in detail.item.pairs)
     try:
-        check_target(target, detail.row.id, detail.item.n_turns, pairs)
+        raise_if_target_is_missing(target, detail.row.id, detail.item.n_turns, pairs)
     except ValueError as error:
         raise CommandError(str(error)) from None
 

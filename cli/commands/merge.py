@@ -134,7 +134,7 @@ def merge(
         return
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
-    from fcreview.store.reviews.journal_reader import read_journals
+    from fcreview.store.reviews.journal_reader import read_events_and_warnings
     from fcreview.store.workspace import find_workspace
 
     if not other.exists():
@@ -142,9 +142,9 @@ def merge(
     here = locate_workspace(options, create=False)
     there = find_workspace(other, other, create=False)
     plan = plan_journal_merge(here, there, resolve_annotator(options, load_config()), include_own=mine)
-    print_journal_warnings(read_journals(here)[1])
+    print_journal_warnings(read_events_and_warnings(here)[1])
     if not yes:
-        _confirm_new_reviews(plan.list_new_of_others())
+        _confirm_new_reviews(plan.list_changed_journals_of_others())
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
         (lambda _here, _there: plan.write(), _print_merged_journal),
         (merge_queues, _print_merged_queue),
@@ -168,13 +168,13 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed
     if from_team:
         plan = plan_team_merge(here, resolve_annotator(options, load_config()))
         if not is_confirmed:
-            _confirm_new_reviews(plan.list_new_of_others())
+            _confirm_new_reviews(plan.list_changed_journals_of_others())
         for merged in plan.write():
             (emit_json if as_json else _print_merged_journal)(merged)
         return
     with open_team_exchange(here) as exchange:
         exchange.connect()
-        sent = exchange.push()
+        sent = exchange.push_lines()
         if as_json:
             emit_json({"sent": sent})
         else:

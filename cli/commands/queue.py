@@ -60,7 +60,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         rows = [
             [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.summary]
             for queue in queues
-            for each in session.store.measure_progress(queue.name)
+            for each in session.store.measure_queue_progress(queue.name)
         ]
         if rows:
             print_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,))
@@ -74,7 +74,7 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
         "queue": queue.name,
         "created": queue.created,
         **{name: getattr(queue.design, name) for name in names},
-        "annotators": session.store.measure_progress(queue.name),
+        "annotators": session.store.measure_queue_progress(queue.name),
     }
 
 
@@ -125,7 +125,7 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     ]
     print_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
     emit()
-    progress = session.store.measure_progress(queue.name)
+    progress = session.store.measure_queue_progress(queue.name)
     done = [[cell_text(each.annotator), each.summary, str(each.missing)] for each in progress]
     print_table(["annotator", "done", "missing"], done)
 
@@ -185,10 +185,10 @@ def create(
 
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     from fcreview.cli.commands.team import open_team_exchange
-    from fcreview.store.queue_file import check_new_queue
+    from fcreview.store.queue_file import check_new_queue_name
     from fcreview.store.team_exchange import assign_queue
 
-    check_new_queue(workspace, queue.name)
+    check_new_queue_name(workspace, queue.name)
     with open_team_exchange(workspace) as exchange:
         assign_queue(exchange.connect(), queue)
 
@@ -223,7 +223,7 @@ def extend(
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
     from fcreview.store.queue_file import write_queue
-    from fcreview.store.queue_sampling import ExtensionRequest, draw_extension
+    from fcreview.store.queue_sampling import ExtensionRequest, draw_queue_extension
 
     check_half_width(half_width)
     names = split_at_commas(annotators)
@@ -242,7 +242,7 @@ def extend(
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
         request = ExtensionRequest(sample.queue, row, metric.name, parts, names, seed)
-        queue = draw_extension(session.workspace, sample_status.content_keys, request)
+        queue = draw_queue_extension(session.workspace, sample_status.content_keys, request)
         file = write_queue(session.workspace, queue)
         if as_json:
             extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}

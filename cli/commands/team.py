@@ -40,7 +40,7 @@ from fcreview.safe_files import read_file
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.team_exchange import Exchange, SyncStatus, TeamLink, TeamSync
-    from fcreview.store.team_server import ServerAddress, TeamServer
+    from fcreview.store.team_server import RunDigest, ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
 MAX_BYTES = 1_000_000
@@ -263,7 +263,7 @@ def invite(
         invitation = exchange.connect().invite(name, role)
         emit(f"{cell_text(name)}: {role}")
         if invitation is not None:
-            _print_invitation(exchange.link.address.with_user(invitation[0]), invitation[1])
+            _print_invitation(exchange.link.address.with_user(invitation.login), invitation.password)
 
 
 def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
@@ -334,7 +334,7 @@ def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
     """
     with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         exchange.connect()
-        _print_sync_counts(exchange, sent=exchange.push())
+        _print_sync_counts(exchange, sent=exchange.push_lines())
 
 
 def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
@@ -344,7 +344,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
     """
     with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         exchange.connect()
-        received = exchange.pull()
+        received = exchange.pull_lines()
         _fetch_queues(exchange, _locate_workspace(path, workspace))
         _print_sync_counts(exchange, received=received)
 
@@ -367,7 +367,7 @@ def sync(
                 if exchange.server is None:
                     _report_own_runs(exchange.connect(), here)
                     _fetch_queues(exchange, here)
-                sent, received, wait = exchange.push(), exchange.pull(), WATCH_SECONDS
+                sent, received, wait = exchange.push_lines(), exchange.pull_lines(), WATCH_SECONDS
                 if sent or received or not watch:
                     _print_sync_counts(exchange, sent, received)
             except UnreachableError as error:
@@ -389,13 +389,13 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 
     Example: fcreview team status runs/gpt4o
     """
-    from fcreview.store.team_exchange import compare_runs
+    from fcreview.store.team_exchange import compare_run_digests
 
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
         server = exchange.connect()
-        unsent = exchange.outbox.update_unsent()
-        lost = exchange.inbox.count_lost(exchange.pull_all())
+        unsent = exchange.outbox.update_n_unsent()
+        lost = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
         members = server.fetch_members()
         problems = [
             f"the server no longer has {format_count(n, 'line')} by {name} (you have a copy)"
@@ -406,7 +406,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
             for what, login, n in server.fetch_blocking_transactions()
         ]
         runs = _report_own_runs(server, here)
-        problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
+        problems += compare_run_digests(runs, server.fetch_run_digests(), exchange.link.annotator)
         problems += exchange.inbox.warnings
         link, me = exchange.link, exchange.membership
         role, reveal = (me.role, me.reveal) if me is not None else ("", "")
@@ -421,24 +421,24 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
-def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
+def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
     """Report to the team which golden answers and predictions the workspace has, and return the report."""
     from fcreview.store.store import Store
-    from fcreview.store.team_exchange import compute_run_digests, report_runs
+    from fcreview.store.team_exchange import compute_run_digests, report_run_digests
 
     if not workspace.store.is_file():
         return []
     with Store.open(workspace) as store:
         runs = compute_run_digests(store.connection)
-    report_runs(server, runs)
+    report_run_digests(server, runs)
     return runs
 
 
 def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
-    from fcreview.store.team_exchange import fetch_queues
+    from fcreview.store.team_exchange import fetch_and_merge_queues
 
     if exchange.server is not None:
-        for merged in fetch_queues(exchange.server, workspace):
+        for merged in fetch_and_merge_queues(exchange.server, workspace):
             if merged.why:
                 print_message(f"fcreview: {merged.why}")
             elif merged.state == "new":
@@ -448,7 +448,7 @@ def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
 def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
     counts = {"sent": sent, "received": received}
     emit(" · ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None))
-    for problem in filter(None, [exchange.refusal, *exchange.inbox.warnings]):
+    for problem in filter(None, [exchange.refusal_message, *exchange.inbox.warnings]):
         print_message(f"fcreview: {problem}")
 
 

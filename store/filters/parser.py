@@ -1,4 +1,4 @@
-"""Define the keys of the filter language, and parse it. The filter line of the queue and `--where` use this language.
+"""Define the keys of the filter language, and parse filters. The queue screen and `--where` use this language.
 
     official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3 OR issues)
 
@@ -27,7 +27,7 @@ __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_value
 class FilterKey:
     """A key of the filter language, as in `key:value`."""
 
-    build: sql.ConditionBuilder
+    build_condition: sql.ConditionBuilder
     help: str
     shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
     depends_on_reviews: bool = False  # whether the selected items change while annotators review
@@ -36,7 +36,7 @@ class FilterKey:
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A word without a value that selects items, such as `stale`. Its fields have the same meaning as in
+    """A word without a value that selects items, such as `stale`. The fields have the same meanings as in
     `FilterKey`."""
 
     sql: str
@@ -59,20 +59,20 @@ _HUMAN_CONDITIONS = {
 _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text in _HUMAN_CONDITIONS.items()}
 
 
-def _choice_key(
-    column: str, conditions: dict[str, str], help_text: str, *, shows_verdict: bool = True, **flags: bool
+def _make_choice_key(
+    column: str, sql_by_choice: dict[str, str], help_text: str, *, shows_verdict: bool = True, **flags: bool
 ) -> FilterKey:
-    build = sql.match_choice(column, conditions)
-    return FilterKey(build, help_text, shows_verdict, choices=tuple(conditions), **flags)
+    build_condition = sql.match_choice(column, sql_by_choice)
+    return FilterKey(build_condition, help_text, shows_verdict, choices=tuple(sql_by_choice), **flags)
 
 
-def _verdict_key(build: sql.ConditionBuilder, help_text: str) -> FilterKey:
-    return FilterKey(build, help_text, shows_verdict=True)
+def _make_verdict_key(build_condition: sql.ConditionBuilder, help_text: str) -> FilterKey:
+    return FilterKey(build_condition, help_text, shows_verdict=True)
 
 
-def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    build = sql.match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", sql.match_text(column))
-    return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
+def _make_review_key(table_sql: str, column: str, help_text: str) -> FilterKey:
+    build_condition = sql.match_subquery(f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.match_text(column))
+    return FilterKey(build_condition, help_text, shows_verdict=True, depends_on_reviews=True)
 
 
 _IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
@@ -85,71 +85,76 @@ _NUMERIC_VALUE = f"TRY_CAST({sql.VERDICT_VALUE} AS DOUBLE)"
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {
-    "official": _choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
-    "rule": _choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
-    "judge": _choice_key(
+    "official": _make_choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
+    "rule": _make_choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
+    "judge": _make_choice_key(
         "i.judge", sql.JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
     ),
-    "criterion": _verdict_key(
+    "criterion": _make_verdict_key(
         sql.match_subquery(_IN_VERDICTS, sql.match_text("v.criterion")),
-        "criterion of an automatic verdict: equivalent, dialog_act ...",
+        "criterion of an automatic verdict, such as equivalent or dialog_act",
     ),
-    "score": _verdict_key(
-        sql.match_subquery(_IN_SCORES, sql.match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
+    "score": _make_verdict_key(
+        sql.match_subquery(_IN_SCORES, sql.match_number(_NUMERIC_VALUE)),
+        "benchmark's score, on a scale from 0 to 1 or from 0 to 2",
     ),
-    "you": _choice_key(
+    "you": _make_choice_key(
         "h.you",
         _OWN_CONDITIONS,
         f"your verdict: {', '.join(PASS_FAIL)}, part, none or any",
         shows_verdict=False,
         depends_on_reviews=True,
     ),
-    "human": _choice_key(
+    "human": _make_choice_key(
         "h.human",
         _HUMAN_CONDITIONS,
         f"human verdict: {', '.join(PASS_FAIL)}, disputed, part (only parts reviewed), none or any",
         depends_on_reviews=True,
     ),
-    "individual": _choice_key(
+    "individual": _make_choice_key(
         "h.individual",
         _HUMAN_CONDITIONS | {"disputed": "h.individual_by = 'disputed'"},
         "like `human`, but ignores bulk reviews",
         depends_on_reviews=True,
     ),
-    "effective": _choice_key(
+    "effective": _make_choice_key(
         EFFECTIVE_VERDICT,
         _AUTOMATIC_CONDITIONS | {"disputed": IS_DISPUTED},
         "effective verdict: pass, fail, unknown or disputed",
         depends_on_reviews=True,
     ),
-    "error": _verdict_key(sql.match_text(sql.ERROR_TYPE_SQL), "error type: official, else recomputed"),
-    "rule_error": _verdict_key(sql.match_text("i.rule_error_type"), "recomputed error type"),
-    "function": _verdict_key(sql.match_text("i.diff_function"), "function of the first difference"),
-    "argument": _verdict_key(sql.match_text("i.diff_argument"), "argument of the first difference"),
-    "golden_value": _verdict_key(sql.match_json("i.diff_golden"), "golden value of the first difference"),
-    "predicted_value": _verdict_key(sql.match_json("i.diff_predicted"), "predicted value of the first difference"),
-    "decisive": _verdict_key(sql.match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
+    "error": _make_verdict_key(
+        sql.match_text(sql.ERROR_TYPE_SQL), "official error type; if there is none, recomputed error type"
+    ),
+    "rule_error": _make_verdict_key(sql.match_text("i.rule_error_type"), "recomputed error type"),
+    "function": _make_verdict_key(sql.match_text("i.diff_function"), "function of the call with the first difference"),
+    "argument": _make_verdict_key(sql.match_text("i.diff_argument"), "argument with the first difference"),
+    "golden_value": _make_verdict_key(sql.match_json("i.diff_golden"), "golden value at the first difference"),
+    "predicted_value": _make_verdict_key(sql.match_json("i.diff_predicted"), "predicted value at the first difference"),
+    "decisive": _make_verdict_key(
+        sql.match_text("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
+    ),
     "calls": FilterKey(sql.match_called_function, "name of a golden or predicted call"),
-    "category": FilterKey(sql.match_text("i.category", sql.compare_prefix), "category, or its first words"),
-    "group": FilterKey(sql.match_text('i."group"'), "conversation"),
+    "category": FilterKey(sql.match_text("i.category", sql.compare_prefix), "category, or the first words of its name"),
+    "group": FilterKey(sql.match_text('i."group"'), "name of the conversation"),
     "id": FilterKey(sql.match_text("i.id"), "item id"),
     "item": FilterKey(sql.match_item, "item number in the database"),
-    "run": FilterKey(sql.match_run, "number of the run, or part of its path"),
+    "run": FilterKey(sql.match_run, "run number, or a part of the run's path"),
     "model": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("model")), "model"),
     "benchmark": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("benchmark")), "benchmark"),
     "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
     "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
-    "text": FilterKey(sql.search_all_texts, "text in the question, messages or calls"),
-    "tag": _review_key(_TAGS, "tag", "error tag of a review"),
-    "fault": _review_key("human_labels", "fault", "fault in a review: model, golden ..."),
-    "annotator": _review_key(_ANNOTATORS, "annotator", "annotator of a review"),
+    "text": FilterKey(sql.search_all_texts, "text that the question, messages or calls contain"),
+    "tag": _make_review_key(_TAGS, "tag", "error tag in a review"),
+    "fault": _make_review_key("human_labels", "fault", "fault in a review, such as model or golden"),
+    "annotator": _make_review_key(_ANNOTATORS, "annotator", "annotator who reviewed the item"),
     "golden": FilterKey(sql.match_number("i.n_golden"), "number of golden calls"),
     "predicted": FilterKey(sql.match_number("i.n_predicted"), "number of predicted calls"),
     "turns": FilterKey(sql.match_number("i.n_turns"), "number of turns"),
     "steps": FilterKey(sql.match_number("i.n_steps"), "number of model steps"),
-    "tokens": FilterKey(sql.match_number(_TOKENS), "input and output tokens"),
+    "tokens": FilterKey(sql.match_number(_TOKENS), "number of input and output tokens"),
     "latency": FilterKey(sql.match_number("i.latency"), "latency in seconds"),
-    "issues": _verdict_key(sql.match_number("i.n_issues"), "number of import issues"),
+    "issues": _make_verdict_key(sql.match_number("i.n_issues"), "number of import issues"),
 }
 
 FILTER_FLAGS: dict[str, FilterFlag] = {
@@ -204,14 +209,14 @@ class _Parser:
         self._depends_on_reviews = False
         terms = [token for token in self._tokens if isinstance(token, FilterTerm)]
         if sum(len(term.values) for term in terms) > MAX_VALUES:
-            raise self._error(f"more than {MAX_VALUES} values", terms[-1].position)
+            raise self._make_error(f"the filter has more than {MAX_VALUES} values", terms[-1].position)
 
     def parse(self) -> FilterCondition:
         if not self._tokens:
             return FilterCondition()
         where, params = self._parse_or(0)
         if self._index < len(self._tokens):
-            raise self._error("unmatched closing parenthesis", self._position())
+            raise self._make_error("unmatched closing parenthesis", self._current_position())
         return FilterCondition(where, params, self._depends_on_reviews)
 
     def _parse_or(self, depth: int) -> sql.SqlCondition:
@@ -219,21 +224,21 @@ class _Parser:
         while self._next_is("OR"):
             self._index += 1
             parts.append(self._parse_and(depth))
-        return _join(" OR ", parts)
+        return _join_conditions(" OR ", parts)
 
     def _parse_and(self, depth: int) -> sql.SqlCondition:
         parts = []
         while self._index < len(self._tokens) and not self._next_is("OR", ")"):
             parts.append(self._parse_condition(depth))
         if not parts:
-            raise self._error("a condition is missing here", self._position())
-        return _join(" AND ", parts)
+            raise self._make_error("a condition is missing here", self._current_position())
+        return _join_conditions(" AND ", parts)
 
     def _parse_condition(self, depth: int) -> sql.SqlCondition:
         if depth > MAX_DEPTH:
-            raise self._error("nested too deeply", self._position())
+            raise self._make_error("parentheses and negations are nested too deeply", self._current_position())
         if self._index == len(self._tokens) or self._next_is(")", "OR"):
-            raise self._error("a condition is missing here", self._position())
+            raise self._make_error("a condition is missing here", self._current_position())
         token = self._tokens[self._index]
         self._index += 1
         if isinstance(token, FilterTerm):
@@ -243,20 +248,20 @@ class _Parser:
             return f"NOT coalesce({where}, false)", params
         condition = self._parse_or(depth + 1)
         if not self._next_is(")"):
-            raise self._error("unclosed parenthesis", token.position)
+            raise self._make_error("unclosed parenthesis", token.position)
         self._index += 1
         return condition
 
     def _build_term(self, term: FilterTerm, name: str) -> sql.SqlCondition:
         key = FILTER_KEYS.get(name)
         if key is None:
-            raise self._error(_unknown_key_message(name), term.position)
-        self._check_blind(name, key.shows_verdict, term.position)
+            raise self._make_error(_unknown_key_message(name), term.position)
+        self._raise_if_hidden(name, key.shows_verdict, term.position)
         self._depends_on_reviews |= key.depends_on_reviews
         try:
-            return key.build(term)
+            return key.build_condition(term)
         except sql.InvalidValueError as error:
-            raise self._error(f"{name}: {error}", error.value.position) from None
+            raise self._make_error(f"{name}: {error}", error.value.position) from None
 
     def _build_bare_word(self, term: FilterTerm) -> sql.SqlCondition:
         value = term.values[0]
@@ -264,26 +269,26 @@ class _Parser:
         if flag is None:
             where = "(contains(lower(i.id), lower(?)) OR contains(lower(i.question), lower(?)))"
             return where, [value.text, value.text]
-        self._check_blind(value.text, flag.shows_verdict, term.position)
+        self._raise_if_hidden(value.text, flag.shows_verdict, term.position)
         self._depends_on_reviews |= flag.depends_on_reviews
         return f"({flag.sql})", []
 
-    def _check_blind(self, name: str, shows_verdict: bool, position: int) -> None:
+    def _raise_if_hidden(self, name: str, shows_verdict: bool, position: int) -> None:
         if self._blind and shows_verdict:
-            raise self._error(f"{name} is hidden in blind mode because it reveals verdicts", position)
+            raise self._make_error(f"{name} is hidden in blind mode because it reveals verdicts", position)
 
     def _next_is(self, *operators: str) -> bool:
         token = self._tokens[self._index] if self._index < len(self._tokens) else None
         return isinstance(token, FilterOperator) and token.text in operators
 
-    def _position(self) -> int:
+    def _current_position(self) -> int:
         return self._tokens[self._index].position if self._index < len(self._tokens) else len(self._text)
 
-    def _error(self, message: str, position: int) -> FilterError:
+    def _make_error(self, message: str, position: int) -> FilterError:
         return FilterError(message, self._text, position)
 
 
-def _join(operator: str, conditions: list[sql.SqlCondition]) -> sql.SqlCondition:
+def _join_conditions(operator: str, conditions: list[sql.SqlCondition]) -> sql.SqlCondition:
     if len(conditions) == 1:
         return conditions[0]
     params = [value for _, values in conditions for value in values]
@@ -294,4 +299,4 @@ def _unknown_key_message(name: str) -> str:
     similar = difflib.get_close_matches(name, [*FILTER_KEYS, *FILTER_FLAGS], n=1, cutoff=0.6)
     if similar:
         return f"unknown key {name}: did you mean {similar[0]}{':' if similar[0] in FILTER_KEYS else ''}?"
-    return f"unknown key {name}: use one of {', '.join(FILTER_KEYS)}"
+    return f"unknown key {name}. Use one of {', '.join(FILTER_KEYS)}"

@@ -1,4 +1,4 @@
-"""Save filters under names. Each annotator has saved filters, and can use them as `@name` in other filters.
+"""Save filters under names. An annotator can use a saved filter in other filters as `@name`.
 
 The file is `.fcreview/filters/<annotator>.json`: `{"hard": "official:fail turns>=3"}`.
 """
@@ -26,7 +26,7 @@ class SavedFilterError(FcreviewError):
 
 
 def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
-    """Return name -> saved filter, in alphabetical order. The filters may be invalid, see `find_filter_problem`."""
+    """Return the saved filters by name, in alphabetical order. A filter can be invalid (see `find_filter_problem`)."""
     saved = sorted(state.read(FILTERS_FOLDER).items())
     usable = [(name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)]
     return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
@@ -36,14 +36,16 @@ def save_filter(state: AnnotatorState, name: str, text: str) -> None:
     """Save a filter. Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError."""
     name = name.removeprefix(SAVED_FILTER_PREFIX)
     if not _NAME.fullmatch(name):
-        raise SavedFilterError("invalid name: use letters, digits and _ . -, at most 40 characters")
+        raise SavedFilterError("invalid name. Use at most 40 letters, digits and the characters _ . -")
     if not text.strip():
-        raise SavedFilterError("no filter to save: all items are shown")
+        raise SavedFilterError("there is no filter to save, because all items are shown")
     saved = load_saved_filters(state)
     text = expand_saved_filters(text, saved)
     if len(saved) >= MAX_SAVED_FILTERS and name not in saved:
-        raise SavedFilterError(f"you already have {MAX_SAVED_FILTERS} saved filters: delete one first (forget @NAME)")
-    _write(state, {**saved, name: text})
+        raise SavedFilterError(
+            f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget @NAME"
+        )
+    _write_saved_filters(state, {**saved, name: text})
 
 
 def delete_filter(state: AnnotatorState, name: str) -> bool:
@@ -51,11 +53,11 @@ def delete_filter(state: AnnotatorState, name: str) -> bool:
     saved = load_saved_filters(state)
     existed = saved.pop(name.removeprefix(SAVED_FILTER_PREFIX), None) is not None
     if existed:
-        _write(state, saved)
+        _write_saved_filters(state, saved)
     return existed
 
 
-def _write(state: AnnotatorState, filters: dict[str, str]) -> None:
+def _write_saved_filters(state: AnnotatorState, filters: dict[str, str]) -> None:
     try:
         state.write(FILTERS_FOLDER, filters)
     except OSError as error:
@@ -64,7 +66,7 @@ def _write(state: AnnotatorState, filters: dict[str, str]) -> None:
 
 
 def find_filter_problem(text: str, *, blind: bool = False) -> str:
-    """Return why a filter is invalid, or not allowed in blind mode. Empty if the filter is valid."""
+    """Return why a filter is invalid or, in blind mode, not allowed; empty if the filter is valid."""
     try:
         parse_filter(text, blind=blind)
     except FilterError as error:
@@ -73,11 +75,11 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
 
 
 def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: bool = False) -> str:
-    """Replace each `@name` in a filter with the saved filter, except a quoted `"@name"`. Raises FilterError for an
-    unknown name and for an invalid filter."""
+    """Replace each `@name` in a filter with the saved filter of that name. A quoted `"@name"` stays unchanged. Raises
+    FilterError for an unknown name and for an invalid filter."""
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
-    names = [token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter(token)]
+    names = [token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter_name(token)]
     for term in reversed(names):
         word = term.values[0].text
         name = word.removeprefix(SAVED_FILTER_PREFIX)
@@ -92,7 +94,7 @@ def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: 
     return text
 
 
-def _is_saved_filter(term: FilterTerm) -> bool:
+def _is_saved_filter_name(term: FilterTerm) -> bool:
     value = term.values[0]
     return term.key is None and not value.quoted and value.text.startswith(SAVED_FILTER_PREFIX) and len(value.text) > 1
 
@@ -100,4 +102,4 @@ def _is_saved_filter(term: FilterTerm) -> bool:
 def _unknown_name_message(name: str, saved_filters: Mapping[str, str]) -> str:
     names = ", ".join(SAVED_FILTER_PREFIX + each for each in saved_filters) or "none"
     word = SAVED_FILTER_PREFIX + name
-    return f"no saved filter {word} (saved filters: {names}). Quote it to search for text."
+    return f"no saved filter {word} (saved filters: {names}). To search for this text, put it in quotation marks."

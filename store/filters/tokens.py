@@ -1,4 +1,4 @@
-"""Split a filter into tokens (terms and operators), and generate unambiguous terms, without knowing the keys.
+"""Split a filter into tokens (terms and operators), and generate unambiguous terms. The keys need not be known.
 
 official:fail -reviewed (category:live_simple|live_multiple OR turns>=3) text:"celsius"
 """
@@ -29,10 +29,11 @@ class FilterError(FcreviewError):
         self.position = position
 
     def message_lines(self) -> list[str]:
-        return [f"--where: {self.message}", *self.format_caret().split("\n")]
+        return [f"--where: {self.message}", *self.format_with_caret().split("\n")]
 
-    def format_caret(self) -> str:
-        """Format the filter as one line that is not sanitised, with a caret and the message below."""
+    def format_with_caret(self) -> str:
+        """Return the filter as one line, and below it a caret at the error and the message. The text is not
+        sanitised."""
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
 
@@ -45,14 +46,14 @@ class FilterValue:
 
     @property
     def md5_digest(self) -> str | None:
-        """MD5 digest in hex if the value is a hash that `quote_or_hash` wrote, else None."""
+        """MD5 digest in hex, if the value is a hash that `quote_or_hash` wrote; else None."""
         match = None if self.quoted else HASHED_VALUE.fullmatch(self.text)
         return match and match[1]
 
 
 @dataclass(frozen=True, slots=True)
 class FilterTerm:
-    """A term `key op values`, or a bare word (one value, and `key` is None)."""
+    """A term such as `error:a|b` (key, operator, values), or a bare word, which has one value and no key."""
 
     key: str | None
     op: str  # `:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word
@@ -78,13 +79,13 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
-    """Split a filter into terms and operators. Raises FilterError for invalid text and filters that are too long."""
+    """Split a filter into terms and operators. Raises FilterError if the text is invalid or too long."""
     if len(text) > MAX_FILTER_LENGTH:
         raise FilterError(f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH)
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise FilterError("invalid Unicode: this character is a lone surrogate", text, error.start) from None
+        raise FilterError("this character is not valid Unicode (a lone surrogate)", text, error.start) from None
     tokens: list[FilterTerm | FilterOperator] = []
     position = 0
     while position < len(text):
@@ -104,19 +105,19 @@ def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
 
 
 def quote(text: str) -> str:
-    """Write a value in quotation marks, so that it matches exactly."""
+    """Put a filter value in quotation marks, so that it matches exactly."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def quote_or_hash(text: str) -> str:
-    """Write a value in quotation marks, or a long value as `md5:` and 32 hex digits to keep the filter short."""
+    """Put a filter value in quotation marks. Replace a long value by `md5:` and 32 hex digits to shorten the filter."""
     if len(text) <= MAX_LITERAL_LENGTH:
         return quote(text)
     return f"md5:{md5(text.encode(), usedforsecurity=False).hexdigest()}"
 
 
 def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]:
-    """Return the term or `OR` at `start`, and the offset of its end."""
+    """Read the term or `OR` at offset `start`. Return it and the offset of its end."""
     key = _KEY.match(text, start)
     if key is None:
         value, end = _read_value(text, start, _BARE_WORD)
@@ -136,15 +137,15 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
             return FilterTerm(key[1].lower(), op, tuple(values), start), end
 
 
-def _read_value(text: str, start: int, unquoted: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
+def _read_value(text: str, start: int, unquoted_pattern: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
     if text[start : start + 1] == '"':
         match = _QUOTED.match(text, start)
         if match is None:
             raise FilterError("unclosed quotation mark", text, start)
         return FilterValue(_ESCAPE.sub(r"\1", match[1]), True, start), match.end()
-    match = unquoted.match(text, start)
+    match = unquoted_pattern.match(text, start)
     if match is None:
-        raise FilterError(f"{key}: a value is missing" if key else "a word is missing here", text, start)
+        raise FilterError(f"{key}: a value is missing here" if key else "a word is missing here", text, start)
     return FilterValue(match[0], False, start), match.end()
 
 
@@ -153,14 +154,14 @@ _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
 class ExactTermBuilder:
-    """Builds filter terms of one key. Each term matches exactly one value, with quotation marks only if necessary.
+    """Builds filter terms of one key. Each term matches exactly one value, and has quotation marks only if needed.
 
     An unquoted value ignores case, and also matches longer values that continue with `separator`: `error:value_error`
     matches `value_error:string`. Pass an empty separator for keys that match by prefix (`search_sql.compare_prefix`).
     """
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
-        """`values`: all values of the key that the terms must distinguish."""
+        """Args: values: all values of the key, which the terms must distinguish."""
         self._key, self._separator = key, separator
         self._spellings: dict[str, set[str]] = {}  # lower-case value -> its spellings
         for value in values:
@@ -169,22 +170,22 @@ class ExactTermBuilder:
         self._sorted = sorted(self._spellings)
         self._terms: dict[str | None, str] = {}
 
-    def build(self, value: str | None) -> str:
+    def build_term(self, value: str | None) -> str:
         """Build the term for a value. The term for None matches items without a value."""
         if value not in self._terms:
-            self._terms[value] = self._build(value)
+            self._terms[value] = self._make_term(value)
         return self._terms[value]
 
-    def _build(self, value: str | None) -> str:
+    def _make_term(self, value: str | None) -> str:
         if value is None:
             return f"{self._key}:none"
         is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None
         is_special = value.lower() == "none" or HASHED_VALUE.fullmatch(value) is not None
-        if is_plain and not is_special and not self._matches_other(value):
+        if is_plain and not is_special and not self._matches_other_values(value):
             return f"{self._key}:{value}"
         return f"{self._key}:{quote_or_hash(value)}"
 
-    def _matches_other(self, value: str) -> bool:
+    def _matches_other_values(self, value: str) -> bool:
         lower = value.lower()
         if self._spellings.get(lower, set()) - {value}:
             return True
@@ -193,11 +194,11 @@ class ExactTermBuilder:
         return any(other.startswith(prefix) and other != lower for other in self._sorted[at : at + 2])
 
 
-def add_terms(base: str, *terms: str) -> str:
-    """Add the terms that the filter `base` does not contain yet. Raises: FilterError if `base` is invalid."""
-    if not base.strip():
+def add_terms(base_filter: str, *terms: str) -> str:
+    """Add the terms that `base_filter` does not contain yet. Raises: FilterError if `base_filter` is invalid."""
+    if not base_filter.strip():
         return " ".join(terms)
-    if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base)):
-        return " ".join((f"({base.strip()})", *terms))
-    existing = base.split()
-    return " ".join((base.strip(), *(term for term in terms if term not in existing)))
+    if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base_filter)):
+        return " ".join((f"({base_filter.strip()})", *terms))
+    existing = base_filter.split()
+    return " ".join((base_filter.strip(), *(term for term in terms if term not in existing)))

@@ -46,7 +46,7 @@ _UNCHANGED_RUN_COLUMNS = ("benchmark", "generation", "language", "model", "needs
 
 
 class LoadError(Exception):
-    """Raised when DuckDB cannot load a staged run. The message is one line."""
+    """Raised when DuckDB cannot load the staging files of a run. The message is one line."""
 
     def __init__(self, error: duckdb.Error) -> None:
         text = " ".join(str(error).split())
@@ -56,12 +56,13 @@ class LoadError(Exception):
 
 
 class StoreBuilder:
-    """A new database file that replaces the store in `finish`. Without `finish`, the store stays unchanged."""
+    """Builds a new database file. `finish` replaces the store with it; until then, the store stays unchanged."""
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
-        """Create the new file in `folder`, empty or as a copy of the present store.
+        """Create the new file in `folder`. It is empty or, with `copy_existing`, a copy of the store.
 
-        No other user may be able to write to the folder, because DuckDB writes temporary files there and follows links.
+        Other users must not have write access to the folder, because DuckDB writes temporary files there and follows
+        links.
         """
         self._workspace = workspace
         self._path = folder / workspace.store.name
@@ -76,14 +77,14 @@ class StoreBuilder:
         self._execute("SET temp_directory = ?", [os.fspath(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
         self._execute(f"ATTACH {database.quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
-        # A view in a store of another user could read any file. `_compact` needs the folder.
-        database.disable_external_access(self._connection, folder=folder)
+        # A view in another user's store could read any file. `_write_compact_copy` writes to the folder.
+        database.disable_external_access(self._connection, allowed_folder=folder)
         self._execute("USE store")
-        if copy_existing and database.is_foreign(workspace):
+        if copy_existing and database.is_store_of_other_user(workspace):
             self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{database.NOT_VERIFIED}', 'true')")
         self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
         if not copy_existing:
-            self._execute(read_schema())
+            self._execute(read_schema_sql())
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
@@ -103,12 +104,12 @@ class StoreBuilder:
             self._types[table] = dict(rows)
         return self._types[table]
 
-    def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
-        """Replace the items of the runs in one transaction. `omit_invalid` replaces invalid values with null."""
+    def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid_values: bool = False) -> None:
+        """Replace the items of the runs in one transaction. With `omit_invalid_values`, invalid values become null."""
         if not staged_runs:
             return
         try:
-            load = partial(self._load, staged_runs, omit_invalid)
+            load = partial(self._load_items_and_issues, staged_runs, omit_invalid_values)
             if len(staged_runs) == 1:
                 self._retry_with_more_memory(load)
             else:
@@ -117,14 +118,14 @@ class StoreBuilder:
             raise LoadError(error) from error
 
     def _retry_with_more_memory(self, work: Callable[[], object]) -> None:
-        """Call `work`. If DuckDB runs out of memory, raise the limit for all further work and call it again."""
+        """Call `work`. If DuckDB runs out of memory, raise the memory limit permanently and call `work` again."""
         try:
             work()
         except duckdb.OutOfMemoryException:
             self._execute(f"SET memory_limit = '{MAX_LOADING_MEMORY_LIMIT}'")
             work()
 
-    def _load(self, staged_runs: Sequence[StagedRun], omit_invalid: bool) -> None:
+    def _load_items_and_issues(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
         runs = [staged.run_number for staged in staged_runs]
         max_line_bytes = max(1 << 21, max(staged.longest_item for staged in staged_runs) + 1024)
         columns = {name: self._column_types("item_rows")[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
@@ -138,19 +139,19 @@ class StoreBuilder:
                 f"INSERT INTO item_rows (item, run, seq, n_predicted, calls, {names})"
                 " SELECT run::BIGINT * 4294967296 + seq, run, seq, len(predicted),"
                 f" list_concat(golden, predicted), {names}"
-                f" FROM {read_json_sql(columns, max_line_bytes, omit_invalid=omit_invalid)}",
+                f" FROM {read_json_sql(columns, max_line_bytes, omit_invalid_values=omit_invalid_values)}",
                 [[os.fspath(staged.items) for staged in staged_runs]],
             )
             to_stored_path = self._workspace.to_stored_path
             issues = (serialize_issues(each.issues, each.run_number, to_stored_path) for each in staged_runs)
-            self._insert("import_issues", itertools.chain.from_iterable(issues))
+            self._insert_json_rows("import_issues", itertools.chain.from_iterable(issues))
             self._execute("COMMIT")
         except Exception:  # after a signal, the connection is closed
             with contextlib.suppress(duckdb.Error):
                 self._execute("ROLLBACK")
             raise
 
-    def load_shared_rows(self, staged_runs: Sequence[StagedRun]) -> None:
+    def load_functions_and_questions(self, staged_runs: Sequence[StagedRun]) -> None:
         """Insert the function docs and questions that the store does not contain yet."""
         paths = [os.fspath(staged.shared_rows) for staged in staged_runs if staged.longest_shared_row]
         if not paths:
@@ -172,59 +173,65 @@ class StoreBuilder:
         self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_literal(path)})")
 
     def set_run(
-        self, run: int, key: str, info: Run, fingerprint: int, n_items: int, sources: Iterable[SourceFile]
+        self,
+        run_number: int,
+        run_key: str,
+        run: Run,
+        import_fingerprint: int,
+        n_items: int,
+        sources: Iterable[SourceFile],
     ) -> None:
-        """Replace the row of a run in the table `runs`, and its source files."""
+        """Replace the row of a run in the table `runs`, and its rows in the table `sources`."""
         row = {
-            "run": run,
-            "key": key,
-            "path": self._workspace.to_stored_path(info.path),
-            "dataset": self._workspace.to_stored_dataset(info.dataset),
-            "settings": redact_json(info.settings),
-            "official_metrics": redact_json(info.official_metrics),
-            "version": fingerprint,
+            "run": run_number,
+            "key": run_key,
+            "path": self._workspace.to_stored_path(run.path),
+            "dataset": self._workspace.to_stored_dataset(run.dataset),
+            "settings": redact_json(run.settings),
+            "official_metrics": redact_json(run.official_metrics),
+            "version": import_fingerprint,
             "n_items": n_items,
             "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        self._runs.append(row | {name: getattr(info, name) for name in _UNCHANGED_RUN_COLUMNS})
-        self.set_sources(run, sources)
+        self._runs.append(row | {name: getattr(run, name) for name in _UNCHANGED_RUN_COLUMNS})
+        self.set_sources(run_number, sources)
 
-    def set_sources(self, run: int, sources: Iterable[SourceFile]) -> None:
-        self._sources[run] = [{"run": run, **asdict(source)} for source in sources]
+    def set_sources(self, run_number: int, sources: Iterable[SourceFile]) -> None:
+        self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
         for table, runs in (("runs", [row["run"] for row in self._runs]), ("sources", list(self._sources))):
             self._execute(f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::INTEGER[]))", [runs])
-        self._insert("runs", map(dump_json, self._runs))
-        self._insert("sources", (dump_json(row) for rows in self._sources.values() for row in rows))
+        self._insert_json_rows("runs", map(dump_json, self._runs))
+        self._insert_json_rows("sources", (dump_json(row) for rows in self._sources.values() for row in rows))
 
-    def replace_issues(self, files: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
-        """Replace the issues that are about these files and belong to no run."""
+    def replace_issues_without_run(self, files: Iterable[str], issues: Iterable[dict[str, Any]]) -> None:
+        """Replace the import issues that are about these files and belong to no run."""
         self._execute(
             "DELETE FROM import_issues WHERE run IS NULL AND file IN (SELECT unnest(?::VARCHAR[]))",
             [[self._workspace.to_stored_path(file) for file in files]],
         )
-        self._insert("import_issues", serialize_issues(issues, None, self._workspace.to_stored_path))
+        self._insert_json_rows("import_issues", serialize_issues(issues, None, self._workspace.to_stored_path))
 
     def finish(self) -> None:
-        """Complete the new file and replace the store with it. Processes that have the old file open still read it."""
+        """Complete the new file and replace the store with it. Processes that opened the old file can still read it."""
         self._insert_runs()
         self._execute("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
         self._execute(
             "DELETE FROM questions WHERE hash NOT IN (SELECT question_hash FROM item_rows WHERE question_hash NOTNULL)"
         )
-        # Without the indexes, reading one item would read all texts of the 2,048 items around it.
+        # Without an index, DuckDB would read the texts of 2,048 items to return one item.
         self._execute("CREATE INDEX item_index ON item_rows (item)")
         self._execute("CREATE INDEX question_index ON questions (hash)")
         self._execute("CHECKPOINT store")
-        path = self._compact() or self._path
+        path = self._write_compact_copy() or self._path
         self._execute("USE memory")
         self._execute("DETACH store")
         self._workspace.files.remove(self._workspace.store_log)
         self._workspace.files.rename_file(path, self._workspace.store)
 
-    def _compact(self) -> Path | None:
-        """Copy the file without unused blocks, if most blocks are unused. Return the path of the copy, or None."""
+    def _write_compact_copy(self) -> Path | None:
+        """If most blocks of the file are unused, copy it without them. Return the path of the copy, or None."""
         used, free = self._execute(
             "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
         ).fetchall()[0]
@@ -236,40 +243,41 @@ class StoreBuilder:
         self._execute("DETACH compact")
         return path
 
-    def _insert(self, table: str, rows: Iterable[bytes]) -> None:
-        insert_lines(self._execute, table, self._column_types(table), rows)
+    def _insert_json_rows(self, table: str, rows: Iterable[bytes]) -> None:
+        insert_json_rows(self._execute, table, self._column_types(table), rows)
 
-    def _execute(self, text: str, values: Sequence[Any] | None = None) -> Connection:
-        """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
+    def _execute(self, statement: str, values: Sequence[Any] | None = None) -> Connection:
+        """Execute a statement. A signal can interrupt every statement, even a long `CHECKPOINT`."""
         return database.run_with_timeout(
-            self._connection, lambda: self._connection.execute(text, values), start=self._thread.start
+            self._connection, lambda: self._connection.execute(statement, values), submit=self._thread.submit
         )
 
 
-def read_schema() -> str:
+def read_schema_sql() -> str:
     return files("fcreview.store").joinpath("schema.sql").read_text("utf-8")
 
 
-def insert_lines(
-    execute: Callable[[str, Sequence[Any]], object], table: str, types: dict[str, str], rows: Iterable[bytes]
+def insert_json_rows(
+    execute: Callable[[str, Sequence[Any]], object], table: str, column_types: dict[str, str], rows: Iterable[bytes]
 ) -> None:
-    """Insert rows, each a JSON object with the table's columns. `types` are the SQL types of the columns."""
+    """Insert rows into a table. A row is a JSON object. `column_types`: SQL type of each column by name."""
     lines = [row.decode() for row in rows]
     if lines:
         execute(
             f"INSERT INTO {table} BY NAME SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
-            [orjson.dumps(types).decode(), lines],
+            [orjson.dumps(column_types).decode(), lines],
         )
 
 
-def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:
-    """Return SQL that calls `read_json` for newline-delimited JSON. The list of files is a bound parameter."""
+def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid_values: bool = False) -> str:
+    """Return a call of the SQL function `read_json` for newline-delimited JSON. The list of files is a bound
+    parameter."""
     types = ", ".join(
         f"{database.quote_literal(name)}: {database.quote_literal(kind)}" for name, kind in columns.items()
     )
     return (
         f"read_json(?, format='newline_delimited', columns={{{types}}}, maximum_object_size={max_line_bytes},"
-        f" ignore_errors={omit_invalid})"
+        f" ignore_errors={omit_invalid_values})"
     )
 
 
@@ -282,7 +290,7 @@ class StoreIndex:
 
 
 def read_store_index(workspace: Workspace) -> StoreIndex:
-    """Read the index of the workspace's store. It is empty if the store is missing or not usable."""
+    """Read which runs the store contains. The index is empty if the store is missing or not usable."""
     if not workspace.store.exists():
         return StoreIndex()
     try:
@@ -290,7 +298,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     except database.StoreError as error:
         return StoreIndex(rebuild_reason=str(error).removesuffix(database.IMPORT_AGAIN))
     try:
-        is_verified = not (database.is_foreign(workspace) or database.is_marked_unverified(connection))
+        is_verified = not (database.is_store_of_other_user(workspace) or database.has_unverified_runs(connection))
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, version, n_items, n_issues, dataset in connection.execute(
             "SELECT run, key, version, n_items,"
@@ -302,7 +310,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
             by_run[run].sources.append(SourceFile(*source))
         return index
     except duckdb.Error as error:
-        if database.is_damage(error):
+        if database.is_damage_error(error):
             return StoreIndex(rebuild_reason=f"{workspace.store} is damaged")
         raise
     finally:

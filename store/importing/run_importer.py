@@ -1,4 +1,4 @@
-"""Import runs: plan which runs to read, read them, and replace the store. Unchanged runs are not read again."""
+"""Import runs: find the new and changed runs, read them, and replace the store. Unchanged runs are not read again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from fcreview.store.importing.source_files import (
     StoredRun,
     build_run_key,
     find_lost_dataset,
-    find_missing_folder,
+    find_missing_dataset_folder,
     is_unchanged,
-    iter_files,
+    iter_kinds_and_paths,
     select_dataset_folders,
     stat_sources,
 )
@@ -44,7 +44,7 @@ _ITEM_HASHES = (
 
 
 class ItemSnapshot:
-    """State of the items before an import, to count the changes after it: two hashes of each item, in memory."""
+    """The items before an import, as two hashes of each item in memory, to count the changes after the import."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -59,8 +59,8 @@ class ItemSnapshot:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def compare(self, runs: Sequence[int]) -> ImportChanges:
-        """Count the new, changed (prediction or golden answer) and removed items of the runs (empty for all)."""
+    def count_changes(self, runs: Sequence[int]) -> ImportChanges:
+        """Count the new, changed and removed items of the runs; without runs, of all runs."""
         self._connection.execute(f"ATTACH {quote_literal(self._workspace.store)} AS store (READ_ONLY)")
         counts = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
@@ -73,7 +73,7 @@ class ItemSnapshot:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """The runs of one import, divided by what the import does with them."""
+    """The runs of one import, and which of them the import reads, updates or skips."""
 
     summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # `ImportSummary.runs` by number
     plans: dict[int, RunPlan] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class ImportPlan:
 
 
 class ImportPlanner:
-    """Compares the planned runs of one import with the store."""
+    """Decides what an import does, by comparing the files of the runs with the store."""
 
     def __init__(self, workspace: Workspace, index: StoreIndex, options: DatasetOptions) -> None:
         self._workspace = workspace
@@ -94,7 +94,7 @@ class ImportPlanner:
         self._dataset_folders = DatasetFolders(workspace)
 
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
-        """Decide which runs to read. A run that occurs twice is planned once."""
+        """Decide which runs to read. If `plans` contains a run twice, the second plan becomes an import issue."""
         result, keys = ImportPlan(), set()
         new_numbers = itertools.count(max((each.run_number for each in self._index.runs.values()), default=0) + 1)
         for plan in plans:
@@ -106,54 +106,58 @@ class ImportPlanner:
             keys.add(key)
             stored = self._index.runs.get(key)
             number = stored.run_number if stored else next(new_numbers)
-            result.summary_rows[number], result.plans[number] = _summary_row(number, plan.run), plan
-            self._add_run(result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
+            result.summary_rows[number], result.plans[number] = _new_summary_row(number, plan.run), plan
+            self._plan_run(result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
-        """Remember the dataset folders of up-to-date runs. For a new run, these are the folders that most runs have."""
-        most_common = () if self._options.forget else self._dataset_folders.most_common
+        """Remember the dataset folders of each up-to-date run. A new run gets the folders that most runs have."""
+        most_common = () if self._options.forget else self._dataset_folders.most_common_folders
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
                 folders = select_dataset_folders(self._options.folders, plan)
-                if not folders and not self._dataset_folders.folders_of(plan.run):
+                if not folders and not self._dataset_folders.dataset_folders_of(plan.run):
                     folders = select_dataset_folders(most_common, plan)
                 if folders or self._options.forget:
-                    self._dataset_folders.set_folders(plan.run, folders)
+                    self._dataset_folders.remember_folders(plan.run, folders)
         self._dataset_folders.save()
 
-    def _add_run(self, result: ImportPlan, job: ReadJob, stored: StoredRun | None) -> None:
-        row, plan = result.summary_rows[job.run_number], job.plan
-        remembered = self._dataset_folders.folders_of(plan.run)
+    def _plan_run(self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None) -> None:
+        row, plan = import_plan.summary_rows[job.run_number], job.plan
+        remembered = self._dataset_folders.dataset_folders_of(plan.run)
         new_folders = set(select_dataset_folders(self._options.folders, plan)) - set(remembered)
         replaces_dataset = self._options.forget or bool(new_folders)
         if replaces_dataset:
             remembered = ()
-        lost = find_lost_dataset(self._workspace, plan, stored, remembered) if stored and not replaces_dataset else None
-        missing = lost or find_missing_folder(plan, remembered)
+        lost = (
+            find_lost_dataset(self._workspace, plan, stored_run, remembered)
+            if stored_run and not replaces_dataset
+            else None
+        )
+        missing = lost or find_missing_dataset_folder(plan, remembered)
         row["missing_dataset"] = str(missing) if missing else None
-        if stored and lost:
-            row |= _summary_fields(stored)
-            row["status"] = "kept" if self._has_same_results(job, stored) else "outdated"
-            result.skipped_plans.append(plan)
+        if stored_run and lost:
+            row |= _summary_fields(stored_run)
+            row["status"] = "kept" if self._has_same_results(job, stored_run) else "outdated"
+            import_plan.skipped_plans.append(plan)
         elif (
-            stored
-            and stored.import_fingerprint == plan.import_fingerprint
-            and self._is_unchanged(job.sources, stored.sources)
+            stored_run
+            and stored_run.import_fingerprint == plan.import_fingerprint
+            and self._is_unchanged(job.sources, stored_run.sources)
         ):
-            row |= _summary_fields(stored)
-            if _copy_hashes(job, stored):
-                result.new_mtime_jobs.append(job)
+            row |= _summary_fields(stored_run)
+            if _copy_hashes_if_mtimes_changed(job, stored_run):
+                import_plan.new_mtime_jobs.append(job)
         else:
-            result.jobs.append(job)
-            if stored and not plan.has_same_version(stored.import_fingerprint):
-                result.upgraded.add(job.run_number)
+            import_plan.jobs.append(job)
+            if stored_run and not plan.has_same_version(stored_run.import_fingerprint):
+                import_plan.upgraded.add(job.run_number)
 
     def _is_unchanged(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
         return is_unchanged(now, before, self._workspace.to_absolute_path)
 
     def _has_same_results(self, job: ReadJob, stored: StoredRun) -> bool:
-        """Whether all files except those of the dataset are unchanged."""
+        """Return whether all files of the run are unchanged, except the dataset files."""
         now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored.sources))
         return self._is_unchanged(now, before)
 
@@ -162,8 +166,8 @@ def _summary_fields(stored: StoredRun) -> dict[str, Any]:
     return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
 
 
-def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
-    """If files of an unchanged run have new modification times, copy the stored hashes to `job` and return True."""
+def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
+    """If files of an unchanged run have new modification times, copy their stored hashes to `job` and return True."""
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
@@ -171,10 +175,10 @@ def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
     return True
 
 
-def _summary_row(number: int, run: Run) -> dict[str, Any]:
+def _new_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
     counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
-    return {"run": number, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
+    return {"run": run_number, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -195,9 +199,9 @@ def import_runs(
 
     Args:
         read: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
-        issues: issues that the search for runs has found.
+        issues: import issues from the search for runs.
         n_workers: number of processes; None to choose by the size of the files.
-        dataset_options: by default, a run whose dataset is missing keeps its last import.
+        dataset_options: the dataset folders. By default, a run whose dataset is missing keeps its last import.
 
     Raises WorkspaceError if the workspace is not writable and there is something to import.
     """
@@ -219,13 +223,13 @@ def import_runs(
 def _to_os_error(error: OSError | duckdb.IOException) -> OSError:
     if isinstance(error, OSError):
         return error
-    # DuckDB's message begins with the database and ends with the reason of the operating system
+    # DuckDB's message begins with the path of the database and ends with the reason from the operating system.
     return OSError((str(error).splitlines() or [""])[0].rpartition(": ")[2])
 
 
 @dataclass(slots=True)
 class _Import:
-    """One import into a workspace. The public fields are the arguments of `import_runs`."""
+    """The state of one import. The public fields are the arguments of `import_runs`."""
 
     workspace: Workspace
     plans: Sequence[RunPlan]
@@ -237,7 +241,7 @@ class _Import:
     _index: StoreIndex = field(init=False)
     _plan: ImportPlan = field(default_factory=ImportPlan)
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
-    """Issues as in `ImportSummary.issues`. Issues of a run also have the key `run`."""
+    """Import issues in the form of `ImportSummary.issues`. Issues of a run also have the key `run`."""
 
     def __post_init__(self) -> None:
         index = read_store_index(self.workspace)
@@ -251,7 +255,7 @@ class _Import:
         planner = self._plan_import()
         plan = self._plan
         if plan.jobs or plan.new_mtime_jobs or not self._index.usable:
-            self._build()
+            self._build_store()
         planner.save_dataset_folders(plan)
         return ImportSummary(
             list(plan.summary_rows.values()),
@@ -280,7 +284,7 @@ class _Import:
                 self._all_issues += [asdict(issue) | {"run": number} for issue in each.issues]
         return planner
 
-    def _build(self) -> None:
+    def _build_store(self) -> None:
         folder = self.workspace.temporary / str(os.getpid())
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
@@ -291,23 +295,23 @@ class _Import:
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 for job in plan.new_mtime_jobs:
                     builder.set_sources(job.run_number, job.sources)
-                loaded = self._load(builder, itertools.chain([first] if first else [], outcomes))
+                loaded = self._load_outcomes(builder, itertools.chain([first] if first else [], outcomes))
                 if loaded or plan.new_mtime_jobs or not self._index.usable:
-                    builder.load_shared_rows(loaded)
+                    builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
-                    builder.replace_issues(self._examined_files(), issues)
+                    builder.replace_issues_without_run(self._examined_files(), issues)
                     builder.finish()
         finally:
             outcomes.close()
             self.workspace.files.remove(folder)
 
-    def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
-        """Load runs in batches while worker processes read further runs. Return the staging files of all runs."""
+    def _load_outcomes(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
+        """Load runs in batches while worker processes read more runs. Return the staging files of all runs."""
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
             if outcome.staged is None:
-                self._record_failure(outcome, outcome.error or "not read")
+                self._record_failure(outcome, outcome.error or "the run could not be read")
                 continue
             outcome.staged.issues[:0] = [asdict(issue) | {"seq": None} for issue in outcome.job.plan.issues]
             batch.append(outcome)
@@ -319,8 +323,8 @@ class _Import:
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load the runs together. If that fails, load each run alone. If a run fails again, load it without its invalid
-        values."""
+        """Load several runs in one transaction. If the transaction fails, load each run alone. If a run fails again,
+        load the run without its invalid values."""
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)
@@ -350,7 +354,7 @@ class _Import:
         issue = ImportIssue(invalid_item["file"], invalid_item["line"], what, item=invalid_item["id"], severity="error")
         staged.issues.append({**asdict(issue), "seq": invalid_item["seq"]})
         try:
-            builder.load_runs([staged], omit_invalid=True)
+            builder.load_runs([staged], omit_invalid_values=True)
         except LoadError as error:
             self._record_failure(outcome, str(error))
         else:
@@ -386,18 +390,17 @@ class _Import:
         }
 
     def _examined_files(self) -> set[str]:
-        """Return the files that this import read. It replaces earlier issues that concern these files and belong to no
-        run."""
+        """Return the files that this import examined. Their old issues are replaced if the issues belong to no run."""
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]
-        files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
+        files = {os.fspath(path) for plan in plans for _, path in iter_kinds_and_paths(plan)}
         return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
 
 
 @contextlib.contextmanager
 def import_lock(workspace: Workspace) -> Iterator[None]:
-    """Wait until no other import runs in the workspace, and delete the files that a crashed import left. Where files
-    cannot be locked, the import that finishes last replaces the store."""
+    """Wait until no other import runs in the workspace, and delete the files that a crashed import left. If the file
+    system has no locks, two imports can run at the same time, and the last one replaces the store."""
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:
         with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""Detect changes of the files that runs were imported from, and remember the dataset folder of each run.
+"""Detect changes in the files that runs were imported from, and remember the dataset folders of each run.
 
-The folders given with --data are remembered in `.fcreview/datasets.json` for each run key (`build_run_key`):
-`{key: [{"beside": "../data", "at": "/bench/data"}]}`, with `beside` relative to the folder that contains `.fcreview/`,
-so that both can be moved together, and `at` absolute. The file is separate from the store, so that a rebuilt store
-still finds the datasets.
+`.fcreview/datasets.json` contains the folders given with --data for each run key (see `build_run_key`):
+`{key: [{"beside": "../data", "at": "/bench/data"}]}`. `beside` is relative to the folder that contains `.fcreview/`, so
+that a user can move both folders together. `at` is the absolute path. An import that rebuilds the store still finds the
+datasets, because the file is separate from the store.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHUNK_SIZE = 1 << 20  # number of bytes that are read and hashed at a time
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The state of a file when a run was imported from it. The fields are columns of the table `sources`."""
+    """A file from which a run was imported, and its state then. The fields are the columns of the table `sources`."""
 
     path: str  # path as `Workspace.to_stored_path` returns it
     kind: str  # `result`, `score`, `data` or `log`
@@ -38,7 +38,7 @@ class SourceFile:
     hash: str = ""  # See `hash_file`. Empty if the file was unreadable or changed during the import.
 
 
-def iter_files(plan: RunPlan) -> Iterator[tuple[str, Path]]:
+def iter_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
     paths_by_kind = {"result": plan.results, "score": plan.scores, "data": plan.data, "log": plan.logs}
     for kind, paths in paths_by_kind.items():
         for path in dict.fromkeys(paths):
@@ -46,8 +46,8 @@ def iter_files(plan: RunPlan) -> Iterator[tuple[str, Path]]:
 
 
 def stat_sources(plan: RunPlan, to_stored_path: Callable[[Path], str]) -> list[SourceFile]:
-    """Return the current state of the run's files, without hashes."""
-    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_files(plan)]
+    """Return the run's files with their current sizes and modification times, but without hashes."""
+    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_kinds_and_paths(plan)]
 
 
 def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
@@ -59,8 +59,8 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
 
 
 def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
-    """Add the hash of the file, `known_hash` if given. The hash stays empty if the file has changed since `source` was
-    created."""
+    """Return `source` with the hash of its content, which is `known_hash` if given. The hash is empty if the file has
+    changed since `source` was created."""
     if source.size < 0:
         return source
     content_hash = hash_file(path) if known_hash is None else known_hash
@@ -68,7 +68,7 @@ def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -
 
 
 def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_path: Callable[[str], Path]) -> bool:
-    """Whether the files have the imported content. Reads a file only if its time changed but not its size."""
+    """Return whether the content of all files is unchanged. Read a file only if its time changed but not its size."""
     before = {(source.path, source.kind): source for source in stored}
     if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
         return False
@@ -81,7 +81,7 @@ def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_pa
 
 
 def hash_file(path: Path) -> str:
-    """Return the BLAKE2b hash of the content (16 bytes, in hex); empty if the file cannot be read."""
+    """Return the BLAKE2b hash of a file (16 bytes, in hex); empty if the file cannot be read."""
     digest = blake2b(digest_size=16)
     try:
         with open_file(path) as stream:
@@ -94,7 +94,7 @@ def hash_file(path: Path) -> str:
 
 @dataclass(slots=True)
 class StoredRun:
-    """A run in the store, with the data that shows whether its files or import options changed."""
+    """A run in the store, with the state of its files and a fingerprint of its import options, to detect changes."""
 
     run_number: int
     import_fingerprint: int
@@ -105,7 +105,7 @@ class StoredRun:
 
 
 def build_run_key(workspace: Workspace, run: Run) -> str:
-    """Return the identity of a run: a JSON list of benchmark, version, language, model and path."""
+    """Return the key that identifies a run: a JSON list of benchmark, version, language, model and path."""
     stored_path = workspace.to_stored_path(run.path)
     return orjson.dumps([run.benchmark, run.generation, run.language, run.model, stored_path]).decode()
 
@@ -117,7 +117,7 @@ class DatasetOptions:
 
 
 class DatasetFolders:
-    """The remembered folders of each run of a workspace. A missing or invalid file is treated as empty."""
+    """The remembered dataset folders of each run of a workspace. A missing or invalid file counts as empty."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -126,19 +126,20 @@ class DatasetFolders:
         self._folders = {key: tuple(_parse_folders(value)) for key, value in saved.items()}
         self._changed = False
 
-    def folders_of(self, run: Run) -> tuple[Path, ...]:
-        """Return the folders of a run. A folder that was moved together with the workspace has its new path."""
+    def dataset_folders_of(self, run: Run) -> tuple[Path, ...]:
+        """Return the dataset folders of a run. If a folder was moved together with the workspace, return its new
+        path."""
         folders = self._folders.get(build_run_key(self._workspace, run), ())
         return tuple(folder.locate(self._workspace) for folder in folders)
 
     @property
-    def most_common(self) -> tuple[Path, ...]:
-        """The folders that are remembered for most runs; empty if none are remembered."""
+    def most_common_folders(self) -> tuple[Path, ...]:
+        """The dataset folders that most runs have; empty if no run has a remembered folder."""
         ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
         return tuple(folder.locate(self._workspace) for folder in folders)
 
-    def set_folders(self, run: Run, folders: Sequence[Path]) -> None:
-        """Remember the folders of a run, replacing earlier ones. With an empty list, forget the folders of the run."""
+    def remember_folders(self, run: Run, folders: Sequence[Path]) -> None:
+        """Replace the remembered dataset folders of a run. An empty list forgets them."""
         key = build_run_key(self._workspace, run)
         remembered = tuple(_RememberedFolder.from_path(path, self._workspace) for path in folders)
         if self._folders.get(key, ()) != remembered:
@@ -148,7 +149,7 @@ class DatasetFolders:
                 self._folders[key] = remembered
 
     def save(self) -> None:
-        """Replace the file atomically if anything changed. Raises: OSError if it cannot be written."""
+        """Replace `datasets.json` if folders have changed. Raises: OSError if the file cannot be written."""
         if self._changed:
             self._workspace.files.write_json(self._path, self._folders)
             self._changed = False
@@ -156,7 +157,7 @@ class DatasetFolders:
 
 @dataclass(frozen=True, slots=True)
 class _RememberedFolder:
-    """A folder in `datasets.json`. The field names are keys of the file."""
+    """A folder in `datasets.json`. The fields are the keys of its JSON object."""
 
     beside: str  # path relative to the folder that contains `.fcreview/`
     at: str
@@ -176,33 +177,36 @@ def select_dataset_folders(folders: Sequence[Path], plan: RunPlan) -> tuple[Path
     return tuple(folder for folder in folders if any(path.is_relative_to(folder) for path in plan.data))
 
 
-def find_missing_folder(plan: RunPlan, remembered: Sequence[Path]) -> Path | None:
-    """Return a remembered folder that is missing, empty (not mounted), or without a dataset that the run needs."""
-    missing = next((folder for folder in remembered if not _has_content(folder)), None)
-    return missing or (remembered[0] if remembered and not plan.data else None)
+def find_missing_dataset_folder(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
+    """Return a remembered_folders folder that is missing, empty (not mounted), or without a dataset that the run
+    needs."""
+    missing = next((folder for folder in remembered_folders if not _has_content(folder)), None)
+    return missing or (remembered_folders[0] if remembered_folders and not plan.data else None)
 
 
 def find_lost_dataset(
-    workspace: Workspace, plan: RunPlan, stored: StoredRun, remembered: Sequence[Path]
+    workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> Path | None:
-    """Return the folder of the dataset that the run was imported with, if dataset files are missing now.
+    """If dataset files of the last import are missing now, return their folder.
 
-    A missing file is replaced by a file with the same name in another folder. If the user chose the dataset folders
-    (`remembered`), only files in these folders can replace it. Returns None if no file is missing.
+    A file counts as present if another folder now contains a file of the same name. If the user chose the dataset
+    folders (`remembered_folders`), only files in these folders count. Returns None if no file is missing.
     """
-    before = {source.path for source in stored.sources if source.kind == "data"}
+    before = {source.path for source in stored_run.sources if source.kind == "data"}
     now = {workspace.to_stored_path(path): path for path in plan.data}
     new_paths = [path for stored_path, path in now.items() if stored_path not in before]
-    replacements = Counter(path.name for path in new_paths if not remembered or _folder_of(path, remembered))
+    replacements = Counter(
+        path.name for path in new_paths if not remembered_folders or _find_containing_folder(path, remembered_folders)
+    )
     result_folders = {
-        workspace.to_absolute_path(source.path).parent for source in stored.sources if source.kind == "result"
+        workspace.to_absolute_path(source.path).parent for source in stored_run.sources if source.kind == "result"
     }
     lost = []
     for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
         if path.is_file():
             # The plan does not need an existing dataset file whose results were deleted. But if the plan has no dataset
-            # and no folder is remembered, the import did not know where to search, so the dataset is lost.
-            is_needed = not plan.data and not remembered
+            # and no folder is remembered_folders, the import did not know where to search, so the dataset is lost.
+            is_needed = not plan.data and not remembered_folders
         else:  # a dataset in the folder of a result may have been deleted together with the result
             is_needed = path.parent not in result_folders or path.parent.is_dir()
         replacements[path.name] -= is_needed
@@ -210,11 +214,13 @@ def find_lost_dataset(
             lost.append(path)
     if not lost:
         return None
-    chosen = _folder_of(lost[0], remembered) or find_missing_folder(plan, remembered)
+    chosen = _find_containing_folder(lost[0], remembered_folders) or find_missing_dataset_folder(
+        plan, remembered_folders
+    )
     return chosen or Path(os.path.commonpath([path.parent for path in lost]))
 
 
-def _folder_of(path: Path, folders: Sequence[Path]) -> Path | None:
+def _find_containing_folder(path: Path, folders: Sequence[Path]) -> Path | None:
     return next((folder for folder in folders if path.is_relative_to(folder)), None)
 
 

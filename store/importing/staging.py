@@ -1,7 +1,7 @@
-"""Staging files of an import: items, function docs and questions as newline-delimited JSON, for DuckDB to load.
+"""Write the staging files of an import, which DuckDB loads: items, function docs and questions as lines of JSON.
 
-Importers have computed verdicts and differences from the original values. Staging redacts API keys in every item.
-Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
+Staging redacts API keys in every item, after the importers have computed verdicts and differences from the original
+values. Content that many items share (`SharedContent`, `SharedList`) is serialised and redacted only once.
 """
 
 from __future__ import annotations
@@ -31,41 +31,41 @@ _NO_MESSAGES: SharedList[Message] = SharedList()
 
 
 class SharedRowCache:
-    """Content hashes of all function docs and questions that are already staged."""
+    """Content hashes of all function docs and questions that a staging file already contains."""
 
     def __init__(self) -> None:
         self.written_hashes: set[str | int] = set()  # hashes of function docs (text) and questions (numbers)
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
-        """`id` of a list of function docs -> (reference to the list, hashes of the docs as JSON). References to a
-        `SharedList` are weak, because a large dataset has thousands of them."""
+        """(reference to a list of function docs, hashes of the docs as JSON), by `id` of the list. References to a
+        `SharedList` are weak, because a large dataset has thousands of such lists."""
 
     def clear(self) -> None:
-        """Forget all rows, so that they are written again. Used when a staging file is discarded."""
+        """Forget all hashes after a staging file was discarded, so that the next file contains the rows again."""
         self.written_hashes.clear()
         self.hash_lists.clear()
 
 
 class SharedRowWriter:
-    """Writes each function doc and each question once, as a line of JSON with its content hash."""
+    """Writes each function doc and each question only once, as a line of JSON with its content hash."""
 
     def __init__(self, stream: IO[bytes], cache: SharedRowCache) -> None:
         self.longest_line = 0  # length of the longest line in bytes
         self._stream = stream
         self._cache = cache
 
-    def write_functions(self, functions: list[dict[str, Any]]) -> bytes:
-        """Write the function docs that are not staged yet. Returns the hashes of all `functions` as a JSON list."""
+    def write_and_hash_functions(self, functions: list[dict[str, Any]]) -> bytes:
+        """Write the function docs that no staging file contains yet. Return the hashes of all docs as a JSON list."""
         cache = self._cache.hash_lists
         cached = cache.get(id(functions))
         if cached is None or cached[0]() is not functions:
             if len(cache) >= _MAX_CACHED_LISTS:
                 cache.clear()
             reference = ref(functions) if type(functions) is SharedList else lambda: functions
-            hashes = orjson.dumps([self._write_function(each) for each in functions])
+            hashes = orjson.dumps([self._write_and_hash_function(each) for each in functions])
             cached = cache[id(functions)] = (reference, _copy_bytes(hashes))
         return cached[1]
 
-    def _write_function(self, function: dict[str, Any]) -> str:
+    def _write_and_hash_function(self, function: dict[str, Any]) -> str:
         text = redact_api_keys(dump_json(function))
         digest = blake2b(text, digest_size=8).hexdigest()
         if digest not in self._cache.written_hashes:
@@ -75,8 +75,8 @@ class SharedRowWriter:
             self._write_line(b'{"hash":"%s","name":%s,"document":%s}\n' % (digest.encode(), json_name, text))
         return digest
 
-    def write_question(self, opening: SharedList[Message], golden: SharedList[Call]) -> int:
-        """Write the question if it is not staged yet. Returns its hash."""
+    def write_and_hash_question(self, opening: SharedList[Message], golden: SharedList[Call]) -> int:
+        """Write the question if no staging file contains it yet. Return its hash."""
         text = b'"messages":%b,"calls":%b' % (_serialize_list(opening), _serialize_list(golden))
         question_hash = int.from_bytes(blake2b(text, digest_size=8).digest(), "big", signed=True)
         if question_hash not in self._cache.written_hashes:
@@ -89,26 +89,28 @@ class SharedRowWriter:
         self._stream.write(line)
 
 
-def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter) -> bytes:
-    """Serialise an item as one line of JSON. Its function docs and shared question go to `shared_rows`."""
+def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedRowWriter) -> bytes:
+    """Serialise an item as one line of JSON. Write its function docs and shared question with `shared_writer`."""
     shared_content = item.shared_content
     if shared_content is None:
-        shared = _serialize_shared(item)
+        shared = _serialize_shared_fields(item)
     else:
-        shared = shared_content.json_text or _serialize_shared(item)
+        shared = shared_content.json_text or _serialize_shared_fields(item)
         shared_content.json_text = shared
     run_specific = dict(zip(RUN_SPECIFIC_FIELDS, _get_run_specific(item), strict=True))
     run_specific["n_issues"] = len(item.issues)
     run_specific["question_hash"] = None
     if type(item.golden) is SharedList:
-        run_specific["question_hash"] = shared_rows.write_question(item.shared_opening or _NO_MESSAGES, item.golden)
-    hashes = shared_rows.write_functions(item.functions) if item.functions else b"[]"
-    members = _dump_members(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
-    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, members, shared)
+        run_specific["question_hash"] = shared_writer.write_and_hash_question(
+            item.shared_opening or _NO_MESSAGES, item.golden
+        )
+    hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
+    members = _dump_without_braces(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
+    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run_number, seq, hashes, members, shared)
 
 
-def _serialize_shared(item: Item) -> bytes:
-    """Serialise the fields that can be equal in several runs, as JSON without braces. A shared question is omitted."""
+def _serialize_shared_fields(item: Item) -> bytes:
+    """Serialise the fields that several runs can share, as a JSON object without braces. Omit a shared question."""
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
     if type(item.golden) is SharedList:
@@ -124,14 +126,14 @@ def _serialize_shared(item: Item) -> bytes:
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
-    return b",".join([*members, redact_api_keys(_dump_members(values))])
+    return b",".join([*members, redact_api_keys(_dump_without_braces(values))])
 
 
-def _dump_members(values: dict[str, Any]) -> bytes:
+def _dump_without_braces(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
-        text = orjson.dumps(to_plain_json({name: _to_plain_objects(value) for name, value in values.items()}))
+        text = orjson.dumps(to_plain_json({name: _dataclasses_to_dicts(value) for name, value in values.items()}))
     return text[1:-1]
 
 
@@ -140,14 +142,14 @@ def _serialize_list(elements: SharedList[Any]) -> bytes:
         try:
             text = orjson.dumps(elements)
         except TypeError:
-            text = orjson.dumps(to_plain_json(_to_plain_objects(elements)))
+            text = orjson.dumps(to_plain_json(_dataclasses_to_dicts(elements)))
         elements.json_text = _copy_bytes(redact_api_keys(text))
     return elements.json_text
 
 
-def _copy_bytes(text: bytes) -> bytes:
-    """Copy a text to be cached, because the result of orjson, however short, keeps a buffer of kilobytes in memory."""
-    return bytes(memoryview(text))
+def _copy_bytes(data: bytes) -> bytes:
+    """Copy bytes before they are cached, because a result of orjson keeps a buffer of several kilobytes in memory."""
+    return bytes(memoryview(data))
 
 
 def dump_json(value: Any) -> bytes:
@@ -158,13 +160,13 @@ def dump_json(value: Any) -> bytes:
         return orjson.dumps(to_plain_json(value))
 
 
-def _to_plain_objects(value: Any) -> Any:
-    """Convert a dataclass of `fcreview.model`, or a list of them, to dicts. Their field values stay unchanged."""
+def _dataclasses_to_dicts(value: Any) -> Any:
+    """Convert a dataclass of `fcreview.model`, or a list of dataclasses, to dicts. Other values stay unchanged."""
     if isinstance(value, list):
-        return [_to_plain_objects(each) for each in value]
+        return [_dataclasses_to_dicts(each) for each in value]
     if is_dataclass(value) and not isinstance(value, type):
         plain = {f.name: getattr(value, f.name) for f in fields(value)}
-        return plain | {"diff": _to_plain_objects(plain["diff"])} if "diff" in plain else plain
+        return plain | {"diff": _dataclasses_to_dicts(plain["diff"])} if "diff" in plain else plain
     return value
 
 
@@ -186,24 +188,24 @@ class StagedRun:
 def stage_run(
     records: Iterable[Item | ImportIssue],
     run_number: int,
-    stem: Path,
+    path_stem: Path,
     to_stored_path: Callable[[str], str],
     cache: SharedRowCache,
     on_progress: Callable[[int], None] | None = None,
 ) -> StagedRun:
-    """Write the items of a run to `stem`.items, and its function docs and questions to `stem`.shared.
+    """Write the items of a run to `path_stem`.items, and its function docs and questions to `path_stem`.shared.
 
-    Exceptions of the importer, which reads `records`, are passed on. `on_progress` is called with the number of bytes
-    of result files that have been read.
+    Iterating over `records` runs the importer, and its exceptions are not caught. `on_progress` gets the number of
+    bytes of result files that the importer has read.
     """
-    staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".shared"))
+    staged = StagedRun(run_number, path_stem.with_suffix(".items"), path_stem.with_suffix(".shared"))
     paths: dict[str, str] = {}
     n_bytes = seq = 0
     with staged.items.open("wb", WRITE_BUFFER_BYTES) as lines, staged.shared_rows.open("wb") as shared_lines:
         shared_rows = SharedRowWriter(shared_lines, cache)
         for item in records:
             if isinstance(item, ImportIssue):
-                staged.issues.append(_issue_fields(item, None, None))
+                staged.issues.append(_redact_issue(item, None, None))
                 continue
             file = paths.get(item.file)
             if file is None:
@@ -214,7 +216,7 @@ def stage_run(
             if len(line) > staged.longest_item:
                 staged.longest_item = len(line)
             if item.issues:
-                staged.issues.extend(_issue_fields(issue, item.id, seq) for issue in item.issues)
+                staged.issues.extend(_redact_issue(issue, item.id, seq) for issue in item.issues)
             seq += 1
             n_bytes += item.length
             if on_progress is not None and not seq % ITEMS_PER_REPORT:
@@ -225,7 +227,7 @@ def stage_run(
 
 
 def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
-    """Read the item in line `line_number` (from 1) of the file `staged.items`. None if the file has no such line."""
+    """Read the item in line `line_number` (from 1) of the file `staged.items`; None if the file has fewer lines."""
     with staged.items.open("rb") as lines:
         line = next(itertools.islice(lines, line_number - 1, None), None)
     return None if line is None else orjson.loads(line)
@@ -236,7 +238,7 @@ def redact_json(value: dict[str, Any]) -> Any:
     return orjson.loads(redact_api_keys(dump_json(redact_credentials(value))))
 
 
-def _issue_fields(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
+def _redact_issue(issue: ImportIssue, item_id: str | None, seq: int | None) -> dict[str, Any]:
     what, raw = redact_api_keys_in_text(issue.what), issue.raw and redact_api_keys_in_text(issue.raw)
     item = issue.item or item_id
     return {**asdict(issue), "what": what, "raw": raw, "item": item and redact_api_keys_in_text(item), "seq": seq}
@@ -245,7 +247,7 @@ def _issue_fields(issue: ImportIssue, item_id: str | None, seq: int | None) -> d
 def serialize_issues(
     issues: Iterable[dict[str, Any]], run_number: int | None, to_stored_path: Callable[[str], str]
 ) -> Iterator[bytes]:
-    """Yield the rows of the table `import_issues` as JSON objects."""
+    """Yield each issue as a row of the table `import_issues`, in the form of a JSON object."""
     for issue in issues:
         seq = issue.get("seq")
         row = {name: issue[name] for name in ("line", "what", "raw", "severity")}

@@ -1,4 +1,4 @@
-"""Read runs into staging files, in this process or in several worker processes."""
+"""Read runs and write their staging files, in this process or in several worker processes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PR_SET_PDEATHSIG = 1  # option of prctl.h: send a signal when the parent ends
 
 
 class ParentWatchdog:
-    """Ends the worker processes of a pool when the parent process ends, even if it is killed.
+    """Ends the worker processes of a pool when the parent process ends, even if the parent is killed.
 
-    Only the parent has the writing end of a pipe open. A thread in each worker waits for the pipe to close and then
-    exits the worker. On Linux, the kernel also kills the workers, even a worker that no thread can interrupt. Use the
-    watchdog as a context manager, and pass `initializer` and `initargs` to the pool.
+    Only the parent keeps the writing end of a pipe open. A thread in each worker waits until the pipe closes, and then
+    ends the worker. On Linux, the kernel also kills the workers, even a worker whose threads are blocked. Use the
+    watchdog as a context manager, and pass `initialize_worker` and `initargs` to the pool.
     """
 
     def __init__(self, context: BaseContext) -> None:
@@ -42,39 +42,42 @@ class ParentWatchdog:
         self.initargs = (os.getpid(), self._reading_end, self._writing_end if forked else None)
 
     @staticmethod
-    def initializer(parent: int, reading_end: Connection, writing_end: Connection | None) -> None:
-        """Start the watchdog thread in a worker. A forked worker closes its copy of the pipe's writing end."""
+    def initialize_worker(parent_pid: int, reading_end: Connection, writing_end: Connection | None) -> None:
+        """Start the watchdog thread in a worker, and close the writing end of the pipe that a forked worker
+        inherits."""
         if writing_end is not None:
             writing_end.close()
         for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers
             signal.signal(each, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the parent handles it
         _set_parent_death_signal()
-        if os.getppid() != parent:  # the parent died before the signal was set
+        if os.getppid() != parent_pid:  # the parent died before the signal was set
             os._exit(1)
-        threading.Thread(target=_exit_on_close, args=(reading_end,), daemon=True, name="parent-watchdog").start()
+        threading.Thread(
+            target=_exit_when_pipe_closes, args=(reading_end,), daemon=True, name="parent-watchdog"
+        ).start()
 
     def __enter__(self) -> ParentWatchdog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._close_pipe()
 
     @contextlib.contextmanager
-    def close_on_error(self) -> Iterator[None]:
-        """End the workers at the first error, so that the pool does not wait for their current tasks."""
+    def end_workers_on_error(self) -> Iterator[None]:
+        """End the workers if the block raises an exception, so that the pool does not wait for their current tasks."""
         try:
             yield
         except BaseException:
-            self._close()
+            self._close_pipe()
             raise
 
-    def _close(self) -> None:
+    def _close_pipe(self) -> None:
         self._writing_end.close()
         self._reading_end.close()
 
 
-def _exit_on_close(reading_end: Connection) -> None:
+def _exit_when_pipe_closes(reading_end: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         reading_end.recv_bytes()
     os._exit(1)
@@ -102,8 +105,8 @@ class ReadJob:
     sources: list[SourceFile]  # State before the run is read. A file that grows meanwhile is read again later.
 
     @property
-    def size(self) -> int:
-        """Size of the result and score files in bytes."""
+    def n_bytes(self) -> int:
+        """Total size of the result and score files in bytes."""
         return sum(max(source.size, 0) for source in self.sources if source.kind in ("result", "score"))
 
 
@@ -119,7 +122,7 @@ class ReadOutcome:
 
 _shared_row_caches: dict[Path, SharedRowCache] = {}  # cache by the folder of the staging files
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
-"""Hashes of dataset files, by (folder of staging files, stored path, size, mtime_ns)."""
+"""Hashes of dataset files, by (folder of the staging files, stored path, size, modification time)."""
 
 
 def read_runs(
@@ -130,13 +133,13 @@ def read_runs(
     n_workers: int | None,
     on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
-    """Read runs into staging files in `folder`, and yield each outcome as soon as it is complete.
+    """Write the staging files of the runs to `folder`, and yield the outcome of each run as soon as it is complete.
 
-    The first `next` starts the processes. Call it before this process starts threads, so that forking is safe. With one
-    worker, this process reads the runs. With None, the size of the files determines the number of workers.
+    The first `next` starts the worker processes. Call it before this process starts threads, so that forking is safe.
+    If `n_workers` is 1, this process reads the runs. If it is None, the size of the files determines the number.
     """
     if n_workers is None:
-        n_workers = (os.cpu_count() or 1) if sum(job.size for job in jobs) > MIN_PARALLEL_BYTES else 1
+        n_workers = (os.cpu_count() or 1) if sum(job.n_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
     n_workers = min(n_workers, len(jobs))
     read_job = partial(read_run, workspace, folder, read)
     report = on_progress or (lambda *_: None)
@@ -153,18 +156,18 @@ def read_runs(
 def read_run(
     workspace: Workspace, folder: Path, read: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
 ) -> ReadOutcome:
-    """Read one run. An exception of the importer becomes `error` in the result, so that the other runs are still
-    read."""
+    """Read one run. If the importer raises an exception, return its message as the outcome's `error`, so that the
+    import continues with the other runs."""
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(folder, SharedRowCache())
     try:
         stem = folder / f"{job.run_number}-{os.getpid()}"
-        with _infrequent_gc():
+        with _reduce_garbage_collection():
             outcome.staged = stage_run(
                 read(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
             )
-        outcome.sources = [_hash_source(source, workspace, folder) for source in job.sources]
+        outcome.sources = [_add_cached_hash(source, workspace, folder) for source in job.sources]
     except Exception as error:
         outcome.error = _format_error(error)
         cache.clear()
@@ -174,9 +177,9 @@ def read_run(
 
 
 @contextlib.contextmanager
-def _infrequent_gc() -> Iterator[None]:
-    """Let the garbage collector examine only new objects. Examining the cached datasets and replies again and again
-    would take 20 % of the reading time."""
+def _reduce_garbage_collection() -> Iterator[None]:
+    """Let the garbage collector examine only new objects. Otherwise, it would examine the cached datasets again and
+    again, which takes 20 % of the reading time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(50_000, 1_000_000, 1_000_000)
     try:
@@ -192,16 +195,16 @@ def _read_in_this_process(
     jobs: Sequence[ReadJob],
     report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
-    total = sum(job.size for job in jobs)
+    total = sum(job.n_bytes for job in jobs)
     done = 0
     for job in jobs:
 
         def report_bytes(n_bytes: int, job: ReadJob = job, done: int = done) -> None:
-            report(job.plan.run.model, done + min(n_bytes, job.size), total)
+            report(job.plan.run.model, done + min(n_bytes, job.n_bytes), total)
 
         report_bytes(0)
         yield read_job(job, report_bytes)
-        done += job.size
+        done += job.n_bytes
         report(job.plan.run.model, done, total)
 
 
@@ -211,31 +214,33 @@ def _read_in_workers(
     n_workers: int,
     report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
-    total = sum(job.size for job in jobs)
+    total = sum(job.n_bytes for job in jobs)
     done = 0
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     with (
         ParentWatchdog(context) as watchdog,
-        ProcessPoolExecutor(n_workers, context, watchdog.initializer, watchdog.initargs) as pool,
-        watchdog.close_on_error(),
+        ProcessPoolExecutor(n_workers, context, watchdog.initialize_worker, watchdog.initargs) as pool,
+        watchdog.end_workers_on_error(),
     ):
-        largest_first = sorted(jobs, key=lambda job: job.size, reverse=True)
+        largest_first = sorted(jobs, key=lambda job: job.n_bytes, reverse=True)
         futures = {pool.submit(read_job, job, None): job for job in largest_first}
         for future in as_completed(futures):
             job = futures.pop(future)
             try:
                 outcome = future.result()
             except BrokenProcessPool:
-                outcome = ReadOutcome(job, job.plan.run, error="the worker process was killed (out of memory?)")
+                outcome = ReadOutcome(
+                    job, job.plan.run, error="the worker process was killed, possibly because memory ran out"
+                )
             except Exception as error:
                 outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
             yield outcome
-            done += job.size
+            done += job.n_bytes
             report(job.plan.run.model, done, total)
 
 
 def _can_fork() -> bool:
-    """Whether forking is safe, because this process has only one thread. False if the number of threads is unknown."""
+    """Return whether this process has only one thread, so that forking is safe. False if the number is unknown."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -244,9 +249,9 @@ def _can_fork() -> bool:
         return False
 
 
-def _hash_source(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
-    """Add the hash to a file state. A process hashes a dataset file only once, even if several runs use it. An empty
-    hash is not cached, because the file may be readable for the next run."""
+def _add_cached_hash(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
+    """Add the content hash to `source`. A process hashes each dataset file only once, even if several runs use it. An
+    empty hash is not cached, because the file may be readable when the next run is read."""
     key = (folder, source.path, source.size, source.mtime_ns)
     hashed_source = hash_source(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
     if hashed_source.hash:

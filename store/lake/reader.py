@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
-from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
+from fcreview.store.importing.builder import StoreBuilder, insert_json_rows, read_schema_sql, read_store_index
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
@@ -61,7 +61,7 @@ class LakeConnection:
     """A DuckDB connection to a lake. If a query needs only small columns of the items, it reads the indexes."""
 
     memory_limit = MEMORY_LIMIT
-    has_file_for_each_run = True  # see `fcreview.store.database.restrict_to_runs_sql`
+    has_file_for_each_run = True  # see `fcreview.store.database.runs_condition_sql`
 
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
@@ -184,7 +184,7 @@ class LakeConnection:
                 values = "any_value(name) AS name, any_value(document) AS document"
                 query = f"SELECT hash, {values} FROM ({query}) GROUP BY hash"
             self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
-        text, start = read_schema(), "CREATE VIEW items AS"
+        text, start = read_schema_sql(), "CREATE VIEW items AS"
         items = text[text.index(start) : text.index(";", text.index(start))]
         small = items.replace("item_rows", "item_index").replace(", i.functions, i.extra", "")
         self.connection.execute(small.replace(start, "CREATE OR REPLACE VIEW item_list AS"))
@@ -272,12 +272,12 @@ def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, lis
     return assigned
 
 
-def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
+def open_lake(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
     """Open the lake of a workspace, as `database.open_store` opens a store. The connection can access no other files
-    than those of the lake. `attach_more` is called before access is restricted."""
+    than those of the lake. `attach_other_files` is called before access is restricted."""
     lake = connect_lake(workspace)
     try:
-        attach_more(lake.connection)
+        attach_other_files(lake.connection)
         lake.restrict_file_access()
     except BaseException:
         lake.close()
@@ -318,7 +318,7 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
     connection.execute("SET parquet_metadata_cache = true")
     connection.execute("ATTACH ':memory:' AS store")
     connection.execute("USE store")
-    connection.execute(read_schema())
+    connection.execute(read_schema_sql())
     connection.execute("CREATE SCHEMA internal")
     for name, empty in _TABLES.items():
         table = "item_rows" if name == "items" else name
@@ -333,7 +333,7 @@ def _create_tables(connection: Connection, contents: LakeContents) -> None:
 
 def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
-    insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
+    insert_json_rows(connection.execute, table, types, map(orjson.dumps, rows))
 
 
 NEVER_IMPORTED = -1  # Import version of a run with only some of its items, so that an import reads the run again.

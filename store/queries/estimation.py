@@ -32,7 +32,7 @@ from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition, fetch_items
 from fcreview.store.queries.scored_items import get_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
-from fcreview.store.queue_sampling import QueueRequest, fetch_population
+from fcreview.store.queue_sampling import QueueRequest, fetch_strata_by_content_key
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
@@ -136,7 +136,7 @@ def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, 
     for runs in (_find_sampled_runs(connection, queue), ()):
         view = View(queue.design.where, "dataset", 0, runs)
         try:
-            strata = fetch_population(
+            strata = fetch_strata_by_content_key(
                 connection, QueueRequest(queue.name, view, None, queue.design.stratify, ShareOptions(()))
             )
         except (FilterError, QueueError):

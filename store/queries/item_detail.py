@@ -15,7 +15,7 @@ from fcreview.model.decision import decide
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.safe_files import open_file
-from fcreview.store.database import StoreError, restrict_to_runs_sql
+from fcreview.store.database import StoreError, runs_condition_sql
 from fcreview.store.queries.item_order import hide_row_verdicts
 from fcreview.store.rows import ITEM_COLUMNS, ItemDetail, ItemMatch, QueueRow, Sibling, decode_item, decode_repetition
 from fcreview.store.workspace import Workspace
@@ -48,7 +48,7 @@ def find_items_of_same_question(connection: Connection, item: int) -> list[int]:
 
 def fetch_predictions_of_same_question(connection: Connection, item: int) -> list[Prediction]:
     items = find_items_of_same_question(connection, item)
-    calls = dict(connection.execute(_PREDICTED_CALLS + restrict_to_runs_sql(connection, items), [items]).fetchall())
+    calls = dict(connection.execute(_PREDICTED_CALLS + runs_condition_sql(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ()))) for each in items]
 
 
@@ -95,9 +95,7 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
         f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
     )
     where, value = ("item = ?", item_numbers[0]) if len(item_numbers) == 1 else (range_and_list, list(item_numbers))
-    rows = connection.execute(
-        _SELECT_ITEMS + where + restrict_to_runs_sql(connection, item_numbers), [value]
-    ).fetchall()
+    rows = connection.execute(_SELECT_ITEMS + where + runs_condition_sql(connection, item_numbers), [value]).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_shared_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
@@ -193,11 +191,11 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
     Raises StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + restrict_to_runs_sql(connection, [item_number]),
+        + runs_condition_sql(connection, [item_number]),
         [item_number],
     ).fetchone()
     if row is None:
-        raise StoreError("item not found")
+        raise StoreError("the item does not exist")
     item_id, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("no result file has a record of this item")
@@ -208,7 +206,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
     """Return the item's record from the score file as text, as `read_raw_record` does. None if the score file has no
     record of the item, which is usual for passing items."""
-    where = "item = ?" + restrict_to_runs_sql(connection, [item_number])
+    where = "item = ?" + runs_condition_sql(connection, [item_number])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item_number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record

@@ -23,7 +23,7 @@ from fcreview.model.verdict import (
     is_same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
-from fcreview.store.database import restrict_to_runs_sql
+from fcreview.store.database import runs_condition_sql
 from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
@@ -110,7 +110,7 @@ def find_overridden_verdicts(
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
     # A key press records a verdict on one item. The index finds one item several times as fast as a join with a list.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
-    where += restrict_to_runs_sql(connection, items)
+    where += runs_condition_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         judge = get_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
@@ -138,7 +138,7 @@ def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[i
     """Return the judge verdicts {target, criterion, value, by} on items and their parts, by item number."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
-    query = _JUDGE_VERDICTS.format(items=numbers, runs=restrict_to_runs_sql(connection, items))
+    query = _JUDGE_VERDICTS.format(items=numbers, runs=runs_condition_sql(connection, items))
     for item, target, criterion, value, by in connection.execute(query).fetchall():
         verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
         found.setdefault(item, []).append(verdict)

@@ -1,11 +1,11 @@
-"""Cache the table `human_labels`, so that a workspace with many reviews opens without deciding all items again.
+"""Cache the table `human_labels`, so that opening a workspace with many reviews needs no new decision for each item.
 
-`.fcreview/decisions.cache.duckdb` contains the rows and the inputs that they were computed from. The file can be
-deleted at any time. It is used only if this user wrote it for the same database, annotator and policy, and if every
-journal still begins with the bytes that were read without a warning. Events that were appended since are read as usual.
+`.fcreview/decisions.cache.duckdb` contains the rows and the inputs from which they were computed. You can delete the
+file at any time. fcreview uses it only if this user wrote it for the same database, annotator and policy, and if every
+journal still begins with the bytes that were read without a warning. Events after these bytes are read as usual.
 
-A workspace may come from somebody else, with a cache that contradicts the journals. An authentication code proves that
-the user wrote the cache. Its key is outside every workspace: `$XDG_STATE_HOME/fcreview/key`, by default
+In a workspace from another user, the cache could contradict the journals. An authentication code therefore proves that
+this user wrote the cache. The key of the code is outside every workspace: `$XDG_STATE_HOME/fcreview/key`, by default
 `~/.local/state/fcreview/key`.
 """
 
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 KEY_BYTES = 32
 
 
-def load_key(*, create: bool = False) -> bytes | None:
-    """Return the key, or None if there is no key. With `create`, a missing key is created if the folder is writable."""
+def load_authentication_key(*, create: bool = False) -> bytes | None:
+    """Return the key, or None if there is none. With `create`, create a missing key if its folder is writable."""
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         path = state / "fcreview" / "key"
-        return _read_key(path) or (_make_key(path) if create else None)
+        return _read_key(path) or (_create_key_file(path) if create else None)
     except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
         return None
 
 
 def _read_key(path: Path) -> bytes | None:
-    """Return the key if nobody else can have read or written it."""
+    """Return the key if its file belongs to this user and nobody else can read or write it."""
     try:
         with WorkspaceFiles(path.parent).open_file(path) as file:
             status = os.fstat(file.fileno())
@@ -57,7 +57,7 @@ def _read_key(path: Path) -> bytes | None:
     return key if is_private and len(key) == KEY_BYTES else None
 
 
-def _make_key(path: Path) -> bytes:
+def _create_key_file(path: Path) -> bytes:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     key, temporary = secrets.token_bytes(KEY_BYTES), path.with_name(f"key.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
@@ -75,7 +75,7 @@ MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster tha
 
 
 def collect_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
-    """Return the values, apart from the journals, that the cached rows depend on. None if the database has no build
+    """Return all values that the cached rows depend on, except the journals. Return None if the database has no build
     id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
@@ -86,14 +86,14 @@ def collect_cache_inputs(connection: Connection, annotator: str | None, policy: 
 
 
 def attach_cache(connection: Connection, workspace: Workspace) -> None:
-    """Attach the cache as the database `cache`, if this user has written it."""
+    """If this user wrote the cache, attach it as the database `cache`."""
     with contextlib.suppress(OSError, duckdb.Error):
         if _is_written_by_user(workspace, workspace.files.read(workspace.decision_cache)):
             connection.execute(f"ATTACH {quote_literal(workspace.decision_cache)} AS cache (READ_ONLY)")
 
 
 def describe_cache_state(workspace: Workspace) -> str:
-    """Describe the state of the cache in words. Empty if there is no cache."""
+    """Return a text on the state of the cache, for `fcreview doctor`; empty if there is no cache."""
     try:
         content = workspace.files.read(workspace.decision_cache)
     except FileNotFoundError:
@@ -103,23 +103,23 @@ def describe_cache_state(workspace: Workspace) -> str:
     with contextlib.suppress(OSError):
         if _is_written_by_user(workspace, content):
             return "verified"
-    return "not written by this user; ignored and rebuilt when needed"
+    return "ignored: not written by this user. fcreview replaces the file when needed"
 
 
-def _is_written_by_user(workspace: Workspace, content: bytes) -> bool:
-    stated, key = workspace.files.read(workspace.decision_cache_code, CODE_BYTES), load_key()
-    return key is not None and hmac.compare_digest(stated, _compute_code(key, content))
+def _is_written_by_user(workspace: Workspace, cache_content: bytes) -> bool:
+    stated, key = workspace.files.read(workspace.decision_cache_code, CODE_BYTES), load_authentication_key()
+    return key is not None and hmac.compare_digest(stated, _compute_authentication_code(key, cache_content))
 
 
-def _compute_code(key: bytes, content: bytes) -> bytes:
-    return hmac.new(key, content, "sha256").hexdigest().encode()
+def _compute_authentication_code(key: bytes, cache_content: bytes) -> bytes:
+    return hmac.new(key, cache_content, "sha256").hexdigest().encode()
 
 
-def load_decisions(
+def load_cached_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
-    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes that the rows were
-    computed from. Without a usable cache, leave the table empty and return None."""
+    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes from which the rows
+    were computed. Without a usable cache, leave the table empty and return None."""
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
@@ -128,7 +128,7 @@ def load_decisions(
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):
-        # The file is incomplete, damaged, or from another program.
+        # The cache is missing, incomplete, damaged or from another program.
         connection.execute("DELETE FROM human_labels")
         return None
     finally:
@@ -136,11 +136,11 @@ def load_decisions(
     return prefixes
 
 
-def save_decisions(
+def write_decision_cache(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any], prefixes: Mapping[str, JournalPrefix]
 ) -> None:
-    """Replace the cache with the rows of `human_labels`. Do nothing without write access or a key."""
-    key = load_key(create=True)
+    """Write the rows of `human_labels` to a new cache file. Without a key or write access, do nothing."""
+    key = load_authentication_key(create=True)
     if key is None:
         return
     about = {**inputs, "journals": {name: [prefix.size, prefix.digest] for name, prefix in prefixes.items()}}
@@ -150,8 +150,8 @@ def save_decisions(
     try:
         files.remove(folder)
         files.make_folder(folder)  # a new folder, because DuckDB follows links
-        _write_cache(fresh, orjson.dumps(about).decode(), lines)
-        files.write(workspace.decision_cache_code, _compute_code(key, files.read(fresh)))
+        _write_cache_file(fresh, orjson.dumps(about).decode(), lines)
+        files.write(workspace.decision_cache_code, _compute_authentication_code(key, files.read(fresh)))
         files.rename_file(fresh, workspace.decision_cache)
         files.remove(workspace.root / OLD_NAME)
     except (duckdb.Error, OSError):
@@ -160,13 +160,13 @@ def save_decisions(
         files.remove(folder)
 
 
-def _write_cache(path: Path, about: str, lines: list[str]) -> None:
+def _write_cache_file(path: Path, inputs_json: str, decision_lines: list[str]) -> None:
     cache = duckdb.connect(path)
     try:
         disable_external_access(cache)
         columns = ", ".join(f'"{name}" {kind}' for name, kind in DECISION_COLUMNS.items())
-        cache.execute("CREATE TABLE about AS SELECT $1 AS about", [about])
+        cache.execute("CREATE TABLE about AS SELECT $1 AS about", [inputs_json])
         cache.execute(f"CREATE TABLE human_labels ({columns})")
-        insert_decision_lines(cache, lines)
+        insert_decision_lines(cache, decision_lines)
     finally:
         cache.close()

@@ -1,15 +1,14 @@
-"""Write the review journal `.fcreview/reviews/<annotator>.jsonl`, the only data of a workspace that cannot be rebuilt.
+"""Write review journals: `.fcreview/reviews/<annotator>.jsonl`. fcreview cannot rebuild a lost journal.
 
-Each event is one line of JSON, written by one `write` to an O_APPEND descriptor, synced before `append` returns, and
-chained to the previous event by hash. Nothing is ever overwritten or deleted. A line counts for every reader as soon as
-its last brace is in the file, with or without the newline. If a write fails at any byte, readers therefore see exactly
-the events that the error message reports as saved.
+Each event is one line of JSON. The line contains the hash of the previous event, so the events form a chain. fcreview
+appends a line with one `write` and syncs the file before `append` returns. It never overwrites or deletes a line.
+Readers accept a last line without its newline, as soon as its closing brace is in the file. So if a write fails at any
+byte, readers see exactly the events that the error message reports as saved.
 
-Readers validate every field of a line. An invalid line is skipped and reported with the reason. It never counts and is
-never deleted.
+Readers validate every field of a line. They skip an invalid line and report the reason.
 
-Annotators need no lock against each other. Two processes of the same annotator use an advisory lock. Without the lock,
-no line is lost either, but the chain has two branches.
+Each annotator has their own journal, so annotators need no lock. Two processes of the same annotator use an advisory
+lock. Without the lock, no line is lost either, but the chain gets two branches.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -60,7 +59,7 @@ _STR = {str}
 
 
 class LineError(ValueError):
-    """Raised for a line that readers skip. The message states the reason."""
+    """Raised for an invalid journal line, which readers skip. The message states the reason."""
 
 
 class JournalError(FcreviewError):
@@ -68,7 +67,7 @@ class JournalError(FcreviewError):
 
 
 class _PartialWriteError(OSError):
-    """Raised when the disk accepted only the first lines of a write."""
+    """Raised when only the first lines of a write reached the file."""
 
     def __init__(self, error: OSError, saved: int, total: int) -> None:
         super().__init__(error.errno, error.strerror)
@@ -76,11 +75,20 @@ class _PartialWriteError(OSError):
 
 
 class _UnconfirmedWriteError(OSError):
-    """Raised when all lines were written but `fsync` failed, so that a crash may lose them."""
+    """Raised when all lines were written but `fsync` failed, so a crash can lose the lines."""
+
+
+class BulkReviewItem(NamedTuple):
+    """An item of a bulk review, and the annotation with which the annotator reviews it."""
+
+    key: ItemKey
+    prediction_hash: str
+    golden_hash: str
+    annotation: Annotation
 
 
 class Journal:
-    """Writes one annotator's journal."""
+    """Appends events to the journal of one annotator."""
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         """Raises AnnotatorError for an invalid name, JournalError if another annotator's name differs only in case."""
@@ -90,47 +98,48 @@ class Journal:
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(
-                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from it in case only."
+                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from it only in case."
                     f" Use {other.stem!a} or a different name."
                 )
 
-    def append(self, key: ItemKey, annotation: Annotation, **circumstances: Any) -> Event:
-        """Write one event, which is on disk when this returns. After a JournalError, it does not count."""
-        return self.extend([self._new_event(key, annotation, **circumstances)])[0]
+    def append(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
+        """Write one event, which is on disk when this method returns. After a JournalError, the event does not
+        count."""
+        return self.extend([self._new_event(key, annotation, **event_fields)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Write several events at once and return them with their hashes. Raises JournalError like `append`. If the
-        disk accepted only the first events, these events count, and the message states their number."""
+        """Write several events at once and return them with their hashes. Raises JournalError like `append`. If only
+        the first events reached the file, these events count, and the error message states their number."""
         sealed: list[tuple[Event, bytes]] = []
 
-        def make_lines(previous: str) -> list[bytes]:
+        def serialize_events(previous: str) -> list[bytes]:
             for event in events:
-                sealed.append(seal_event(event, previous))
+                sealed.append(hash_and_serialize_event(event, previous))
                 previous = sealed[-1][0].hash
             return [line for _, line in sealed]
 
         if events:
-            self._write(make_lines)
+            self._write(serialize_events)
         return [event for event, _ in sealed]
 
-    def append_lines(self, lines: Mapping[str, bytes]) -> set[str]:
-        """Append the lines that this journal lacks. `lines`: hash -> valid line of another copy of this journal.
-        Returns the hashes of the written lines, which are then on disk. Raises JournalError like `extend`."""
-        missing = dict(lines)
+    def append_missing_lines(self, lines_by_hash: Mapping[str, bytes]) -> set[str]:
+        """Append the lines that this journal lacks, and return their hashes. The lines are then on disk.
 
-        def make_lines(_: str) -> list[bytes]:
-            for each in read_lines(self._files, self.path, []):
+        `lines_by_hash`: valid lines of another copy of this journal. Raises JournalError like `extend`.
+        """
+        missing = dict(lines_by_hash)
+
+        def select_missing_lines(_: str) -> list[bytes]:
+            for each in read_valid_lines(self._files, self.path, []):
                 missing.pop(each.event.hash, None)
             return [line.rstrip(b"\n") + b"\n" for line in missing.values()]
 
         if missing:
-            self._write(make_lines)
+            self._write(select_missing_lines)
         return set(missing)
 
-    def append_bulk(
-        self, reviews: Iterable[tuple[ItemKey, str, str, Annotation]], *, queue: str | None = None
-    ) -> list[Event]:
-        """Write one bulk review: an event for each (key, prediction hash, golden hash, annotation)."""
+    def append_bulk_review(self, reviews: Iterable[BulkReviewItem], *, queue: str | None = None) -> list[Event]:
+        """Write one bulk review, with one event for each item."""
         shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
         return self.extend(
             [
@@ -140,7 +149,7 @@ class Journal:
         )
 
     def retract(self, *events: Event) -> list[Event]:
-        """Write retractions of these events of the annotator at once, and return the retractions."""
+        """Write one retraction for each of these events of the annotator, and return the retractions."""
         retractions = []
         for event in events:
             annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
@@ -148,14 +157,14 @@ class Journal:
             retractions.append(self._new_event(event.key, annotation, retracts=event.event, **hashes))
         return self.extend(retractions)
 
-    def _new_event(self, key: ItemKey, annotation: Annotation, **circumstances: Any) -> Event:
+    def _new_event(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
         return Event(
             event=secrets.token_hex(16),
             time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             annotator=self.annotator,
             key=key,
             **{name: getattr(annotation, name) for name in ("act", "target", "criterion", *ANNOTATION_FIELDS)},
-            **circumstances,
+            **event_fields,
         )
 
     def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:
@@ -184,7 +193,7 @@ class Journal:
             size = os.fstat(descriptor).st_size
             if size == 0:
                 files.sync_folder(folder)
-            previous, fragment = _read_tail(descriptor, size)
+            previous, fragment = _read_last_hash_and_fragment(descriptor, size)
             lines = make_lines(previous)
             if lines:
                 if fragment:
@@ -194,7 +203,7 @@ class Journal:
             os.close(descriptor)  # releases the lock
 
     def _save_torn_line(self, fragment: bytes) -> None:
-        """Copy a line that a crash left incomplete to `reviews/torn/`, unless only its newline is missing."""
+        """Copy a line that a crash left incomplete to `reviews/torn/`. If only its newline is missing, do nothing."""
         with contextlib.suppress(LineError):
             parse_line(fragment)
             return
@@ -207,8 +216,8 @@ class Journal:
         files.sync_folder(file.parent.parent)
 
 
-def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
-    """Return the hash of the last complete event, and the bytes after the last newline of the file."""
+def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes]:
+    """Return the hash of the last valid event in the file, and the bytes after the last newline."""
     window = _TAIL_BYTES
     while True:
         start = max(0, size - window)
@@ -224,28 +233,28 @@ def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and the lines, and wait until they are on disk. The next writer adds a missing last newline.
-    Raises `_PartialWriteError` if only some of the lines count, and another OSError if no line counts."""
+    """Append the prefix and the lines, and wait until they are on disk. If the last newline is missing, the next writer
+    adds it. Raises `_PartialWriteError` if only the first lines were saved, and another OSError if none was."""
     data = prefix + b"".join(lines)
     written = 0
     try:
-        # A write can be incomplete (signal, full disk). The next write then completes it or fails with the reason.
+        # A signal or a full disk can make a write incomplete. The next write then completes it or raises the error.
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
         # A line counts as saved even without its newline.
         saved = sum(len(prefix) + end - 1 <= written for end in accumulate(map(len, lines)))
         if saved:
-            _sync(descriptor)
+            _sync_file(descriptor)
         if saved == len(lines):
             return
         if saved:
             raise _PartialWriteError(error, saved, len(lines)) from error
         raise
-    _sync(descriptor)
+    _sync_file(descriptor)
 
 
-def _sync(descriptor: int) -> None:
+def _sync_file(descriptor: int) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -253,7 +262,7 @@ def _sync(descriptor: int) -> None:
 
 
 def lock_journal(descriptor: int) -> None:
-    """Wait for other processes of this annotator, at most `LOCK_TIMEOUT` seconds, and lock the journal if possible."""
+    """Wait at most `LOCK_TIMEOUT` seconds for other processes of this annotator, and lock the journal if possible."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
@@ -278,12 +287,12 @@ class JournalLine:
     event: Event
 
 
-def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
-    """Return the valid lines of a journal, and add a warning for each invalid line."""
+def read_valid_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
+    """Return the valid lines of a journal, and append a message to `warnings` for each invalid line."""
     try:
         lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
     except OSError as error:
-        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
+        warnings.append(f"{path.name}: the file cannot be read: {error.strerror or error}")
         return []
     valid = []
     for number, line in enumerate(lines, 1):
@@ -291,33 +300,33 @@ def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[J
             try:
                 valid.append(JournalLine(number, line, parse_line(line)))
             except LineError as error:
-                warnings.append(f"{path.name} line {number}: {error}, not copied")
+                warnings.append(f"{path.name} line {number} was not copied: {error}")
     return valid
 
 
 def hash_event(content: dict[str, Any]) -> str:
-    """Return the `hash` of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the field `hash`."""
+    """Return the hash of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the field `hash`."""
     unhashed = content.copy()
     unhashed.pop("hash", None)
     return json_hash(unhashed, 16)
 
 
-def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
-    """Return the event with its `previous` and `hash`, and its line with a newline. Fields that are None are omitted.
-    Raises LineError for a value that its field cannot have, or that JSON cannot represent."""
+def hash_and_serialize_event(event: Event, previous_hash: str) -> tuple[Event, bytes]:
+    """Return the event with its fields `previous` and `hash`, and its line with a newline. The line omits fields that
+    are None. Raises LineError if a field has an invalid value or a value that JSON cannot represent."""
     content = {name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None}
     content["key"] = event.key._asdict()
     content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
-    content["previous"] = previous
+    content["previous"] = previous_hash
     _validate_event(content)
     try:
-        # Readers hash the parsed line, so the hash is computed from parsed JSON here too.
+        # Readers hash the parsed line, so the writer also computes the hash from parsed JSON.
         content = orjson.loads(orjson.dumps(content))
         # The hash is the last field, so that the last bytes of a journal identify its content.
         content["hash"] = hash_event(content)
         line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
     except (TypeError, ValueError) as error:
-        raise LineError(f"cannot be written as JSON: {error}") from None
+        raise LineError(f"the review cannot be written as JSON: {error}") from None
     return _to_event(content), line
 
 
@@ -326,26 +335,26 @@ def parse_line(line: bytes) -> Event:
     try:
         content = orjson.loads(line)
     except ValueError:
-        raise LineError("not valid JSON") from None
+        raise LineError("the line is not valid JSON") from None
     if not isinstance(content, dict):
-        raise LineError("not a JSON object")
+        raise LineError("the line is not a JSON object")
     _validate_event(content)
     try:
         expected_hash = hash_event(content)
     except (TypeError, ValueError):
-        raise LineError("nested too deeply") from None
+        raise LineError("the JSON value is nested too deeply") from None
     if content.get("hash") != expected_hash:
-        raise LineError("altered: the hash does not match the content")
+        raise LineError("the line was altered (its hash does not match its content)")
     return _to_event(content)
 
 
 def parse_verified_line(line: bytes) -> Event:
-    """Parse a line that `parse_line` has accepted before, without validation."""
+    """Parse a line without validation. `parse_line` must have accepted the line before."""
     return _to_event(orjson.loads(line))
 
 
 def read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid. The next event refers to this hash."""
+    """Return the `hash` field of a line that may be invalid. The next event refers to it as `previous`."""
     try:
         content = orjson.loads(line)
     except ValueError:
@@ -357,31 +366,35 @@ def read_stated_hash(line: bytes) -> str | None:
 def _validate_event(content: dict[str, Any]) -> None:
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
-        raise LineError("version is not a positive number")
+        raise LineError("`version` is not a positive integer")
     if problem := _describe_problem(content):
-        raise LineError(problem + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
+        raise LineError(problem + (" (the line was written by a newer version)" if version > JOURNAL_VERSION else ""))
 
 
 def _describe_problem(content: dict[str, Any]) -> str | None:
     get = content.get
     for name in _REQUIRED_TEXT_FIELDS:
         if type(get(name)) is not str:
-            return f"{name} is missing or not a string"
+            return f"`{name}` is missing or not a string"
     for name in _TEXT_FIELDS:
         if type(get(name, "")) is not str:
-            return f"{name} is not a string"
+            return f"`{name}` is not a string"
     if not content["event"]:
-        return "event id is empty"
+        return "the event id is empty"
     if content["act"] not in ACTS:
-        return "invalid `act`"
+        return "`act` is invalid"
     key = get("key")
     if type(key) is not dict or key.keys() != _KEY_FIELDS or {*map(type, key.values())} != _STR:
-        return f"key must be an object with the text fields {', '.join(ItemKey._fields)}"
+        return f"`key` must be an object with the text fields {', '.join(ItemKey._fields)}"
     for name in OPTIONAL_FIELDS:
         value = get(name)
         if value is not None and (problem := describe_field_error(name, value)):
             return problem
-    return "retraction without the id of an event" if content["act"] == "retract" and not get("retracts") else None
+    return (
+        "the retraction does not name the retracted event"
+        if content["act"] == "retract" and not get("retracts")
+        else None
+    )
 
 
 def _to_event(content: dict[str, Any]) -> Event:
@@ -404,7 +417,7 @@ def _to_event(content: dict[str, Any]) -> Event:
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace lone surrogates, which come from undecodable bytes of a terminal and are not valid UTF-8, by U+FFFD."""
+    """Replace lone surrogates by U+FFFD. A terminal can send them as invalid bytes, and UTF-8 cannot represent them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

@@ -1,13 +1,13 @@
 """Merge the journals of two workspaces. New events are copied as unchanged lines, and nothing is overwritten.
 
-Lines of the other workspace's journal are appended to the journal of the same name. A line is copied if it is complete,
-its hash matches its content, its annotator is the annotator of the file, and its event is not in this workspace.
-Merging a second time changes nothing. After merges in both directions, both workspaces have the same events in the same
-order (`journal_reader.sort_by_chain`).
+The merge appends lines of the other workspace's journal to the journal of the same annotator. It copies a line if the
+line is complete, its hash matches its content, the annotator in the line is the owner of the file, and this workspace
+does not have the event yet. A second merge changes nothing. After merges in both directions, both workspaces have the
+same events in the same order (see `journal_reader.sort_events_by_chain`).
 
-If both workspaces imported the same labels, they have the same events with different hashes, because the preceding
-events differ. A line with such an event is copied only if a new event follows it, so that the chain of the new event
-has no gap.
+If both workspaces imported the same labels, they have the same events with different hashes, because the previous
+events differ. The merge copies a line with such an event only if a new event follows it in the chain, so that the chain
+of the new event has no gap.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
-from fcreview.store.reviews.journal import Journal, JournalLine, read_lines
+from fcreview.store.reviews.journal import Journal, JournalLine, read_valid_lines
 from fcreview.store.reviews.journal_reader import (
     describe_foreign_events,
     is_same_event,
@@ -62,14 +62,14 @@ class JournalMerge:
     copies: list[_JournalCopy]
     user: str | None
 
-    def list_new_of_others(self) -> list[MergedJournal]:
-        """Return the results for journals that contain new events of annotators other than the user."""
+    def list_changed_journals_of_others(self) -> list[MergedJournal]:
+        """Return the results for journals with new events, except the journal of the user."""
         return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines, and return one result per journal. After a JournalError, another merge continues."""
+        """Append the lines, and return one result per journal. After a JournalError, a new merge copies the rest."""
         for copy in self.copies:
-            written = copy.new.keys() & copy.target.append_lines(copy.lines)
+            written = copy.new.keys() & copy.target.append_missing_lines(copy.lines)
             copy.result.known += len(copy.new) - len(written)  # written by another process meanwhile
             _count_new_events(copy.result, [copy.new[name] for name in written])
         return [copy.result for copy in self.copies]
@@ -80,9 +80,9 @@ def plan_journal_merge(
 ) -> JournalMerge:
     """Find the events of the other workspace that this workspace lacks.
 
-    The journal of `user` stays unchanged unless `include_own`, so that nobody can add reviews in their name. Raises
-    MergeError if both are the same workspace; JournalError or AnnotatorError if this workspace cannot have one of the
-    journals.
+    Without `include_own`, the merge does not change the journal of `user`, so that nobody can add reviews in their
+    name. Raises MergeError if both are the same workspace; JournalError or AnnotatorError if this workspace cannot have
+    a journal with one of the names.
     """
     if _is_same_folder(workspace.root, other.root) or _is_same_folder(workspace.reviews, other.reviews):
         raise MergeError(f"{other.root} is the same workspace")
@@ -90,12 +90,12 @@ def plan_journal_merge(
     for at, path in enumerate(paths):
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
-            raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ in case only")
+            raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in case")
     return JournalMerge([_plan_copy(workspace, other, [path], user, include_own) for path in paths], user)
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
-    """Find the events from the team's server that the journals of this workspace lack. See `plan_journal_merge`."""
+    """Find received events of the team that the journals of this workspace lack (see `plan_journal_merge`)."""
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
         sources.setdefault(path.stem, []).append(path)
@@ -105,12 +105,12 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
 def _plan_copy(
     workspace: Workspace, other: Workspace, paths: Sequence[Path], user: str | None, include_own: bool
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator. Several paths contain parts of the same journal."""
+    """Plan to copy the lines of one annotator. If there are several paths, they contain parts of the same journal."""
     target = Journal(workspace, paths[0].stem)
     copy = _JournalCopy(MergedJournal(target.annotator), target)
-    here = read_lines(workspace.files, target.path, []) if target.path.exists() else []
-    lines = [line for path in paths for line in read_lines(other.files, path, copy.result.warnings)]
-    _select_lines(paths[0], lines, here, copy)
+    here = read_valid_lines(workspace.files, target.path, []) if target.path.exists() else []
+    lines = [line for path in paths for line in read_valid_lines(other.files, path, copy.result.warnings)]
+    _add_lines_to_copy(paths[0], lines, here, copy)
     if _is_of_user(target, user) and not include_own:
         copy.result.withheld = len(copy.new)
         copy.lines, copy.new = {}, {}
@@ -128,14 +128,16 @@ def _count_new_events(result: MergedJournal, events: Sequence[Event]) -> None:
     result.retractions = sum(event.act == "retract" for event in events)
 
 
-def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[JournalLine], copy: _JournalCopy) -> None:
-    """Add the lines of new events to `copy`, and the lines of known events that precede a new event in the chain."""
-    known = {each.event.event: each.event for each in here if each.event.annotator == copy.target.annotator}
-    hashes = {each.event.hash for each in here}
+def _add_lines_to_copy(
+    path: Path, other_lines: Sequence[JournalLine], own_lines: Sequence[JournalLine], copy: _JournalCopy
+) -> None:
+    """Add to `copy` the lines of new events, and the lines of known events that precede a new event in the chain."""
+    known = {each.event.event: each.event for each in own_lines if each.event.annotator == copy.target.annotator}
+    hashes = {each.event.hash for each in own_lines}
     candidates: dict[str, JournalLine] = {}
-    own = _select_own_lines(path, lines, copy)
-    copy.result.known = len(known.keys() & {each.event.event for each in own})
-    for each in own:
+    lines_of_owner = _select_lines_of_owner(path, other_lines, copy)
+    copy.result.known = len(known.keys() & {each.event.event for each in lines_of_owner})
+    for each in lines_of_owner:
         event = each.event
         first = known.setdefault(event.event, event)
         if not is_same_event(first, event):
@@ -163,13 +165,13 @@ def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[Journ
             )
 
 
-def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
+def _select_lines_of_owner(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
     foreign: dict[str, list[int]] = {}
     for each in lines:
         if each.event.annotator != copy.target.annotator:
             foreign.setdefault(each.event.annotator, []).append(each.number)
     copy.result.warnings += [
-        describe_foreign_events(path, annotator, numbers, "not copied") for annotator, numbers in foreign.items()
+        describe_foreign_events(path, annotator, numbers, "does not copy") for annotator, numbers in foreign.items()
     ]
     return [each for each in lines if each.event.annotator == copy.target.annotator]
 

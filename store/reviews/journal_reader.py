@@ -1,6 +1,6 @@
-"""Read journals: first all lines, then only the lines that were appended. Invalid lines are skipped with a warning.
+"""Read journals: the first call reads all lines, later calls only appended lines. Invalid lines cause warnings.
 
-In a journal, only events of the annotator in the file name count, so that nobody can change or retract the reviews of
+Only events by the annotator in the file name of a journal count, so that nobody can change or retract the reviews of
 another annotator by writing to their own journal.
 """
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The beginning of a journal that was verified without a warning, and need not be verified again."""
+    """The beginning of a journal whose lines were verified without a warning, so that readers can trust them later."""
 
     size: int
     digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
 
 
 def start_digest(data: bytes = b"") -> blake2b:
-    """Return the hash object for `JournalPrefix.digest`, to be updated with more bytes."""
+    """Return a hash object that computes `JournalPrefix.digest`. Its `update` method adds more bytes."""
     return blake2b(data, digest_size=32)
 
 
 def read_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> bytes | None:
-    """Return the bytes of the prefix. None if the file does not begin with it or cannot be read."""
+    """Return the bytes of the prefix; None if the file cannot be read or no longer begins with the prefix."""
     try:
         with files.open_file(path) as file:
             data = file.read(prefix.size)
@@ -62,21 +62,21 @@ MAX_WARNINGS_PER_FILE = 20  # Maximum number of warnings that are kept for one f
 
 @dataclass(slots=True)
 class JournalReport:
-    """State of one journal file, for `fcreview doctor`."""
+    """The state of one journal file, for `fcreview doctor`."""
 
     annotator: str  # file name without `.jsonl`; `team/NAME` for lines from a team's server
     events: int  # number of reviews, including retracted ones; retractions are not counted
     retracted: int  # number of retracted reviews
     warnings: list[str] = field(default_factory=list)
-    """Messages about altered, invalid and unfinished lines, breaks of the chain, and events of other annotators."""
+    """Messages about altered, invalid and incomplete lines, gaps in the chain, and events by other annotators."""
     torn: list[str] = field(default_factory=list)
-    """One message for each unfinished line, with the file that contains a copy."""
+    """One message for each incomplete line of which fcreview has saved a copy, with the name of the copy."""
 
 
-def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
-    """Return (events of all journals without duplicates, in journal order; warnings)."""
+def read_events_and_warnings(workspace: Workspace) -> tuple[list[Event], list[str]]:
+    """Return the events of all journals without duplicates, in journal order, and the warnings."""
     reader = JournalReader(workspace)
-    return reader.read(), reader.warnings
+    return reader.read_new_events(), reader.warnings
 
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
@@ -84,13 +84,13 @@ def check_journals(workspace: Workspace) -> list[JournalReport]:
 
 
 class JournalReader:
-    """Reads all journals of a workspace, and later the lines that this and other processes append."""
+    """Reads all journals of a workspace, and later the lines that this and other processes have appended."""
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
-        """Create a reader of all journals, or of the single journal `only`."""
+        """Create a reader of all journals of a workspace or, with `only`, of a single journal."""
         self.replaced = False
-        """Whether the last `read` found a journal that was replaced (by git or rsync) or merged, and returned all
-        events."""
+        """Whether the last `read_new_events` returned all events, because a journal was replaced (by git or rsync) or
+        merged."""
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _JournalFile] = {}
@@ -98,59 +98,61 @@ class JournalReader:
 
     @property
     def warnings(self) -> list[str]:
-        """Messages about the journal lines that do not count, and about breaks of a chain."""
+        """Messages about journal lines that do not count, and about gaps in a chain."""
         return [text for file in self._files.values() for text in file.all_warnings()]
 
     @property
     def torn_lines(self) -> list[str]:
-        """One message for each line that an earlier crash left unfinished and that has a copy."""
+        """One message for each line that a crash left incomplete and of which fcreview has saved a copy."""
         return [text for file in self._files.values() for text in file.torn]
 
-    def read(self) -> list[Event]:
-        """Return the events since the last call. The first call, and a call that sets `replaced`, return all events."""
+    def read_new_events(self) -> list[Event]:
+        """Return the events since the last call. The first call and a call that sets `replaced` return all events."""
         self.replaced = any(file.is_replaced() for file in self._files.values())
-        events = [] if self.replaced else self._read_appended()
+        events = [] if self.replaced else self._read_appended_events()
         if any(file.forked for file in self._files.values()):
             self.replaced = True
         if self.replaced:
             self._files.clear()
             self._read_events.clear()
-            events = self._read_appended()
+            events = self._read_appended_events()
         return events
 
-    def _read_appended(self) -> list[Event]:
+    def _read_appended_events(self) -> list[Event]:
         events: list[Event] = []
         for path in self._journal_paths():
-            file = self._files.setdefault(path, self._make_file(path))
-            events += self._drop_known_events(file, sort_by_chain(file.read(), is_partial=file.is_partial))
+            file = self._files.setdefault(path, self._make_journal_file(path))
+            events += self._drop_known_events(
+                file, sort_events_by_chain(file.read_new_events(), is_partial=file.is_partial)
+            )
         return events
 
-    def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in these journal prefixes (by journal name) without verifying them. None if a journal has
-        changed."""
+    def read_verified_events(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
+        """Return the events in the prefixes of journals, by journal name, without verifying the lines again. Return
+        None if a journal no longer begins with its prefix."""
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
-            file = self._make_file(path)
+            file = self._make_journal_file(path)
             if file.name in prefixes:
-                events = file.read_verified(prefixes[file.name])
+                events = file.read_verified_events(prefixes[file.name])
                 if events is None:
                     return None
-                found[file] = sort_by_chain(events, is_partial=file.is_partial)
+                found[file] = sort_events_by_chain(events, is_partial=file.is_partial)
         if len(found) < len(prefixes):
             return None
         self._files = {file.path: file for file in found}
         return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return journal name -> prefix that has been read. None if a journal has caused a warning."""
+        """Return the prefix of each journal that has been read, by journal name; None if there is a warning."""
         if self.warnings or self.torn_lines:
             return None
         return {file.name: file.to_prefix() for file in self._files.values() if file.offset}
 
     def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
-        """Return whether the sizes of the journals differ from those of the prefixes."""
+        """Return whether the sizes of the journals differ from the sizes of the prefixes."""
         try:
-            sizes = {self._make_file(path).name: path.stat().st_size for path in self._journal_paths()}
+            sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._journal_paths()}
         except OSError:
             return True
         known = {name: prefix.size for name, prefix in prefixes.items()}
@@ -161,7 +163,7 @@ class JournalReader:
             return [self._only]
         return [*list_journals(self._workspace), *list_team_journals(self._workspace)]
 
-    def _make_file(self, path: Path) -> _JournalFile:
+    def _make_journal_file(self, path: Path) -> _JournalFile:
         workspace = self._workspace
         return _JournalFile(
             path,
@@ -180,13 +182,15 @@ class JournalReader:
             if known is event:
                 new.append(event)
             elif not is_same_event(known, event):
-                file.warn(f"another event has the id {event.event[:32]!a}, so this event was skipped")
+                file.add_warning(
+                    f"{file.name}: another event has the id {event.event[:32]!a}, so this event was skipped"
+                )
         return new
 
 
 @dataclass(slots=True, eq=False)
 class _JournalFile:
-    """One journal, and the position up to which it has been read."""
+    """One journal file, and how far the reader has read it."""
 
     path: Path
     files: WorkspaceFiles
@@ -199,8 +203,8 @@ class _JournalFile:
     digest: blake2b = field(default_factory=start_digest)  # hash of all bytes before `offset`
     last_hash: str = ""
     forked: bool = False
-    """Whether appended events do not continue from `last_hash`, so that the order of all events has changed. In a
-    partial journal: whether an appended event is older than an earlier read event on the same item."""
+    """Whether an appended event does not follow `last_hash`, so that the order of all events has changed. In a partial
+    journal: whether an appended event is older than an event on the same item that was read before."""
     latest: dict[ItemKey, str] = field(default_factory=dict)  # time of the latest event, in a partial journal
     n_lines: int = 0
     fragment: bytes = b""  # bytes of an unfinished last line
@@ -221,13 +225,13 @@ class _JournalFile:
         except OSError:
             return True
 
-    def read(self) -> list[Event]:
-        """Return the owner's events after `offset`. The last line counts without its newline if it is complete."""
+    def read_new_events(self) -> list[Event]:
+        """Return the owner's events after `offset`. A complete last line counts even without its newline."""
         try:
             data = self._read_unread_bytes()
         except OSError as error:
             self.fragment = b""
-            self.warn(f"cannot be read: {error.strerror or error}")
+            self.add_warning(f"{self.name}: the file cannot be read: {error.strerror or error}")
             return []
         *lines, rest = data.split(b"\n")
         self.offset += len(data) - len(rest)
@@ -254,7 +258,7 @@ class _JournalFile:
                 self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
             self.last_hash = event.hash
 
-    def read_verified(self, prefix: JournalPrefix) -> list[Event] | None:
+    def read_verified_events(self, prefix: JournalPrefix) -> list[Event] | None:
         try:
             self.inode = self.path.stat().st_ino
         except OSError:
@@ -275,18 +279,19 @@ class _JournalFile:
     def all_warnings(self) -> list[str]:
         texts = list(self.warnings)
         if self.n_omitted_warnings:
-            texts.append(f"{self.name}: {self.n_omitted_warnings} more lines skipped")
+            texts.append(f"{self.name}: {self.n_omitted_warnings} more warnings are not shown")
         if self.fragment:
-            texts.append(f"{self.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
+            texts.append(
+                f"{self.name} line {self.n_lines + 1} is incomplete and was skipped ({len(self.fragment)} bytes)"
+            )
         texts += [describe_foreign_events(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
         return texts
 
-    def warn(self, text: str, line: int | None = None) -> None:
-        warning = f"{self.name}{f' line {line}' if line else ''}: {text}"
-        if warning in self.warnings:
+    def add_warning(self, text: str) -> None:
+        if text in self.warnings:
             return
         if len(self.warnings) < MAX_WARNINGS_PER_FILE:
-            self.warnings.append(warning)
+            self.warnings.append(text)
         else:
             self.n_omitted_warnings += 1
 
@@ -300,7 +305,8 @@ class _JournalFile:
             file.seek(self.offset)
             data = file.read()
             if data and not data.endswith(b"\n"):
-                # Another process may be writing this line. With the lock, the second read gets all of it.
+                # Another process may be writing this line. If this process gets the lock, the writer is done, and the
+                # second read gets the whole line.
                 with contextlib.suppress(OSError):
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 file.seek(self.offset)
@@ -322,7 +328,7 @@ class _JournalFile:
                 self.hashes.add(event.hash)
         for number, event in events:
             if event.previous and event.previous not in self.hashes and not self.is_partial:
-                self.warn(CHAIN_BROKEN, number)
+                self.add_warning(f"{self.name} line {number}: {CHAIN_BROKEN}")
         return events
 
     def _select_own_events(self, events: Iterable[tuple[int, Event]]) -> list[Event]:
@@ -341,26 +347,26 @@ class _JournalFile:
         copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
             if self.files.read(copy, MAX_JOURNAL_BYTES) == line:
-                self.torn.append(f"{self.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
+                self.torn.append(f"{self.name} line {self.n_lines} is incomplete and was copied to torn/{copy.name}")
                 return
-        self.warn(f"{reason}, skipped", self.n_lines)
+        self.add_warning(f"{self.name} line {self.n_lines} was skipped: {reason}")
 
 
 def journal_owner(path: Path) -> str:
-    """Return the annotator whose events count in a journal. Some file systems change the Unicode form of the name."""
+    """Return the annotator whose events count in a journal: the file name in Unicode form NFC."""
     return unicodedata.normalize("NFC", path.stem)
 
 
-def describe_foreign_events(path: Path, annotator: str, numbers: Sequence[int], what: str = "ignored") -> str:
-    """Format a message about events of another annotator at these lines of a journal."""
+def describe_foreign_events(path: Path, annotator: str, line_numbers: Sequence[int], verb: str = "ignores") -> str:
+    """Return a message about events of another annotator, which a journal has at these lines."""
     return (
-        f"{path.name} line {numbers[0]}: {format_count(len(numbers), 'event')} by {annotator[:32]!a} {what},"
-        f" because only events by {journal_owner(path)!a} count in this file"
+        f"{path.name} line {line_numbers[0]}: fcreview {verb} {format_count(len(line_numbers), 'event')} by"
+        f" {annotator[:32]!a}, because only events by {journal_owner(path)!a} count in this file"
     )
 
 
 def is_same_event(one: Event, other: Event) -> bool:
-    """Whether two lines contain the same event, perhaps after different events, as in two copies of a workspace."""
+    """Return whether two events are the same, even if they follow different events in two copies of a workspace."""
     return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
@@ -368,12 +374,12 @@ def _content_without_chain(event: Event) -> bytes:
     return canonical_json(replace(event, previous="", hash=""), tuple)
 
 
-def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
-    """Sort the events of one journal, given in file order, so that each event follows its `previous` event.
+def sort_events_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
+    """Sort the events of one journal, given in file order, so that each event comes after its `previous` event.
 
-    First events and events with the same `previous` event come from merged copies. They are sorted by time, so that the
-    order is the same in every copy. An event whose previous line is lost stays after the event before it in the file
-    or, in a partial journal, is sorted by time.
+    In a merged journal, several events can have the same `previous` event. They are sorted by time, so that the order
+    is the same in every copy. If the previous event of an event is missing, the event stays after the event before it
+    in the file; in a partial journal, it is sorted by time.
     """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)
@@ -382,19 +388,19 @@ def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[
     parents, before_gap = list(chained), dict[str, int]()
     for number, event in enumerate(events):
         if chained[number] == _NONE and event.previous and not is_partial:
-            # Branches that begin at the same lost line also begin at the same event.
+            # Branches after the same missing event get the same parent.
             parents[number] = before_gap.setdefault(event.previous, number - 1)
-    ordered = _sort_tree(events, parents)
-    # If the lines were reordered, the event before a gap can itself depend on an event after the gap.
-    return ordered if len(ordered) == len(events) else _sort_tree(events, chained)
+    ordered = _sort_by_parents_and_time(events, parents)
+    # In a reordered file, the event before a gap can depend on an event after it. These events form a circle.
+    return ordered if len(ordered) == len(events) else _sort_by_parents_and_time(events, chained)
 
 
 _NONE = -1  # parent number of an event without a preceding event
 
 
-def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Sort the events by time after their parents, which are given by number. Events whose parents form a
-    circle are omitted."""
+def _sort_by_parents_and_time(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
+    """Sort the events by time, but each event after its parent. `parents`: position in `events` of each event's parent.
+    Events whose parents form a circle are omitted."""
     followers: dict[int, list[int]] = {}
     for number, parent in enumerate(parents):
         followers.setdefault(parent, []).append(number)
@@ -412,19 +418,19 @@ def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
 
 
 def list_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of all journals, sorted by name. Readers report paths that are not regular files."""
+    """Return the paths of the annotators' journals, sorted by name. A path may not be a regular file."""
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
 def list_team_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of the partial journals from the team's server, sorted by name."""
+    """Return the paths of the partial journals from the team's server, sorted by folder and name."""
     folders = (workspace.team_reviews, workspace.informed_team_reviews)
     return [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
 
 
 def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
     reader = JournalReader(workspace, only=path)
-    events = reader.read()
+    events = reader.read_new_events()
     retractions = find_retracted_events(events)
     reviews = [event for event in events if event.act != "retract"]
     n_retracted = sum((event.event, event.annotator) in retractions for event in reviews)

@@ -1,4 +1,4 @@
-"""Index the reviews in memory: the stored items with a given key, and the journal events on an item."""
+"""Index items and reviews in memory: the items of the database by key, and the journal events by item."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fcreview.model.decision import ROLL_UP_CRITERIA, find_last_event, find_retr
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext, TargetCriterion
-from fcreview.store.database import restrict_to_runs_sql
+from fcreview.store.database import runs_condition_sql
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 
 
 class ItemReference(NamedTuple):
-    """An item of the database and the hashes of its current prediction and golden answer."""
+    """An item of the database, and the hashes of its current prediction and golden answer."""
 
     item: int
     prediction_hash: str
     golden_hash: str
 
 
-# The views `pairs` and `verdicts` would unnest every item before they select any.
+class UnreviewedItem(NamedTuple):
+    item: int
+    key: ItemKey
+    prediction_hash: str
+    golden_hash: str
+
+
+# These queries do not use the views `pairs` and `verdicts`, which would unnest the lists of all items.
 _N_PAIRS = (
     "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p FROM item_rows WHERE item IN ({items}){runs})"
     " GROUP BY item, p.turn"
@@ -48,7 +55,7 @@ MAX_SINGLE_QUERIES = 8  # maximum number of keys for which one query per key is 
 
 
 class ItemIndex:
-    """Finds items by key and caches the results."""
+    """Finds the items of the database by key, and caches the results."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -62,11 +69,12 @@ class ItemIndex:
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def items_with(self, key: ItemKey) -> list[ItemReference]:
-        """Return the items with a loaded key. There are several if several runs of the model have the key."""
+        """Return the items with a key whose items were loaded. Several runs of a model can have items with the same
+        key."""
         return self._references.get(key, [])
 
     def roll_up_context(self, item: int) -> RollUpContext:
-        """Return the roll-up context of an item; an empty one if it was not loaded."""
+        """Return the roll-up context of an item; an empty context if it was not loaded."""
         return self._contexts.get(item, _NO_PARTS)
 
     def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
@@ -79,24 +87,24 @@ class ItemIndex:
         run, category, item_id, prediction_hash, golden_hash = rows[0]
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
 
-    def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
-        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator. If
-        a review counts for the same item in several runs of a model, the item is returned once."""
+    def find_unreviewed_items(self, items: Iterable[int]) -> list[UnreviewedItem]:
+        """Return the items without a verdict by the current annotator. If a review would count for the same answer in
+        several runs of a model, return only one of the items."""
         found: dict[tuple[ItemKey, str, str], int] = {}
         for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
             key = ItemKey(*self._run_keys[run], category, item_id)
             found.setdefault((key, prediction_hash, golden_hash), item)
-        return [(item, *reviewed) for reviewed, item in found.items()]
+        return [UnreviewedItem(item, *reviewed) for reviewed, item in found.items()]
 
-    def load_missing_keys(self, keys: Sequence[ItemKey]) -> None:
+    def load_missing_items(self, keys: Sequence[ItemKey]) -> None:
         missing = [key for key in keys if key not in self._references]
         if len(missing) > MAX_SINGLE_QUERIES:
-            self.load_keys(missing)
+            self.load_items(missing)
         else:
             for key in missing:
-                self._load_key(key)
+                self._load_items_with_key(key)
 
-    def _load_key(self, key: ItemKey) -> None:
+    def _load_items_with_key(self, key: ItemKey) -> None:
         runs = ", ".join(map(str, self._runs_by_key.get(key[:4], []))) or "NULL"
         rows = self._fetch(
             "SELECT item, coalesce(prediction_hash, ''), coalesce(golden_hash, '') FROM item_rows"
@@ -105,8 +113,8 @@ class ItemIndex:
         )
         self._references[key] = [ItemReference(*row) for row in rows]
 
-    def load_keys(self, keys: Sequence[ItemKey]) -> None:
-        """Look up the items with these keys in one query."""
+    def load_items(self, keys: Sequence[ItemKey]) -> None:
+        """Load the items with these keys in one query."""
         self._references.update({key: [] for key in keys})
         if not keys:
             return
@@ -125,7 +133,7 @@ class ItemIndex:
         if not items:
             return
         numbers = ", ".join(map(str, items))  # literal numbers let DuckDB skip the other rows, a bound list does not
-        runs = restrict_to_runs_sql(self._connection, items)
+        runs = runs_condition_sql(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
         for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):
@@ -144,7 +152,7 @@ class ItemIndex:
 
 
 def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[str, bool]:
-    """Return address -> whether the part passes. If a part has several verdicts, the first criterion in
+    """Return whether each part passes, by address. If a part has several verdicts, the first criterion in
     `ROLL_UP_CRITERIA` counts and, among its verdicts, the first source in `SCORING_ORDER`."""
     parts: dict[str, bool] = {}
     for roll_up_criterion in reversed(ROLL_UP_CRITERIA):
@@ -156,7 +164,7 @@ def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]
 
 
 def _select_automatic_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[TargetCriterion, Any]:
-    """Return (target, criterion) -> automatic verdict. `verdicts` maps (target, criterion, source) to JSON text."""
+    """Return the automatic verdicts by (target, criterion). `verdicts`: JSON text by (target, criterion, source)."""
     automatic: dict[TargetCriterion, Any] = {}
     for scoring_source in reversed(SCORING_ORDER):
         for (target, criterion, source), text in verdicts.items():
@@ -166,7 +174,7 @@ def _select_automatic_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> 
 
 
 class EventIndex:
-    """All journal events, by the key of their item."""
+    """All journal events, indexed by the key of their item."""
 
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
@@ -177,8 +185,8 @@ class EventIndex:
     def __len__(self) -> int:
         return len(self._events)
 
-    def add(self, events: Iterable[Event]) -> list[Event]:
-        """Add the events that are not in the index, and return them."""
+    def add_events(self, events: Iterable[Event]) -> list[Event]:
+        """Add the events that the index does not contain yet, and return these events."""
         new = [event for event in events if (event.event, event.annotator) not in self._events]
         for event in new:
             self._events[event.event, event.annotator] = event
@@ -187,11 +195,11 @@ class EventIndex:
         return new
 
     def sort_events_on(self, key: ItemKey) -> None:
-        """Restore the order of the events on a key after events were added."""
+        """Sort the events on a key after events were added."""
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale events. Events on the answers of other runs are omitted."""
+        """Return the events on an item, including stale events, but without events on the answers of other runs."""
         events = self.by_key.get(key, [])
         references = self._items.items_with(key)
         if len(references) < 2:
@@ -207,17 +215,17 @@ class EventIndex:
     def opinions_on(
         self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "", *, with_bulk: bool = True
     ) -> list[Opinion]:
-        """Return all annotators' opinions on an item and its parts. Bulk reviews are omitted unless `with_bulk`."""
+        """Return all annotators' opinions on an item and its parts. `with_bulk`: include bulk reviews."""
         events = self.events_on(key, prediction_hash, golden_hash)
         events = events if with_bulk else [event for event in events if not event.bulk]
         return fold_events(events, self.retracted, prediction_hash, golden_hash)
 
     def history_of(self, key: ItemKey) -> list[Event]:
-        """Return all events on a key by time, including retractions and retracted events."""
+        """Return all events on a key, sorted by time, including retractions and retracted events."""
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def last_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review, or all reviews of its bulk review, in journal order."""
+        """Return the annotator's latest review or, if it was a bulk review, all of its reviews, in journal order."""
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
             return [] if last is None else [last]
@@ -225,7 +233,7 @@ class EventIndex:
         return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
 
     def used_tags(self, annotator: str | None = None) -> list[str]:
-        """Return the error tags in current reviews by all annotators, or by one annotator, most frequent first."""
+        """Return the error tags in current reviews by the annotator (None: by all annotators), most frequent first."""
         counts = Counter(
             tag
             for event in self._events.values()
@@ -238,12 +246,12 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues in which annotators gave their current verdicts on an item. Bulk reviews are
-        omitted."""
+        """Return the names of the queues in which annotators reviewed an item. Only current, individual verdicts
+        count."""
         return {event.queue for event in self.current_verdicts(key, prediction_hash, golden_hash) if event.queue}
 
     def current_verdicts(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the reviews with a verdict on an item or its parts. Stale, retracted and bulk reviews are omitted."""
+        """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews."""
         return [
             event
             for event in self.events_on(key, prediction_hash, golden_hash)
@@ -255,26 +263,26 @@ class EventIndex:
         ]
 
     def opinions_of_annotator(
-        self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1
+        self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", repetition: int = 1
     ) -> list[Opinion]:
-        """Return one annotator's opinions on an item or, with `presentation` 2, on its hidden duplicate. Bulk reviews
-        are omitted."""
+        """Return one annotator's opinions on an item or, with `repetition` 2, on its hidden duplicate, without bulk
+        reviews."""
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
-        return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation)
+        return fold_events(own, self.retracted, prediction_hash, golden_hash, repetition)
 
     def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
         return [event for event in self.events_on(key, *hashes) if event.annotator == annotator and not event.bulk]
 
-    def annotators_with_repetition(self, key: ItemKey) -> list[str]:
+    def annotators_of_duplicate(self, key: ItemKey) -> list[str]:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""
         return sorted({event.annotator for event in self.by_key.get(key, ()) if event.presentation})
 
-    def first_and_second_opinions(
+    def opinions_before_and_on_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return (opinions before the hidden duplicate was shown, opinions on the duplicate). Stale opinions are
-        omitted."""
-        # Journal order decides what came before the duplicate, because clocks can go back.
+        """Return the annotator's opinions before they saw the hidden duplicate, and their opinions on the duplicate.
+        Stale opinions are omitted."""
+        # Clocks can go back, so the order in the journal decides which opinions came before the duplicate.
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))
         first = fold_events(own[:shown_again], self.retracted, prediction_hash, golden_hash)

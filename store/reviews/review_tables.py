@@ -1,9 +1,9 @@
-"""Keep reviews in temporary tables and views of one DuckDB connection, computed from the journals.
+"""Keep the reviews from the journals in temporary tables and views of one DuckDB connection.
 
-The database file is read-only, and temporary tables belong to one connection: a `cursor()` of it does not see them.
-Rows are inserted as bound JSON text, which also works when the connection has no access to files.
+The tables are temporary, because the database file is read-only. They belong to one connection; even a `cursor()` of
+the connection does not see them. Rows are inserted as bound JSON text, which needs no access to files.
 
-* `review_events`: every event as JSON, once for each item that it is about (`item` is null if there is none)
+* `review_events`: every event as JSON, in one row for each item that it is about (`item` is null without such an item)
 * `review_retracted`: ids and annotators of retracted events
 * `review_acts`: a view of the events with their fields, including retractions and retracted events
 * `reviews`: a view of the events that are neither retractions nor retracted
@@ -53,38 +53,40 @@ class ReviewedItem:
 
 
 class ReviewTables:
-    """Keeps the review tables up to date with the journals. Not thread-safe."""
+    """Creates the review tables, and adds new journal events to them. Not thread-safe."""
 
     def __init__(
         self, connection: Connection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
     ) -> None:
-        """Create the review tables on a connection with the tables of `schema.sql`, and fill them from the journals.
-        With an attached cache, only the events that were appended since are read."""
+        """Create the review tables and fill them from the journals. The connection needs the tables of `schema.sql`. If
+        the cache is attached, read only the events that are newer than the cache."""
         self.annotator = annotator
         self.policy = policy
         self._connection = connection
         self._reader = JournalReader(workspace)
         self._unread: dict[str, JournalPrefix] = {}
-        """Journals whose decisions came from the cache and whose events are unread."""
+        """Journals whose decisions come from the cache and whose events have not been read."""
         self._events_without_rows: list[Event] = []  # not yet in `review_events`
         self._has_sql_views = False
         self._is_cache_outdated = False
         with pause_garbage_collection():
             self._create_tables()
             inputs = decision_cache.collect_cache_inputs(connection, annotator, policy)
-            self._unread = (decision_cache.load_decisions(connection, workspace, inputs) if inputs else None) or {}
+            self._unread = (
+                decision_cache.load_cached_decisions(connection, workspace, inputs) if inputs else None
+            ) or {}
             if self._unread:
                 self.refresh()
             else:
-                self._decide_all(self._reader.read())
+                self._decide_all(self._reader.read_new_events())
 
     @property
     def warnings(self) -> list[str]:
-        """One message for each journal line that was skipped, and for each break of a chain."""
+        """One message for each skipped journal line and for each gap in a chain."""
         return self._reader.warnings
 
     def save_cache(self, workspace: Workspace) -> None:
-        """Write the cache, if it is outdated and the number of events makes it worthwhile."""
+        """Write the cache if it is outdated and there are at least `MIN_EVENTS` events."""
         if not self._is_cache_outdated or len(self._events) < decision_cache.MIN_EVENTS:
             return
         self.refresh()
@@ -92,10 +94,10 @@ class ReviewTables:
         inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
         prefixes = self._reader.verified_prefixes()
         if inputs and prefixes:
-            decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)
+            decision_cache.write_decision_cache(self._connection, workspace, inputs, prefixes)
 
     def create_sql_views(self) -> None:
-        """Create what only user queries need: the rows of events, and the views over these rows."""
+        """Create the rows and views that only users' SQL queries need: `review_events` and the views over it."""
         self._read_cached_events()
         if not self._has_sql_views:
             self._has_sql_views = True
@@ -105,7 +107,7 @@ class ReviewTables:
         if events:
             with self._transaction():
                 review_sql.insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
-                review_sql.insert_retracted(self._connection, sorted(find_retracted_events(events)))
+                review_sql.insert_retracted_events(self._connection, sorted(find_retracted_events(events)))
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:
@@ -116,7 +118,7 @@ class ReviewTables:
         self._is_cache_outdated = True
         self._add_to_index(events)
         keys = list(self._events.by_key)
-        self.items.load_keys(keys)
+        self.items.load_items(keys)
         self._write_decisions(keys)
 
     def _create_tables(self) -> None:
@@ -127,68 +129,68 @@ class ReviewTables:
             self._connection.execute(statement)
 
     def _read_cached_events(self) -> None:
-        """Read the events whose decisions came from the cache, unless they have been read."""
+        """Read the events whose decisions come from the cache, if they have not been read."""
         if not self._unread:
             return
         unread, self._unread = self._unread, {}
         with pause_garbage_collection():
-            events = self._reader.read_verified(unread)
+            events = self._reader.read_verified_events(unread)
             if events is None:  # a journal has changed since the cache was loaded
-                self.rebuild(self._reader.read())
+                self.rebuild(self._reader.read_new_events())
                 return
             self._add_to_index(events)
-            self.items.load_keys(list(self._events.by_key))
+            self.items.load_items(list(self._events.by_key))
             self._load_roll_up_contexts(self._events.by_key)
 
-    def add(self, events: Iterable[Event]) -> int:
+    def add_events(self, events: Iterable[Event]) -> int:
         """Add new events, rewrite the rows of their items, and return the number of new events."""
         self._read_cached_events()
         new = self._add_to_index(events)
         if new:
             self._is_cache_outdated = True
             keys = list(dict.fromkeys(event.key for event in new))
-            self.items.load_missing_keys(keys)
+            self.items.load_missing_items(keys)
             for key in keys:
                 self._events.sort_events_on(key)
-            self._write_decisions(keys, replace=True)
+            self._write_decisions(keys, replace_existing=True)
         return len(new)
 
     def refresh(self) -> int:
-        """Add the events that this and other processes appended since the last call, and return their number."""
+        """Add the events that this and other processes have appended since the last call, and return their number."""
         if self._unread and not self._reader.has_changed_since(self._unread):
             return 0
         self._read_cached_events()
-        events = self._reader.read()
+        events = self._reader.read_new_events()
         if self._reader.replaced:
             self.rebuild(events)
             return len(events)
-        return self.add(events)
+        return self.add_events(events)
 
     @property
     def events(self) -> EventIndex:
         self._read_cached_events()
         return self._events
 
-    def iter_reviewed_items(self, selected: Container[int], *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
-        """Yield the selected items that have reviews, in the order of their first reviews.
+    def iter_reviewed_items(self, selected_items: Container[int], *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
+        """Yield those of the selected items that have reviews, in the order of their first reviews.
 
-        If several runs of a model have the same answer to an item, only one of them is included. Without bulk reviews,
-        an item can have no opinions.
+        If several runs of a model have the same answer to an item, yield only one of these items. Without `with_bulk`,
+        the opinions from bulk reviews are omitted, so an item can have none.
         """
         for key in self.events.by_key:
             item_by_hashes = {
                 (prediction_hash, golden_hash): item
                 for item, prediction_hash, golden_hash in reversed(self.items.items_with(key))
-                if item in selected
+                if item in selected_items
             }
             for hashes, item in item_by_hashes.items():
                 yield ReviewedItem(item, key, hashes, self.events.opinions_on(key, *hashes, with_bulk=with_bulk))
 
-    def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
-        """Whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
+    def has_seen_verdicts(self, item: int, annotator: str, repetition: int = 1) -> bool:
+        """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
         key, prediction_hash, golden_hash = self.key_and_hashes(item)
         history, context = self.events.history_of(key), self.roll_up_context(item)
-        return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
+        return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, repetition)
 
     def roll_up_context(self, item: int) -> RollUpContext:
         self._read_cached_events()
@@ -199,15 +201,15 @@ class ReviewTables:
         return self.items.key_and_hashes(item)
 
     def _add_to_index(self, events: Iterable[Event]) -> list[Event]:
-        new = self._events.add(events)
+        new = self._events.add_events(events)
         self._events_without_rows += new
         return new
 
-    def _write_decisions(self, keys: Sequence[ItemKey], *, replace: bool = False) -> None:
+    def _write_decisions(self, keys: Sequence[ItemKey], *, replace_existing: bool = False) -> None:
         self._load_roll_up_contexts(keys)
         rows = [row for key in keys for row in self._decision_rows(key)]
         with self._transaction():
-            if replace:
+            if replace_existing:
                 review_sql.delete_decisions(
                     self._connection, [each.item for key in keys for each in self.items.items_with(key)]
                 )
@@ -224,7 +226,7 @@ class ReviewTables:
         self._connection.execute("COMMIT")
 
     def _load_roll_up_contexts(self, keys: Iterable[ItemKey]) -> None:
-        # Items without reviews of parts or other criteria need no context.
+        # Only items with reviews of parts or of other criteria need a context.
         with_parts = [
             key for key in keys if any((e.target, e.criterion) != ITEM_CORRECT for e in self._events.by_key[key])
         ]

@@ -1,4 +1,4 @@
-"""Record the reviews of one annotator. A review is on disk before any query returns it."""
+"""Record the reviews of one annotator. Each review is on disk before queries return it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.model.verdict import find_contradicted_verdict
 from fcreview.store.database import StoreError
+from fcreview.store.reviews.journal import BulkReviewItem
 from fcreview.store.rows import decode_item, decode_repetition
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Reviewer:
         self.queue: str | None = None  # Name of the open queue file, or None. It is recorded in each review.
 
     def with_store(self, store: Store) -> Reviewer:
-        """Return a reviewer with the same journal for another store of the workspace."""
+        """Return a reviewer with the same journal for another open store of the workspace."""
         reviewer = Reviewer(store, self._journal)
         reviewer.queue = self.queue
         return reviewer
@@ -38,14 +39,14 @@ class Reviewer:
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        In blind mode, and on a hidden duplicate, reviews count as blind until the annotator has submitted a verdict. A
-        verdict that overrides a visible automatic verdict records that verdict. `detail` is the item as the annotator
-        saw it; without it, and in blind mode, the database is queried.
+        In blind mode, reviews count as blind until the annotator has submitted a verdict. If the verdict overrides a
+        visible automatic verdict, the review records the automatic verdict. `detail`: the item as the annotator saw it.
+        Without `detail`, and in blind mode, the method queries the database.
 
         Raises JournalError if the review could not be saved; KeyError if the item does not exist.
         """
         if detail is None or detail.row.item != item or self._store.blind:
-            circumstances, annotation = self._query_circumstances(item, annotation)
+            circumstances, annotation = self._fetch_fields_and_override(item, annotation)
         else:
             circumstances = {
                 "key": detail.key,
@@ -58,11 +59,12 @@ class Reviewer:
                 annotation = replace(annotation, overrules=find_contradicted_verdict(detail.item, annotation))
         event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
         with self._store.lock:
-            self._store.reviews.add([event])
+            self._store.reviews.add_events([event])
         return event
 
-    def _query_circumstances(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
-        """Return the keyword arguments of `Journal.append`, and the annotation with the verdict that it overrides."""
+    def _fetch_fields_and_override(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
+        """Return the event fields for `Journal.append`, and the annotation with the automatic verdict that it
+        overrides."""
         with self._store.lock:
             reviews, number, presentation = self._store.reviews, decode_item(item), decode_repetition(item)
             key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
@@ -76,29 +78,29 @@ class Reviewer:
         return {"key": key, **hashes, "blind": blind, "presentation": recorded_presentation}, annotation
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
-        """Write one bulk review of the items that this annotator has not reviewed. The events are on disk when this
+        """Write one bulk review of those items that this annotator has not reviewed. The events are on disk when this
         returns. Raises StoreError in blind mode; JournalError if the reviews could not be saved."""
         if self._store.blind:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
             self._store.reviews.refresh()
-            reviews = self._store.reviews.items.find_unreviewed(items)
-            overridden = self._store.find_overridden_verdicts([(item, annotation) for item, *_ in reviews])
-        subjects = [
-            (key, prediction_hash, golden_hash, replace(annotation, overrules=overrides))
-            for (_, key, prediction_hash, golden_hash), overrides in zip(reviews, overridden, strict=True)
+            unreviewed = self._store.reviews.items.find_unreviewed_items(items)
+            overridden = self._store.find_overridden_verdicts([(each.item, annotation) for each in unreviewed])
+        reviews = [
+            BulkReviewItem(each.key, each.prediction_hash, each.golden_hash, replace(annotation, overrules=overrides))
+            for each, overrides in zip(unreviewed, overridden, strict=True)
         ]
-        events = self._journal.append_bulk(subjects, queue=self.queue)
+        events = self._journal.append_bulk_review(reviews, queue=self.queue)
         with self._store.lock:
-            self._store.reviews.add(events)
+            self._store.reviews.add_events(events)
         return events
 
     def undo(self) -> list[Event]:
-        """Retract this annotator's latest review, with its bulk review, and return the retracted events."""
+        """Retract this annotator's latest review (all reviews of a bulk review), and return the retracted events."""
         with self._store.lock:
             self._store.reviews.refresh()
             events = self._store.reviews.events.last_reviews(self.annotator)
         retractions = self._journal.retract(*events)
         with self._store.lock:
-            self._store.reviews.add(retractions)
+            self._store.reviews.add_events(retractions)
         return events

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Event, ItemKey
-from fcreview.store.reviews.journal import seal_event
+from fcreview.store.reviews.journal import hash_and_serialize_event
 
 Cli = Callable[..., Any]
 FLOOD = "e" + "\u0301" * 5000
@@ -53,7 +53,7 @@ def hostile_reviews(imported_run: Path, hostile: str) -> Path:
                     verdict=verdict, note=hostile + FLOOD, tags=[hostile, FLOOD[:500]],
                     extra={hostile: hostile},
                 )  # fmt: skip
-                whole, line = seal_event(event, previous)
+                whole, line = hash_and_serialize_event(event, previous)
                 previous = whole.hash
                 journal.write(line)
     invalid = f'{{"event": "{hostile}", "act": "\x1b[2J", "a": 1, "a": 2, "b": NaN, "c": 1e999}}\n'

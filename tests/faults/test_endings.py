@@ -166,7 +166,7 @@ def test_signal_ends_a_long_statement(
 def test_statement_times_out(sample: Path, environ: dict[str, str], query: str) -> None:
     done = run_in_subprocess(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
     assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("fcreview: timed out after 0.5 seconds")
+    assert done.err.startswith("fcreview: the query timed out after 0.5 seconds")
 
 
 def _seconds_used(process: int) -> float:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyte
 import pytest
 
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import times
@@ -27,9 +27,9 @@ FRAME = re.compile(rb".*?\x1b\[0m\x1b\[\d+;\d+H", re.DOTALL)
 def events(place: Path) -> list[tuple[str, bool | None]]:
     """Return the (id, verdict) of all reviews in order. Fails for any damage other than an incomplete last line."""
     workspace = find_workspace(place, create=False)
-    found, warnings = read_journals(workspace)
-    assert all("unfinished" in text for text in warnings), warnings
-    assert all(not report.warnings or "unfinished" in report.warnings[0] for report in check_journals(workspace))
+    found, warnings = read_events_and_warnings(workspace)
+    assert all("is incomplete" in text for text in warnings), warnings
+    assert all(not report.warnings or "is incomplete" in report.warnings[0] for report in check_journals(workspace))
     return [(event.key.id, event.verdict) for event in found]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.faults.processes import LONG, processes_with, times
 from tests.faults.pty_program import TerminalApp
@@ -22,7 +22,7 @@ from tests.waiting import until
 
 
 def recorded_verdicts(place: Path) -> list[bool | None]:
-    return [event.verdict for event in read_journals(find_workspace(place, create=False))[0]]
+    return [event.verdict for event in read_events_and_warnings(find_workspace(place, create=False))[0]]
 
 
 def delete_store(place: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, Done, run_in_this_process
 from tests.faults.processes import times
@@ -31,7 +31,7 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
 
 
 def recorded_reviews(place: Path) -> list[tuple[str, bool | None]]:
-    return [(event.key.id, event.verdict) for event in read_journals(find_workspace(place, create=False))[0]]
+    return [(event.key.id, event.verdict) for event in read_events_and_warnings(find_workspace(place, create=False))[0]]
 
 
 def truncate(file: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM
 from tests.faults.processes import LONG
@@ -46,7 +46,7 @@ def test_command_works_without_streams(sample: Path, environ: dict[str, str], ho
         assert done.returncode == 0, (name, output)
         for word in (b"Traceback", b"internal error", b"Exception ignored"):
             assert word not in output, (name, output)
-    events, warnings = read_journals(find_workspace(sample, create=False))
+    events, warnings = read_events_and_warnings(find_workspace(sample, create=False))
     assert ([event.verdict for event in events], warnings) == ([True], [])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import LONG, times
@@ -35,7 +35,7 @@ def test_simultaneous_annotators_lose_nothing(sample: Path, environ: dict[str, s
     for thread in threads:
         thread.join()
     workspace = find_workspace(sample, create=False)
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     here = {event.event for event in events}
     gone = {event.retracts for event in events if event.retracts}
     parts = [line.split() for each in printed for line in each]
@@ -45,7 +45,7 @@ def test_simultaneous_annotators_lose_nothing(sample: Path, environ: dict[str, s
     assert all(any(line.startswith("saved") for line in each) for each in printed)
     assert saved <= here
     assert undone <= gone
-    assert [text for text in warnings if "unfinished" not in text] == []
+    assert [text for text in warnings if "is incomplete" not in text] == []
     assert {report.annotator for report in check_journals(workspace)} == set(names)
 
 

@@ -14,7 +14,7 @@ from fcreview.importers.registry import compute_metrics
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Annotation, Event
 from fcreview.model.verdict import automatic_verdict
-from fcreview.store.reviews.journal import Journal, seal_event
+from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -77,7 +77,7 @@ class ReviewedRun:
                 criterion=criterion,
                 verdict=value,
             )
-            sealed, line = seal_event(event, previous)
+            sealed, line = hash_and_serialize_event(event, previous)
             previous = sealed.hash
             lines.append(line)
         self.journal.path.write_bytes(b"".join(lines))  # one write, because thousands of single reviews are slow

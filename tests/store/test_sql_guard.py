@@ -170,7 +170,7 @@ ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
 )
 def test_slow_statement_is_cancelled_and_the_store_works(store: Store, text: str) -> None:
     begun = time.monotonic()
-    with pytest.raises(SqlError, match=r"timed out after 0\.3 seconds: .*--seconds|Out of Memory"):
+    with pytest.raises(SqlError, match=r"timed out after 0\.3 seconds\. .*--seconds|Out of Memory"):
         store.run_sql(text, 0.3)
     assert time.monotonic() - begun < 10
     assert store.run_sql("SELECT 1")[1] == [(1,)]

@@ -14,7 +14,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.database import StoreError, open_store
 from fcreview.store.importing.run_importer import ItemSnapshot, import_runs
 from fcreview.store.reviews import decision_cache
-from fcreview.store.reviews.decision_cache import load_key
+from fcreview.store.reviews.decision_cache import load_authentication_key
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -79,7 +79,7 @@ def test_store_with_a_view_that_reads_a_file_is_rebuilt(
     workspace: Workspace, plan: RunPlan, secret: Path, name: str
 ) -> None:
     make_reading_view(name)(workspace, secret)
-    with pytest.raises(StoreError, match="import the runs again") as refused:
+    with pytest.raises(StoreError, match="Import the runs again") as refused:
         Store.open(workspace)
     assert SECRET not in str(refused.value)
     summary = import_runs(workspace, [plan], read)
@@ -185,7 +185,7 @@ def test_only_a_cache_that_the_user_wrote_is_used(cached_workspace: Workspace, s
     assert decision_cache.describe_cache_state(cached_workspace) == "verified"
     with duckdb.connect(cached_workspace.decision_cache) as connection:
         connection.execute("UPDATE human_labels SET you = 'false', human = 'false'")
-    assert decision_cache.describe_cache_state(cached_workspace).startswith("not written by this user")
+    assert decision_cache.describe_cache_state(cached_workspace).startswith("ignored: not written by this user")
     assert not is_cache_used(cached_workspace)
     assert is_cache_used(cached_workspace), "the cache was written again"
 
@@ -215,11 +215,11 @@ def test_no_cache_without_a_writable_home(workspace: Workspace, state: Path, mon
         Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
     assert not workspace.decision_cache.exists()
     assert not is_cache_used(workspace)
-    assert load_key(create=True) is None
+    assert load_authentication_key(create=True) is None
 
 
 def test_key_is_created_only_with_a_cache(workspace: Workspace, state: Path) -> None:
     with Store.open(workspace, "alice"):
         pass
-    assert load_key() is None
+    assert load_authentication_key() is None
     assert not state.exists()

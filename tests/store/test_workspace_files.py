@@ -21,7 +21,7 @@ from fcreview.store.queue_file import QueueError, read_queues
 from fcreview.store.queue_sampling import merge_queues
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_merge import plan_journal_merge
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.store import Store
 from fcreview.store.workspace import AnnotatorState, Workspace, WorkspaceError, find_workspace
 from fcreview.tui.review.clipboard import write_copy
@@ -100,10 +100,10 @@ def test_linked_journal_is_reported_and_others_count(workspace: Workspace, outsi
     lines = fill_journal(workspace, "bob").read_bytes()
     outside.write_bytes(lines.replace(b'"bob"', b'"mallory"'))
     attack(workspace.reviews / "mallory.jsonl", outside)
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert {event.annotator for event in events} == {"bob"}
     assert len(warnings) == 1
-    assert warnings[0].startswith("mallory.jsonl: cannot be read: mallory.jsonl ")
+    assert warnings[0].startswith("mallory.jsonl: the file cannot be read: mallory.jsonl ")
     assert [bool(report.warnings) for report in check_journals(workspace)] == [False, True]
     target = find_workspace(outside.parent, outside.parent)
     merged = plan_journal_merge(target, workspace).write()
@@ -135,7 +135,7 @@ def test_torn_line_is_not_saved_over_another_file(workspace: Workspace, outside:
     (saved,) = (workspace.reviews / "torn").iterdir()
     saved.unlink()
     attack(saved, outside)
-    assert len(read_journals(workspace)[1]) == 1
+    assert len(read_events_and_warnings(workspace)[1]) == 1
     assert outside.read_bytes() == SECRET
 
 
@@ -212,7 +212,7 @@ def test_linked_workspace_is_used_only_if_named(tmp_path: Path) -> None:
     link.symlink_to(own.root)
     named = find_workspace(tmp_path / "run", tmp_path / "run")
     fill_journal(named)
-    assert len(read_journals(own)[0]) == 3
+    assert len(read_events_and_warnings(own)[0]) == 3
 
 
 def test_paths_cannot_leave_the_workspace(workspace: Workspace) -> None:

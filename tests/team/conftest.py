@@ -70,8 +70,8 @@ class Team:
         """Push and pull once, and return the number of new lines."""
         exchange = self.exchange(workspace, name)
         try:
-            exchange.push()
-            return exchange.pull()
+            exchange.push_lines()
+            return exchange.pull_lines()
         finally:
             exchange.close()
 

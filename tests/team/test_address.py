@@ -35,8 +35,8 @@ def test_urls_are_parsed(url: str, address: tuple[str, int, str, str]) -> None:
         ("postgresql://alice@db%0A/r", "needs a user"),
         ("postgresql://alice@db:99999/r", "port"),
         ("postgresql://alice@db:x/r", "port"),
-        ("https://alice@db/r", "not the URL"),
-        ("host=db user=alice", "not the URL"),
+        ("https://alice@db/r", "not that of a PostgreSQL server"),
+        ("host=db user=alice", "not that of a PostgreSQL server"),
     ],
 )
 def test_invalid_urls_are_refused(url: str, problem: str) -> None:

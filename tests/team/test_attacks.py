@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.store.reviews.journal import seal_event
+from fcreview.store.reviews.journal import hash_and_serialize_event
 from tests.store.reviews.journals import make_key
 from tests.team.conftest import MakeTeam, Team
 
@@ -30,7 +30,7 @@ def make_line(annotator: str, item: str = "i1", **fields: Any) -> bytes:
     event = Event(
         event=f"e{number}", time="2026-01-01T00:00:00.000Z", annotator=annotator, key=make_key(item), **values
     )
-    return seal_event(event, "")[1].rstrip(b"\n")
+    return hash_and_serialize_event(event, "")[1].rstrip(b"\n")
 
 
 _numbers = itertools.count()
@@ -314,7 +314,7 @@ def test_one_time_password_can_only_join(make_team: MakeTeam) -> None:
     with pytest.raises(TeamError, match="authentication failed"):
         TeamServer.connect(team.tcp_address("dora"), invitation[1])
     with TeamServer.connect(team.tcp_address("dora"), again[1]) as server:
-        for request in (lambda: server.pull(""), lambda: server.push([b"x"]), server.fetch_members):
+        for request in (lambda: server.pull_lines(""), lambda: server.push_lines([b"x"]), server.fetch_members):
             with pytest.raises(TeamError, match="one-time password"):
                 request()
         server.replace_password("another-password")

@@ -78,8 +78,10 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     status = cli("bob", "team", "status", "run", "--json").objects[0]
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)
     assert {m["annotator"]: m["n_lines"] for m in status["members"]} == {"alice": 1, "bob": 0, "lena": 0}
-    differences = "a different version of bfcl V4 en maple-8b: number of items, golden answers, predictions"
-    assert status["problems"] == [f"alice has {differences}", f"lena has {differences}"]
+    differences = "number of items, golden answers, predictions"
+    assert status["problems"] == [
+        f"your copy of bfcl V4 en maple-8b differs from that of {name}: {differences}" for name in ("alice", "lena")
+    ]
     assert "trial at postgresql://" in cli("bob", "team", "status", "run").out
     merged = cli("lena", "merge", "run", "--from-team", "--yes")
     assert "alice: 1 new event" in merged.out, merged.err
@@ -119,7 +121,7 @@ def test_workspace_files_cannot_choose_a_team(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("team", "create", "postgresql://a:b@h/d", "--project", "p"), 2, "the URL has a password"),
+        (("team", "create", "postgresql://a:b@h/d", "--project", "p"), 2, "the URL contains a password"),
         (("team", "create"), 2, "needs a URL and --project"),
         (("team", "create", "postgresql://a@h/d", "--project", "p", "--reveal", "x"), 2, "choose closed, own, never"),
         (("team", "join", "postgresql://a@127.0.0.1:1/d", "run"), 1, "refused"),

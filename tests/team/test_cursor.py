@@ -33,17 +33,17 @@ def test_each_line_is_delivered_once(make_team: MakeTeam) -> None:
     ]
     pulled: list[bytes] = []
     with TeamServer.connect(team.address("lena"), PASSWORD) as reader:
-        cursor, _ = reader.pull("")
+        cursor, _ = reader.pull_lines("")
         for writer in writers:
             writer.start()
         deadline = time.monotonic() + 60
         while len(pulled) < 4 * 12 * 3 and time.monotonic() < deadline:
-            cursor, lines = reader.pull(cursor)
+            cursor, lines = reader.pull_lines(cursor)
             pulled += [line.body for line in lines]
             time.sleep(0.002)
         for writer in writers:
             writer.join()
-        pulled += [line.body for line in reader.pull(cursor)[1]]
+        pulled += [line.body for line in reader.pull_lines(cursor)[1]]
     expected = [line for parts in batches.values() for lines in parts for line in lines]
     assert sorted(pulled) == sorted(expected)
 
@@ -56,11 +56,11 @@ def test_open_transaction_delays_delivery(make_team: MakeTeam) -> None:
         TeamServer.connect(team.address("alice"), PASSWORD) as alice,
         team.connect("alice") as other,
     ):
-        cursor, _ = reader.pull("")
+        cursor, _ = reader.pull_lines("")
         with other.transaction():
             other.execute("SELECT pg_current_xact_id()")
-            alice.push([make_line("alice")])
-            cursor, lines = reader.pull(cursor)
+            alice.push_lines([make_line("alice")])
+            cursor, lines = reader.pull_lines(cursor)
             assert not lines
-            assert reader.pull("")[1] == []
-        assert len(reader.pull(cursor)[1]) == 1
+            assert reader.pull_lines("")[1] == []
+        assert len(reader.pull_lines(cursor)[1]) == 1

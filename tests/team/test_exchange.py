@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.team_server import PulledLine, TeamError
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key
@@ -55,8 +55,8 @@ def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_wo
     assert team.sync(there, "ada") == 6
     assert copy_path(there, "alice").read_bytes() == path.read_bytes()
     assert team.sync(there, "ada") == 0
-    events, warnings = read_journals(there)
-    assert events == read_journals(here)[0]
+    events, warnings = read_events_and_warnings(there)
+    assert events == read_events_and_warnings(here)[0]
     assert not warnings
 
 
@@ -68,7 +68,7 @@ def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspa
     team.sync(here, "alice")
     team.sync(there, "bob")
     team.sync(there, "bob")
-    events, warnings = read_journals(there)
+    events, warnings = read_events_and_warnings(there)
     assert sorted(event.key.id for event in events if event.annotator == "alice") == ["simple_2", "simple_4"]
     assert not warnings
 
@@ -78,9 +78,9 @@ def test_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) 
     exchange = team.exchange(there, "ada")
     event = orjson.loads(read_lines(fill_journal(make_workspace("a"), "bob", 1))[0])
     event["verdict"] = not event["verdict"]
-    exchange.inbox.store([PulledLine("bob", False, orjson.dumps(event))])
+    exchange.inbox.store_lines([PulledLine("bob", False, orjson.dumps(event))])
     exchange.close()
-    events, warnings = read_journals(there)
+    events, warnings = read_events_and_warnings(there)
     assert not [each for each in events if each.annotator == "bob"]
     assert "altered" in warnings[0]
     assert "altered" in next(each for each in check_journals(there) if each.annotator == "team/bob").warnings[0]
@@ -90,7 +90,7 @@ def test_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) 
 def test_name_from_the_server_is_not_used_as_a_path(team: Team, make_workspace: MakeWorkspace, name: str) -> None:
     there = make_workspace("b")
     exchange = team.exchange(there, "ada")
-    assert exchange.inbox.store([PulledLine(name, False, b"{}")]) == 0
+    assert exchange.inbox.store_lines([PulledLine(name, False, b"{}")]) == 0
     assert exchange.inbox.warnings
     assert not list(there.root.parent.rglob("*.jsonl"))
     exchange.close()
@@ -100,9 +100,9 @@ def test_line_of_another_annotator_is_set_aside(team: Team, make_workspace: Make
     there = make_workspace("b")
     line = read_lines(fill_journal(make_workspace("a"), "alice", 1))[0].strip()
     exchange = team.exchange(there, "ada")
-    exchange.inbox.store([PulledLine("bob", False, line), PulledLine("ada", False, line)])
+    exchange.inbox.store_lines([PulledLine("bob", False, line), PulledLine("ada", False, line)])
     exchange.close()
-    assert not read_journals(there)[0]
+    assert not read_events_and_warnings(there)[0]
     assert not (there.reviews / "ada.jsonl").exists()
 
 
@@ -128,7 +128,7 @@ def test_one_annotator_uses_two_machines(make_fresh_team: Callable[[], Team], ma
         team.sync(place, "alice")
     assert sorted(read_lines(office.reviews / "alice.jsonl")) == sorted(read_lines(home.reviews / "alice.jsonl"))
     assert len(read_lines(office.reviews / "alice.jsonl")) == 5
-    both = [read_journals(place) for place in (office, home)]
+    both = [read_events_and_warnings(place) for place in (office, home)]
     assert both[0] == both[1]
     assert not both[0][1]
 
@@ -144,9 +144,11 @@ def test_later_verdict_counts_on_every_machine(
     for place, name in ((home, "alice"), (there, "ada"), (office, "alice"), (there, "ada")):
         team.sync(place, name)
     if first.time < second_time:
-        assert [event.event for event in read_journals(there)[0]] == [first.event, second.event]
+        assert [event.event for event in read_events_and_warnings(there)[0]] == [first.event, second.event]
     team.sync(office, "alice")
-    assert [event.event for event in read_journals(office)[0]] == [event.event for event in read_journals(there)[0]]
+    assert [event.event for event in read_events_and_warnings(office)[0]] == [
+        event.event for event in read_events_and_warnings(there)[0]
+    ]
 
 
 def test_restored_server_gets_its_lines_again(
@@ -155,14 +157,14 @@ def test_restored_server_gets_its_lines_again(
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill_journal(here, "alice", 4)
     exchange, reader = team.exchange(here, "alice"), team.exchange(there, "ada")
-    exchange.push()
-    assert reader.pull() == 4
+    exchange.push_lines()
+    assert reader.pull_lines() == 4
     alter_lines(team, "DELETE FROM fcreview.line WHERE {own} AND body LIKE '%simple_2%'")
-    assert exchange.push() == 0
-    assert reader.inbox.count_lost(reader.pull_all()) == {"alice": 1}
+    assert exchange.push_lines() == 0
+    assert reader.inbox.count_lost_lines_by_annotator(reader.pull_all_lines()) == {"alice": 1}
     exchange.connect()
-    assert exchange.push() == 1
-    assert reader.inbox.count_lost(reader.pull_all()) == {}
+    assert exchange.push_lines() == 1
+    assert reader.inbox.count_lost_lines_by_annotator(reader.pull_all_lines()) == {}
     assert len(read_lines(copy_path(there, "alice"))) == 4
     exchange.close()
     reader.close()
@@ -199,8 +201,8 @@ def test_dump_in_another_cluster_delivers_all_lines_once(
     fill_journal(here, "alice", 2)
     copy.sync(here, "alice")
     exchange = copy.exchange(there, "ada")
-    assert exchange.pull() == 2
-    assert len(exchange.server.pull("")[1]) == 5  # type: ignore[union-attr]
+    assert exchange.pull_lines() == 2
+    assert len(exchange.server.pull_lines("")[1]) == 5  # type: ignore[union-attr]
     exchange.close()
     assert copy_path(there, "alice").read_bytes() == (here.reviews / "alice.jsonl").read_bytes()
     server.admin_sql("DROP DATABASE restored WITH (FORCE)")
@@ -225,7 +227,7 @@ def test_unsent_lines_are_counted_without_the_server(
     team.sync(here, "alice")
     fill_journal(here, "alice", 2)
     offline = Exchange(here, TeamLink(team.address("alice"), team.project, "alice"))
-    assert offline.outbox.update_unsent() == 2
+    assert offline.outbox.update_n_unsent() == 2
 
 
 def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
@@ -234,9 +236,9 @@ def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], 
     Journal(here, "alice").append(make_key(), Annotation(act="adjudicate", verdict=True))
     fill_journal(here, "alice", 1)
     exchange = team.exchange(here, "alice")
-    assert exchange.push() == 2
-    assert exchange.refusal == "1 line refused by the server: adjudication needs the role adjudicator"
-    assert exchange.push() == 0
+    assert exchange.push_lines() == 2
+    assert exchange.refusal_message == "the server refused 1 line: adjudication needs the role adjudicator"
+    assert exchange.push_lines() == 0
     exchange.close()
     assert len(read_lines(path)) == 3
 
@@ -249,7 +251,7 @@ def test_former_member_sends_and_receives_nothing(
     exchange = team.exchange(here, "alice")
     with team.connect("lena") as lead:
         lead.execute("SELECT fcreview.invite('alice', 'none', '')")
-    for request in (exchange.push, exchange.pull):
+    for request in (exchange.push_lines, exchange.pull_lines):
         with pytest.raises(TeamError, match="not a member"):
             request()
     exchange.close()
@@ -275,5 +277,5 @@ def test_lines_of_a_journal_copied_by_hand_count_once(
     (there.reviews / "alice.jsonl").write_bytes(path.read_bytes())
     team.sync(here, "alice")
     team.sync(there, "ada")
-    events: list[Event] = read_journals(there)[0]
+    events: list[Event] = read_events_and_warnings(there)[0]
     assert len(events) == 4

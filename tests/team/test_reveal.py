@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import make_key
 from tests.team.conftest import MakeTeam, Team
@@ -34,13 +34,13 @@ class Person:
     def read_others(self) -> set[tuple[str, str]]:
         """Return (annotator, item) of the events of other annotators."""
         self.sync()
-        events, warnings = read_journals(self.workspace)
+        events, warnings = read_events_and_warnings(self.workspace)
         assert not warnings
         return {(event.annotator, event.key.id) for event in events if event.annotator != self.name}
 
     def read_blind_flags(self) -> dict[tuple[str, str], bool | None]:
         self.sync()
-        return {(event.annotator, event.key.id): event.blind for event in read_journals(self.workspace)[0]}
+        return {(event.annotator, event.key.id): event.blind for event in read_events_and_warnings(self.workspace)[0]}
 
 
 def make_people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[Person]:
@@ -104,7 +104,7 @@ def test_own_shows_an_item_after_the_own_verdict(make_team: MakeTeam, make_works
     assert alice.read_others() == {("bob", "i1")}
     alice.review("i1", False)  # Later lines of a revealed item arrive too.
     assert bob.read_others() == {("alice", "i1")}
-    assert len([e for e in read_journals(bob.workspace)[0] if e.annotator == "alice"]) == 2
+    assert len([e for e in read_events_and_warnings(bob.workspace)[0] if e.annotator == "alice"]) == 2
 
 
 def test_never_shows_nothing_to_annotators(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
@@ -131,7 +131,7 @@ def test_reviews_after_a_reveal_are_not_blind(make_team: MakeTeam, make_workspac
     alice.sync()
     for person in (lena, alice):
         person.sync()
-        found = {each.event: each.blind for each in read_journals(person.workspace)[0]}
+        found = {each.event: each.blind for each in read_events_and_warnings(person.workspace)[0]}
         assert found[event.event] is False
         assert list(found.values()).count(True) == 2 + (person is lena)
 
@@ -145,10 +145,10 @@ def test_open_reader_notices_the_flag(make_team: MakeTeam, make_workspace: MakeW
     bob.review("i1")
     reader = JournalReader(alice.workspace)
     alice.journal.append(make_key("i1"), Annotation(verdict=False), blind=True)
-    events = reader.read()
+    events = reader.read_new_events()
     alice.sync()
     alice.sync()
-    events += reader.read()
+    events += reader.read_new_events()
     assert [event.blind for event in events if event.annotator == "alice"][-1] is False
 
 

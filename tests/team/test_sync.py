@@ -68,10 +68,10 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
 
     print_team_status(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
-    print_team_status(SyncStatus(unsent=12, problem="server away", refusal="1 line refused by the server: reason"))
+    print_team_status(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
     assert capsys.readouterr().err == (
         "fcreview: 12 reviews not sent to the team yet (server away). The next start sends them\n"
-        "fcreview: 1 line refused by the server: reason\n"
+        "fcreview: the server refused 1 line: reason\n"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
 from tests.tui.key_input import send_keys, wait_until
@@ -87,5 +87,5 @@ async def test_verdict_after_an_endless_query_is_saved(make_app: Any, wait_for_s
         await method_call.wait_for_call()
         send_keys(app, NEXT, "p", "f", "ctrl+q")
         await wait_until(lambda: app.return_value == 1)
-    reviews, _ = read_journals(make_app.stores[-1].workspace)
+    reviews, _ = read_events_and_warnings(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in reviews] == [("simple_1", True), ("simple_1", False)]

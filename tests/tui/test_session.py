@@ -100,7 +100,7 @@ async def test_closing_interrupts_queries_and_writes_reviews(workspace: Workspac
 async def test_query_reports_that_the_store_cannot_be_opened(tmp_path: Path) -> None:
     session = Session(find_workspace(tmp_path), "alice")
     session.open_in_background()
-    with pytest.raises(SessionError, match="nothing imported at"):
+    with pytest.raises(SessionError, match="no runs have been imported at"):
         await session.query(lambda store: store.fetch_runs())
     session.close()
 

@@ -14,7 +14,7 @@ from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_undecided_verdicts, format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
-from fcreview.store.queue_file import queue_names, read_queue
+from fcreview.store.queue_file import list_queue_names, read_queue
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.commands import FormField
@@ -78,7 +78,7 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     """Read the sample of a run and estimate the pass rate of its items."""
     status = store.analysis.fetch_sample_status(run.run)
     names = sorted(name for sample in status.samples for name in sample.queue_names)
-    queues = [QueueProgress(name, share) for name in names for share in store.measure_progress(name)]
+    queues = [QueueProgress(name, share) for name in names for share in store.measure_queue_progress(name)]
     estimate = None
     if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
@@ -87,7 +87,9 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
 
 def describe_new_queues(known_names: Collection[str], store: Store) -> str:
     """Describe the queue files whose names are not in `known_names`: `queue sample, 50 items for 2 annotators`."""
-    queues = [read_queue(store.workspace, name) for name in queue_names(store.workspace) if name not in known_names]
+    queues = [
+        read_queue(store.workspace, name) for name in list_queue_names(store.workspace) if name not in known_names
+    ]
     return ", ".join(
         f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')}"
         f" for {format_count(len(queue.shares), 'annotator')}"
@@ -256,13 +258,13 @@ def sampling_command(sample: RunSample | None) -> str:
 
 
 def sampling_form_defaults(
-    command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
+    command: str, run: RunRow, sample: RunSample | None, annotators: str, list_queue_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the initial values of the form by field name. `queue_names`: names of the existing queue files."""
+    """Return the initial values of the form by field name. `list_queue_names`: names of the existing queue files."""
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
-    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in queue_names)
+    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in list_queue_names)
     has_official = run.official_known == run.n_items > 0
     return {
         "name": name,

@@ -189,7 +189,7 @@ def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: b
 
 def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
     """Read the annotator's progress in the queue file of a view. None if the view shows no queue file."""
-    progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
+    progress = store.measure_queue_progress(view.queue_file, store.annotator) if view.queue_file else []
     return ReviewProgress(progress[0].done, progress[0].total) if progress else None
 
 
@@ -206,10 +206,10 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 def has_share_by_queue_file(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
-    from fcreview.store.queue_file import queue_names
+    from fcreview.store.queue_file import list_queue_names
     from fcreview.tui.queue.state import has_share
 
-    return {name: has_share(store.workspace, name, store.annotator) for name in queue_names(store.workspace)}
+    return {name: has_share(store.workspace, name, store.annotator) for name in list_queue_names(store.workspace)}
 
 
 class UnfinishedShare(NamedTuple):
@@ -221,11 +221,11 @@ class UnfinishedShare(NamedTuple):
 
 def find_unfinished_share(store: Store) -> UnfinishedShare | None:
     """Find the first queue file in which this annotator still has items to review."""
-    from fcreview.store.queue_file import QueueError, queue_names
+    from fcreview.store.queue_file import QueueError, list_queue_names
 
-    for name in queue_names(store.workspace):
+    for name in list_queue_names(store.workspace):
         try:
-            shares = store.measure_progress(name, store.annotator)
+            shares = store.measure_queue_progress(name, store.annotator)
         except QueueError:
             continue
         left = sum(share.total - share.done for share in shares if share.annotator == store.annotator)
@@ -235,9 +235,9 @@ def find_unfinished_share(store: Store) -> UnfinishedShare | None:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    from fcreview.store.queue_file import queue_names
+    from fcreview.store.queue_file import list_queue_names
 
-    if store.blind or not queue_names(store.workspace):
+    if store.blind or not list_queue_names(store.workspace):
         return None
     from fcreview.stats.estimation import estimate_pass_rate
     from fcreview.tui.queue.header import TARGET_HALF_WIDTH
@@ -273,13 +273,13 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
 
     In blind mode, the list depends only on the queue files, and omits the progress of the annotators.
     """
-    from fcreview.store.queue_file import QueueError, queue_names, read_queue
+    from fcreview.store.queue_file import QueueError, list_queue_names, read_queue
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
     workspace, found = store.workspace, dict[str, KnownAnnotator]()
-    for queue in queue_names(workspace):
+    for queue in list_queue_names(workspace):
         try:
-            shares = store.measure_progress(queue) if not store.blind else []
+            shares = store.measure_queue_progress(queue) if not store.blind else []
             totals = [(share.annotator, len(share.order)) for share in read_queue(workspace, queue).shares]
         except QueueError:
             continue

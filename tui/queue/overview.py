@@ -14,7 +14,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_cluste
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
-from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
+from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.columns import parse_difference, shorten_difference, shorten_ids, shorten_run_names
 from fcreview.tui.queue.header import (
@@ -114,9 +114,9 @@ def with_queue_progress(overview: Overview, view: View, store: Store) -> Overvie
     A blind annotator sees only their own progress."""
     queues: list[QueueProgress] = []
     sampled: set[tuple[str, ...]] = set()
-    for name in queue_names(store.workspace):
+    for name in list_queue_names(store.workspace):
         try:
-            shares = store.measure_progress(name, overview.annotator if overview.blind else None)
+            shares = store.measure_queue_progress(name, overview.annotator if overview.blind else None)
             design = read_queue(store.workspace, name).design
         except QueueError:
             continue

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.tokens import add_terms
-from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, decode_repetition, encode_repetition
+from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, decode_repetition, to_item_number
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class ItemPrefetcher:
 
         def read(store: Store) -> DisplayedItem:
             displayed = _read_displayed(store, view, item, before)
-            return replace(displayed, other_runs=store.fetch_other_runs(item)) if has_other_runs else displayed
+            return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item)) if has_other_runs else displayed
 
         future = asyncio.ensure_future(self._session.query(read))
         future.add_done_callback(_ignore_error)
@@ -162,7 +162,7 @@ class ItemPrefetcher:
         """Return the rows of the same item in other runs, without a query if they were prefetched."""
         item = displayed.navigator.item
         if displayed.other_runs is None:
-            return await self._session.query(lambda store: store.fetch_other_runs(item))
+            return await self._session.query(lambda store: store.fetch_rows_in_other_runs(item))
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
@@ -171,7 +171,7 @@ class ItemPrefetcher:
         number = self._numbers.get((key, repetition))
         if number is None:
             number = await self._session.query(lambda store: find_item_number(store, key))
-        return None if number is None else encode_repetition(number, repetition)
+        return None if number is None else to_item_number(number, repetition)
 
 
 def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:

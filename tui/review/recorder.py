@@ -418,7 +418,7 @@ class BulkReview:
 
 def load_bulk_review(store: Store, view: View) -> BulkReview:
     """Read the items of a cluster that the annotator has not reviewed."""
-    items = store.analysis.find_unreviewed(view)
+    items = store.analysis.find_unreviewed_items(view)
     rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
     runs = {row.run for row in rows}
     tags = [tag for run in store.fetch_runs() if run.run in runs for tag in run.info.tags]

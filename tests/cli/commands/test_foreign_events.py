@@ -20,7 +20,9 @@ def test_every_command_reports_events_of_other_annotator(cli: Cli, imported_run:
     reviews = imported_run / ".fcreview" / "reviews"
     (reviews / "mallory.jsonl").write_bytes((reviews / "alice.jsonl").read_bytes())
     (reviews / "alice.jsonl").unlink()
-    message = "mallory.jsonl line 1: 1 event by 'alice' ignored, because only events by 'mallory' count in this file"
+    message = (
+        "mallory.jsonl line 1: fcreview ignores 1 event by 'alice', because only events by 'mallory' count in this file"
+    )
     for command in COMMANDS:
         done = cli(command[0], imported_run, *command[1:])
         assert f"fcreview: {message}\n" in done.err, command

@@ -78,7 +78,7 @@ def test_from_records_same_fields_as_label(cli: Cli, imported_run: Path, tmp_pat
     [
         ("{not JSON}\n", "invalid JSON"),
         ([1], "not a JSON object"),
-        ({"value": True}, "id is missing"),
+        ({"value": True}, "`id` is missing"),
         ({"id": "nobody", "value": True}, "item not found: id nobody"),
         ({"id": "simple_python_0", "model": "oak", "value": True}, "model oak"),
         (item_label(1), "no review: expected one of value"),

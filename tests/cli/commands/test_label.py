@@ -164,7 +164,7 @@ def test_truncated_journal_line_gives_warning(cli: Cli, imported_run: Path) -> N
     journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
     journal.write_bytes(journal.read_bytes()[:-20])
     done = cli("runs", imported_run)
-    assert (done.code, done.err.count("tester.jsonl line 2: unfinished")) == (0, 1)
+    assert (done.code, done.err.count("tester.jsonl line 2 is incomplete")) == (0, 1)
     assert [row["reviewed"] for row in cli("runs", imported_run, "--json").objects] == [1]
 
 

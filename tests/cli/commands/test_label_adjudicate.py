@@ -76,5 +76,5 @@ def test_many_items_are_adjudicated_from_file(cli: Cli, imported_run: Path, tmp_
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")
     done = cli("label", imported_run, "--from", file, "--adjudicate")
     assert (done.code, done.out) == (1, "")
-    assert "settled.jsonl line 1: cannot resolve a disagreement" in done.err
+    assert "settled.jsonl line 1: the review cannot resolve a disagreement" in done.err
     assert len(cli("sql", imported_run, "SELECT 1 AS one FROM reviews", "--json").objects) == 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.workspace import Workspace
 
 pytestmark = pytest.mark.slow  # a dozen commands each
@@ -91,7 +91,7 @@ def test_second_merge_changes_nothing(cli: Cli, copies: tuple[Path, Path]) -> No
     assert run_merge(cli, here, other) == {"alice": (0, 4), "carol": (0, 1)}
     assert {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()} == after
     label_item(cli, here, "alice", 4, "pass")
-    assert not read_journals(Workspace(here / ".fcreview"))[1]
+    assert not read_events_and_warnings(Workspace(here / ".fcreview"))[1]
     assert run_merge(cli, other, here)["alice"] == (2, 4)
     assert export_labels(cli, here) == export_labels(cli, other)
 
@@ -110,9 +110,9 @@ def test_damaged_lines_are_reported_and_not_merged(cli: Cli, copies: tuple[Path,
         "alice: 1 new event, 1 already in this workspace\ncarol: 1 new event, 0 already in this workspace\n",
     )
     assert done.err.splitlines() == [
-        "fcreview: alice.jsonl line 2: altered: the hash does not match the content, not copied",
-        "fcreview: alice.jsonl line 4: event is missing or not a string, not copied",
-        "fcreview: alice.jsonl line 5: not valid JSON, not copied",
+        "fcreview: alice.jsonl line 2 was not copied: the line was altered (its hash does not match its content)",
+        "fcreview: alice.jsonl line 4 was not copied: `event` is missing or not a string",
+        "fcreview: alice.jsonl line 5 was not copied: the line is not valid JSON",
         "fcreview: alice.jsonl line 3: broken hash chain: the previous event is missing",
     ]
     assert journal_path(here, "carol").read_bytes() == whole
@@ -144,7 +144,7 @@ def test_interrupted_merge_is_completed(cli: Cli, copies: tuple[Path, Path]) -> 
         journal_path(here, "alice").write_bytes(whole[:end])
         run_merge(cli, here, other)
         assert journal_path(here, "alice").read_bytes().startswith(whole[:end])
-        events, warnings = read_journals(Workspace(here / ".fcreview"))
+        events, warnings = read_events_and_warnings(Workspace(here / ".fcreview"))
         assert (len(events), warnings) == (7, [])
     assert export_labels(cli, here) == exported
 

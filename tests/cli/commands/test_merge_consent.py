@@ -137,8 +137,8 @@ def test_lines_in_journal_of_other_annotator_are_refused(cli: Cli, copies: tuple
     assert done.code == 0
     assert "mallory: 0 new events, 0 already in this workspace" in done.out
     assert (
-        "fcreview: mallory.jsonl line 1: 1 event by 'alice' not copied, because only events by 'mallory' count in this"
-        " file\n" in done.err
+        "fcreview: mallory.jsonl line 1: fcreview does not copy 1 event by 'alice', because only events by 'mallory'"
+        " count in this file\n" in done.err
     )
     assert not (here / ".fcreview" / "reviews" / "mallory.jsonl").exists()
 

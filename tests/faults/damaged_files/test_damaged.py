@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
@@ -78,7 +78,7 @@ async def test_damaged_files_are_reported_or_ignored(
     files = [each.relative_to(used_workspace) for each in kept_files(used_workspace)]
     assert {each.parts[1] for each in files} >= WANTED
     seed = random.randrange(1 << 30)
-    n_reviews = len(read_journals(find_workspace(used_workspace, create=False))[0])
+    n_reviews = len(read_events_and_warnings(find_workspace(used_workspace, create=False))[0])
     tried = 0
     for file in files:
         chance = random.Random(seed)
@@ -105,7 +105,7 @@ async def test_damaged_files_are_reported_or_ignored(
                 assert "Traceback" not in done.err
                 assert not find_harmful(done.err), (words, done.err)
                 assert not [char for char in find_harmful(done.out) if "--json" not in words or len(char) == 1], words
-            kept, warnings = read_journals(find_workspace(place, create=False))
+            kept, warnings = read_events_and_warnings(find_workspace(place, create=False))
             assert len(kept) >= n_reviews
             assert warnings == []
             tried += 1

@@ -18,7 +18,7 @@ import pytest
 
 from fcreview.equivalence import parse_rule
 from fcreview.errata import ErrataEntry, serialize_errata
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, environment, run_in_this_process
 from tests.examples import LONG
@@ -100,7 +100,7 @@ class ErrataWorkspace(ErrataFile):
         self.runs = cwd / "runs"
         self.head, self.records = self.parts()
         assert len(self.records) == len(FIXES) + len(RULES)
-        self.known = len(read_journals(find_workspace(self.runs, create=False))[0])
+        self.known = len(read_events_and_warnings(find_workspace(self.runs, create=False))[0])
 
     def reset(self) -> None:
         """Remove the applied errata."""
@@ -239,5 +239,5 @@ def test_invalid_errata_file_is_reported(place: ErrataWorkspace, kind: str) -> N
         (other / ".fcreview" / name).unlink(missing_ok=True)
         NO_ERRATA[kind](other / ".fcreview" / name)
     assert place.run("merge", place.runs, other, "--mine").code == 0
-    assert len(read_journals(find_workspace(place.runs, create=False))[0]) == place.known + 1
+    assert len(read_events_and_warnings(find_workspace(place.runs, create=False))[0]) == place.known + 1
     assert not (place.runs / ".fcreview" / "errata.jsonl").exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import find_workspace
 from tests.commands import run_in_this_process
 from tests.faults.damaged_files.damage import damages
@@ -93,7 +93,7 @@ def test_damaged_label_file_is_imported_whole_or_refused(
             assert {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")} == before, "all or nothing"
             continue
         n_imported += 1
-        assert read_journals(find_workspace(sample, create=False))[1] == []
+        assert read_events_and_warnings(find_workspace(sample, create=False))[1] == []
         for words in chance.sample(AFTER, 3):
             run(*words)
         _restore(tmp_path / "reviews", reviews)

@@ -25,7 +25,7 @@ from fcreview.store.filters.tokens import ExactTermBuilder, add_terms
     ],
 )
 def test_value_is_quoted_only_if_needed(value: str | None, others: list[str | None], term: str) -> None:
-    assert ExactTermBuilder("error", others).build(value) == term
+    assert ExactTermBuilder("error", others).build_term(value) == term
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_building_terms_needs_few_comparisons() -> None:
 
     values = [CountedText(f"function_{number}") for number in range(500)]
     builder = ExactTermBuilder("function", values)
-    assert [builder.build(value) for value in values][:2] == ["function:function_0", "function:function_1"]
+    assert [builder.build_term(value) for value in values][:2] == ["function:function_0", "function:function_1"]
     assert CountedText.calls <= 4 * len(values)
 
 
@@ -64,4 +64,4 @@ def test_plain_term_matches_no_other_value(separator: str) -> None:
         others = [other.lower() for other in values if other != value]
         lower = value.lower()
         is_plain = not any(other == lower or other.startswith(lower + separator) for other in others)
-        assert builder.build(value) == (f"k:{value}" if is_plain else f'k:"{value}"'), value
+        assert builder.build_term(value) == (f"k:{value}" if is_plain else f'k:"{value}"'), value

@@ -147,7 +147,7 @@ def test_filter_finds_items(store: Store, text: str, expected: str) -> None:
     [
         ("offical:fail", 0, "did you mean official:?"),
         ("rule:fail catgory:x", 10, "did you mean category:?"),
-        ("zzzzz:1", 0, "use one of official"),
+        ("zzzzz:1", 0, "Use one of official"),
         ("official:maybe", 9, "use one of pass, fail"),
         ("official:pass|maybe", 14, "use one of pass, fail"),
         ("golden>two", 7, "not a number"),
@@ -171,7 +171,7 @@ def test_filter_error_has_a_position(text: str, position: int, says: str) -> Non
         parse_filter(text)
     assert caught.value.position == position
     assert says in caught.value.message
-    shown, caret = caught.value.format_caret().split("\n")
+    shown, caret = caught.value.format_with_caret().split("\n")
     assert len(shown) == len(text)
     assert caret.startswith(" " * position + "^ ")
 
@@ -204,7 +204,7 @@ def test_items_are_selected_by_number(store: Store) -> None:
     chosen = [row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
     assert chosen == [every[0], every[3]]
     assert store.count_items(View(f"-item:{every[0]}")) == len(every) - 1
-    with pytest.raises(FilterError, match="is not an item number"):
+    with pytest.raises(FilterError, match="is not a valid item number"):
         store.count_items(View("item:x"))
 
 

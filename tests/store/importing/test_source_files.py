@@ -40,28 +40,28 @@ def test_folders_are_found_at_old_and_moved_paths(workspace: Workspace, tmp_path
     for folder in (beside, far):
         folder.mkdir()
     remembered = DatasetFolders(workspace)
-    remembered.set_folders(run(workspace), [beside, far])
+    remembered.remember_folders(run(workspace), [beside, far])
     remembered.save()
-    assert DatasetFolders(workspace).folders_of(run(workspace)) == (beside, far)
+    assert DatasetFolders(workspace).dataset_folders_of(run(workspace)) == (beside, far)
     (tmp_path / "all").rename(tmp_path / "new")
     moved = Workspace(tmp_path / "new" / "runs" / ".fcreview")
-    assert DatasetFolders(moved).folders_of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).dataset_folders_of(run(moved)) == (tmp_path / "new" / "data", far)
     far.rmdir()
-    assert DatasetFolders(moved).folders_of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).dataset_folders_of(run(moved)) == (tmp_path / "new" / "data", far)
 
 
 def test_most_common_dataset_is_the_default(workspace: Workspace, tmp_path: Path) -> None:
     remembered = DatasetFolders(workspace)
-    assert remembered.most_common == ()
+    assert remembered.most_common_folders == ()
     for name, folder in (("maple", "a"), ("birch", "b"), ("cedar", "b")):
-        remembered.set_folders(run(workspace, name), [tmp_path / folder])
-    assert remembered.most_common == (tmp_path / "b",)
+        remembered.remember_folders(run(workspace, name), [tmp_path / folder])
+    assert remembered.most_common_folders == (tmp_path / "b",)
     for name in ("birch", "cedar"):
-        remembered.set_folders(run(workspace, name), ())
+        remembered.remember_folders(run(workspace, name), ())
     remembered.save()
     again = DatasetFolders(workspace)
-    assert again.most_common == again.folders_of(run(workspace)) == (tmp_path / "a",)
-    assert again.folders_of(run(workspace, "birch")) == ()
+    assert again.most_common_folders == again.dataset_folders_of(run(workspace)) == (tmp_path / "a",)
+    assert again.dataset_folders_of(run(workspace, "birch")) == ()
 
 
 def test_deleted_conversation_has_no_lost_dataset(workspace: Workspace) -> None:

@@ -80,8 +80,8 @@ def test_schemas_are_distinguished_by_content_after_a_list_is_freed() -> None:
     stream = io.BytesIO()
     written = SharedRowWriter(stream, SharedRowCache())
     hashes = {
-        written.write_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)
+        written.write_and_hash_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)
     }  # Each list is freed before the next.
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
-    assert written.write_functions(kept) == written.write_functions(list(kept)) in hashes
+    assert written.write_and_hash_functions(kept) == written.write_and_hash_functions(list(kept)) in hashes

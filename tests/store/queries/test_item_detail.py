@@ -35,9 +35,9 @@ def test_detail_equals_the_imported_item(tmp_path: Path) -> None:
 def test_detail_and_row_of_a_missing_item(store: Store) -> None:
     assert store.fetch_row(77) is None
     assert store.fetch_rows([77]) == []
-    with pytest.raises(StoreError, match="item not found"):
+    with pytest.raises(StoreError, match="the item does not exist"):
         store.read_detail(77)
-    with pytest.raises(StoreError, match="item not found"):
+    with pytest.raises(StoreError, match="the item does not exist"):
         store.read_raw_record(77)
 
 

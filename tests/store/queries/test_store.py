@@ -167,7 +167,7 @@ def test_opening_without_an_import_is_a_helpful_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="fcreview import"):
         Store.open(find_workspace(tmp_path))
     (tmp_path / ".fcreview" / "store.duckdb").write_bytes(b"x" * 5000)
-    with pytest.raises(StoreError, match="import the runs again"):
+    with pytest.raises(StoreError, match="Import the runs again"):
         Store.open(find_workspace(tmp_path))
 
 

@@ -12,7 +12,14 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queue_file import QueueError, QueueFile, queue_breadcrumbs, queue_names, read_queue, write_queue
+from fcreview.store.queue_file import (
+    QueueError,
+    QueueFile,
+    list_queue_names,
+    queue_path,
+    read_queue,
+    write_queue,
+)
 from fcreview.store.queue_sampling import QueueRequest, merge_queues
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
@@ -61,7 +68,7 @@ def test_queue_file_round_trips_and_is_reproducible(store: Store, workspace: Wor
 
 
 def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace: Workspace) -> None:
-    content = json.loads(queue_breadcrumbs(workspace, "pilot").read_text())
+    content = json.loads(queue_path(workspace, "pilot").read_text())
     assert content["items"][0]["key"]["benchmark"] == "bfcl" and content["items"][0]["prediction_hash"]
     assert content["strata"][0] == {"name": "large", "size": 30, "drawn": 15, "probability": 0.5}
     assert [len(share["order"]) for share in content["shares"]] == [14, 14]
@@ -69,13 +76,13 @@ def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace:
 
 
 def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
-    before = queue_breadcrumbs(workspace, "pilot").read_bytes()
+    before = queue_path(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):
         write_queue(workspace, store.draw_queue(WANTED))
     for name in ("failures", "../pilot", "", "Pilot"):
         with pytest.raises(QueueError):
             write_queue(workspace, replace(store.draw_queue(WANTED), name=name))
-    assert queue_breadcrumbs(workspace, "pilot").read_bytes() == before
+    assert queue_path(workspace, "pilot").read_bytes() == before
     assert [path.name for path in workspace.queues.iterdir()] == ["pilot.json"]
 
 
@@ -85,22 +92,22 @@ def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
         (lambda c: c | {"fcreview_queue": 9}, "another version"),
         (lambda c: c | {"name": "other"}, "must be the queue name, 'other'"),
         (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "an item that does not exist"),
-        (lambda c: c | {"items": [{"key": {"id": 3}}]}, "not a valid queue file"),
-        (lambda c: [], "not a valid queue file"),
-        (lambda c: c | {"design": c["design"] | {"seed": "seven"}}, r"not a valid queue file.*design\.seed"),
+        (lambda c: c | {"items": [{"key": {"id": 3}}]}, "is not a valid queue file"),
+        (lambda c: [], "is not a valid queue file"),
+        (lambda c: c | {"design": c["design"] | {"seed": "seven"}}, r"is not a valid queue file.*design\.seed"),
         (
             lambda c: c | {"design": c["design"] | {"later": 1}},
-            r"not a valid queue file \(design\.later: Unknown field\)",
+            r"is not a valid queue file \(design\.later: unknown field\)",
         ),
         (
             lambda c: c | {"shares": [c["shares"][0] | {"later": 1}]},
-            r"not a valid queue file \(shares\.0\.later: Unknown field\)",
+            r"is not a valid queue file \(shares\.0\.later: unknown field\)",
         ),
         (lambda c: {name: value for name, value in c.items() if name != "shares"}, r"\(shares: Field required\)"),
     ],
 )
 def test_damaged_file_is_reported(store: Store, workspace: Workspace, damage: Any, why: str) -> None:
-    path = queue_breadcrumbs(workspace, "pilot")
+    path = queue_path(workspace, "pilot")
     path.write_text(json.dumps(damage(json.loads(path.read_text()))))
     with pytest.raises(QueueError, match=why):
         read_queue(workspace, "pilot")
@@ -163,7 +170,7 @@ def test_progress_counts_presentations(store: Store, workspace: Workspace) -> No
     first, second = find_repeated(store, read_queue(workspace, "pilot"))
     record_review(store, first, True)
     record_review(store, second, "unsure")
-    done = {each.annotator: (each.done, each.total, each.missing) for each in store.measure_progress("pilot")}
+    done = {each.annotator: (each.done, each.total, each.missing) for each in store.measure_queue_progress("pilot")}
     assert done == {"alice": (2, 14, 0), "bob": (0, 14, 0)}
 
 
@@ -181,7 +188,7 @@ def test_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Works
     queue = read_queue(workspace, "pilot")
     gone = replace(queue.items[0], key=queue.items[0].key._replace(id="gone"))
     write_queue(workspace, replace(queue, name="later", items=[gone, *queue.items[1:]]))
-    assert sum(each.missing for each in store.measure_progress("later")) >= 1
+    assert sum(each.missing for each in store.measure_queue_progress("later")) >= 1
     assert store.count_items(View(queue="later")) == 17
 
 
@@ -190,11 +197,11 @@ def test_merge_reports_an_invalid_queue_name_and_imports_others(store: Store, wo
     pilot = read_queue(workspace, "pilot")
     write_queue(other, replace(pilot, name="zebra"))
     for name in ("-rf", " ", "dataset"):
-        text = queue_breadcrumbs(other, "zebra").read_text().replace('"zebra"', json.dumps(name))
+        text = queue_path(other, "zebra").read_text().replace('"zebra"', json.dumps(name))
         (other.queues / f"{name}.json").write_text(text)
     found = [(each.queue, each.state) for each in merge_queues(workspace, other)]
     assert found == [(" ", "unreadable"), ("-rf", "unreadable"), ("dataset", "unreadable"), ("zebra", "new")]
-    assert sorted(queue_names(workspace)) == ["pilot", "zebra"]
+    assert sorted(list_queue_names(workspace)) == ["pilot", "zebra"]
 
 
 def test_merge_adds_new_queues_and_keeps_both_different_ones(store: Store, workspace: Workspace) -> None:
@@ -204,7 +211,7 @@ def test_merge_adds_new_queues_and_keeps_both_different_ones(store: Store, works
     write_queue(other, replace(changed, name="second"))
     found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
     assert found == [("pilot", "known", "pilot"), ("second", "new", "second")]
-    queue_breadcrumbs(other, "pilot").unlink()
+    queue_path(other, "pilot").unlink()
     write_queue(other, store.draw_queue(replace(WANTED, sharing=replace(SHARING, seed=9))))
     (other.queues / "broken.json").write_text("{")
     for _ in range(2):

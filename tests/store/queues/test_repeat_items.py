@@ -12,7 +12,7 @@ from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View, encode_repetition
+from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items
@@ -33,7 +33,7 @@ def store(workspace: Workspace) -> Iterator[Store]:
 
 def record_review(store: Store, said: Annotation, presentation: int = 1) -> Event:
     item = store.find_items("simple_0")[0]
-    return Reviewer(store, Journal(store.workspace, "alice")).review(encode_repetition(item, presentation), said)
+    return Reviewer(store, Journal(store.workspace, "alice")).review(to_item_number(item, presentation), said)
 
 
 def test_repeat_is_blind_until_it_is_reviewed(store: Store) -> None:

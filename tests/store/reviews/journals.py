@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import Workspace
 
 
@@ -22,4 +22,4 @@ def fill_journal(workspace: Workspace, annotator: str = "alice", count: int = 3)
 
 
 def read_ids(workspace: Workspace) -> list[str]:
-    return [event.key[5] for event in read_journals(workspace)[0]]
+    return [event.key[5] for event in read_events_and_warnings(workspace)[0]]

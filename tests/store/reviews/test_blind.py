@@ -11,7 +11,7 @@ import pytest
 from fcreview.model.decision import find_retracted_events, fold_events
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError, LineError, hash_event, parse_line
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -45,7 +45,7 @@ def record_acts(
 def test_flag_round_trips(workspace: Workspace, blind: bool | None) -> None:
     journal = Journal(workspace, "alice")
     written = journal.append(make_key(), Annotation(verdict=True), blind=blind)
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert events == [written]
     assert written.blind is blind
@@ -65,7 +65,7 @@ def test_invalid_flag_is_not_a_review(workspace: Workspace) -> None:
 def test_lines_without_a_flag_count_and_are_unknown(workspace: Workspace) -> None:
     path = fill_journal(workspace, count=2)
     assert b"blind" not in path.read_bytes()
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert [opinion.blind for opinion in fold_events(events, set())] == [None]
 

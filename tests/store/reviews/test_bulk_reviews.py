@@ -21,7 +21,7 @@ from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import check_journals
 from fcreview.store.reviews.reviewer import Reviewer
-from fcreview.store.rows import View, encode_repetition
+from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace
 from tests.store.factory import Imported
@@ -103,7 +103,7 @@ def compute_measurements(store: Store) -> dict[str, Any]:
         "calibration": [(case.item, case.human, case.is_random) for case in cases],
         "estimates": [(each.human, each.sample_outcome, each.is_sample_reviewed) for each in status.items],
         "duplicates": [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())],
-        "progress": [(each.annotator, each.done) for each in store.measure_progress("pilot")],
+        "progress": [(each.annotator, each.done) for each in store.measure_queue_progress("pilot")],
     }
 
 
@@ -113,7 +113,7 @@ def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Pa
         nothing = compute_measurements(store)
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
         assert compute_measurements(store) == nothing
-        make_reviewer(store).review(encode_repetition(list_items(store, 5)[0], 2), PASS)
+        make_reviewer(store).review(to_item_number(list_items(store, 5)[0], 2), PASS)
         assert compute_measurements(store) == nothing
         make_reviewer(store, "bob").review(list_items(store, 0)[0], PASS)
         only_bob = compute_measurements(store)

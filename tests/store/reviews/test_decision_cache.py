@@ -116,7 +116,7 @@ def test_killed_session_loses_nothing(workspace: Workspace) -> None:
     store = Store.open(workspace, "alice")
     record_review(store, "alice", 3, verdict=False)
     bob = Journal(workspace, "bob")
-    bob.retract(journal_reader.JournalReader(workspace, only=bob.path).read()[-1])
+    bob.retract(journal_reader.JournalReader(workspace, only=bob.path).read_new_events()[-1])
     store.connection.close()  # without writing the cache
     with Store.open(workspace, "alice") as store:
         shown = read_cached_decisions(store)
@@ -149,7 +149,7 @@ def test_torn_end_is_reported_and_other_lines_count(workspace: Workspace) -> Non
         file.write(b'{"act":"review","tar')
     with Store.open(workspace, "alice") as store:
         shown = read_cached_decisions(store)
-        assert any("unfinished" in text for text in store.reviews.warnings)
+        assert any("is incomplete" in text for text in store.reviews.warnings)
     assert shown == read_without_cache(workspace)[0]
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews import decision_cache
-from fcreview.store.reviews.journal import Journal, seal_event
-from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
+from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
@@ -22,7 +22,7 @@ from tests.store.reviews.journals import fill_journal, make_key
 def write_journal(workspace: Workspace, name: str, *events: Event) -> None:
     previous, lines = "", []
     for event in events:
-        sealed, line = seal_event(event, previous)
+        sealed, line = hash_and_serialize_event(event, previous)
         previous = sealed.hash
         lines.append(line)
     workspace.reviews.mkdir(parents=True, exist_ok=True)
@@ -61,9 +61,11 @@ def test_review_of_another_annotator_cannot_be_retracted(
     write_journal(workspace, "mallory", make_retraction(event, annotator))
     for _ in range(2):
         assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
-    message = "mallory.jsonl line 1: 1 event by 'alice' ignored, because only events by 'mallory' count in this file"
+    message = (
+        "mallory.jsonl line 1: fcreview ignores 1 event by 'alice', because only events by 'mallory' count in this file"
+    )
     expected = [message] if annotator == "alice" else []
-    assert read_journals(workspace)[1] == expected
+    assert read_events_and_warnings(workspace)[1] == expected
     assert [report.warnings for report in check_journals(workspace)] == [[], expected]
 
 
@@ -72,9 +74,9 @@ def test_review_of_another_annotator_cannot_be_replaced(reviewed_workspace: tupl
     other = replace(event, event="e" * 32, verdict=False, time="2099-01-01T00:00:00.000Z")
     write_journal(workspace, "mallory", other, replace(other, event="d" * 32), replace(other, annotator="m\x1b[2J" * 9))
     assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
-    assert [text.partition(" ignored")[0] for text in read_journals(workspace)[1]] == [
-        "mallory.jsonl line 1: 2 events by 'alice'",
-        "mallory.jsonl line 3: 1 event by 'm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b'",
+    assert [text.partition(", because")[0] for text in read_events_and_warnings(workspace)[1]] == [
+        "mallory.jsonl line 1: fcreview ignores 2 events by 'alice'",
+        f"mallory.jsonl line 3: fcreview ignores 1 event by {('m' + chr(27) + '[2J') * 6 + 'm' + chr(27)!a}",
     ]
 
 
@@ -82,23 +84,23 @@ def test_event_with_the_id_of_another_event_hides_nothing(reviewed_workspace: tu
     workspace, event = reviewed_workspace
     write_journal(workspace, "aaron", replace(event, annotator="aaron", verdict=False))
     assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
-    assert read_journals(workspace)[1] == []
+    assert read_events_and_warnings(workspace)[1] == []
 
 
 def test_chain_continues_after_a_line_that_is_set_aside(workspace: Workspace) -> None:
     path = fill_journal(workspace, count=2)
-    (first, last), _ = read_journals(workspace)
-    sealed, line = seal_event(replace(first, event="e" * 32, annotator="bob"), last.hash)
+    (first, last), _ = read_events_and_warnings(workspace)
+    sealed, line = hash_and_serialize_event(replace(first, event="e" * 32, annotator="bob"), last.hash)
     path.write_bytes(path.read_bytes() + line)
     Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert [event.key.id for event in events] == ["simple_0", "simple_1", "next"]
     assert events[-1].previous == sealed.hash
-    assert len(warnings) == 1 and "line 3: 1 event by 'bob' ignored" in warnings[0]
+    assert len(warnings) == 1 and "line 3: fcreview ignores 1 event by 'bob'" in warnings[0]
 
 
 def test_unicode_form_of_the_file_name_does_not_matter(workspace: Workspace) -> None:
     path = fill_journal(workspace, "jürgen")
     path.rename(path.with_name(unicodedata.normalize("NFD", path.name)))
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert (len(events), warnings) == (3, [])

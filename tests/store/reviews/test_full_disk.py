@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError, parse_line
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -52,7 +52,7 @@ def test_exactly_the_reported_events_count(tmp_path: Path, monkeypatch: pytest.M
         assert len(read_ids(workspace)) == told
         Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
         assert read_ids(workspace) == ["simple_0"] * told + ["next"]
-        assert read_journals(workspace)[1] == []
+        assert read_events_and_warnings(workspace)[1] == []
 
 
 def test_exactly_the_reported_events_of_a_batch_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,13 +65,15 @@ def test_exactly_the_reported_events_of_a_batch_count(tmp_path: Path, monkeypatc
         with monkeypatch.context() as patched:
             LimitedDisk(patched, room)
             if whole == 3:
-                assert len(Journal(workspace, "alice").append_lines(by_hash(lines))) == 3
+                assert len(Journal(workspace, "alice").append_missing_lines(by_hash(lines))) == 3
             else:
                 some = rf" \(the first {whole} of 3 reviews were saved\)$" if whole else "$"
                 with pytest.raises(JournalError, match=TOLD + some):
-                    Journal(workspace, "alice").append_lines(by_hash(lines))
+                    Journal(workspace, "alice").append_missing_lines(by_hash(lines))
         assert len(read_ids(workspace)) == whole
-        assert len(Journal(workspace, "alice").append_lines(by_hash(lines))) == 3 - whole, "again, what is missing"
+        assert len(Journal(workspace, "alice").append_missing_lines(by_hash(lines))) == 3 - whole, (
+            "again, what is missing"
+        )
         assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
@@ -87,10 +89,10 @@ def test_exactly_the_reported_events_count_after_a_torn_line(tmp_path: Path, mon
         with monkeypatch.context() as patched:
             LimitedDisk(patched, room)
             if room > len(second):
-                assert len(journal.append_lines(by_hash([second]))) == 1
+                assert len(journal.append_missing_lines(by_hash([second]))) == 1
             else:
                 with pytest.raises(JournalError, match=TOLD):
-                    journal.append_lines(by_hash([second]))
+                    journal.append_missing_lines(by_hash([second]))
         assert read_ids(workspace) == ["simple_0", "simple_1"][: 1 + (room > len(second))]
         assert journal.path.read_bytes().startswith(first + b"\n" + second[:cut])
 

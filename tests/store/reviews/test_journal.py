@@ -14,7 +14,7 @@ import pytest
 from fcreview.model.decision import find_last_event, find_retracted_events
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError, hash_event
-from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
+from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -30,7 +30,7 @@ def test_event_is_one_line_chained_to_the_previous_line(workspace: Workspace) ->
         assert line["time"].endswith("Z")
         assert len(line["time"]) == len("2026-01-01T00:00:00.000Z")
         assert "fault" not in line  # An event contains only the fields that it sets.
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert [event.verdict for event in events] == [True, False, True]
 
@@ -74,7 +74,7 @@ def test_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeypat
             Journal(workspace, "alice").append(make_key("lost"), Annotation(verdict=True))
     Journal(workspace, "alice").append(make_key("kept"), Annotation(verdict=True))
     assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2", "kept"]
-    assert read_journals(workspace)[1] == []
+    assert read_events_and_warnings(workspace)[1] == []
     assert len(list((path.parent / "torn").iterdir())) == 1
 
 
@@ -91,7 +91,7 @@ def test_invalid_review_is_not_written(workspace: Workspace, fields: dict[str, A
 
 def test_undecodable_text_is_written_as_replacement_characters(workspace: Workspace) -> None:
     Journal(workspace, "alice").append(make_key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
-    (event,), warnings = read_journals(workspace)
+    (event,), warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert event.note == "a\ufffdb"
     assert event.golden_fix == {"x": [None, "\ufffd"]}
@@ -109,7 +109,7 @@ def test_undo_retracts_acts_one_by_one_across_restarts(workspace: Workspace) -> 
 
 def _undo(workspace: Workspace) -> str | None:
     journal = Journal(workspace, "alice")
-    events = JournalReader(workspace, only=journal.path).read()
+    events = JournalReader(workspace, only=journal.path).read_new_events()
     event = find_last_event(events, "alice", find_retracted_events(events))
     if event is not None:
         journal.retract(event)
@@ -145,7 +145,7 @@ def test_ten_verdicts_then_kill_9_then_ten_verdicts(workspace: Workspace) -> Non
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert read_ids(workspace) == [str(number) for number in range(10)]
-    assert read_journals(workspace)[1] == []
+    assert read_events_and_warnings(workspace)[1] == []
 
 
 @pytest.mark.process
@@ -156,7 +156,7 @@ def test_two_concurrent_processes_lose_nothing(workspace: Workspace, annotators:
         process.communicate()
         assert process.returncode == 0
     assert sorted(read_ids(workspace)) == sorted(f"{who}-{number}" for who in (0, 1) for number in range(60))
-    assert read_journals(workspace)[1] == []
+    assert read_events_and_warnings(workspace)[1] == []
     for path in workspace.reviews.glob("*.jsonl"):
         lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
         assert [line["previous"] for line in lines] == ["", *(line["hash"] for line in lines[:-1])]

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, JournalError, parse_line, seal_event
-from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_journals, torn_line_path
+from fcreview.store.reviews.journal import Journal, JournalError, hash_and_serialize_event, parse_line
+from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_events_and_warnings, torn_line_path
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -32,14 +32,14 @@ def test_line_truncated_at_any_byte_is_set_aside(tmp_path: Path) -> None:
         complete = cut == len(whole) - 1  # Only the newline is missing, so the event counts.
         before = ["simple_0", "simple_1"] + (["simple_2"] if complete else [])
 
-        events, warnings = read_journals(workspace)
+        events, warnings = read_events_and_warnings(workspace)
         assert [event.key[5] for event in events] == before
         assert len(warnings) == (1 if fragment and not complete else 0)
         assert path.read_bytes() == whole[:cut]  # Reading changes nothing.
 
         Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
         assert path.read_bytes().startswith(whole[:cut])  # Nothing is overwritten or deleted.
-        events, warnings = read_journals(workspace)
+        events, warnings = read_events_and_warnings(workspace)
         assert [event.key[5] for event in events] == [*before, "next"]
         assert warnings == []
         (report,) = check_journals(workspace)
@@ -63,7 +63,7 @@ def test_special_file_in_place_of_the_copy_does_not_block(workspace: Workspace, 
         copy.symlink_to("/dev/zero")
     else:
         (copy / "x").mkdir(parents=True)
-    read_journals(workspace)
+    read_events_and_warnings(workspace)
     if kind == "folder":
         with pytest.raises(JournalError, match="not saved"):
             Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
@@ -78,9 +78,9 @@ def test_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) -> No
     path = fill_journal(workspace)
     data = path.read_bytes().replace(b'"verdict":false', b'"verdict":true')
     path.write_bytes(data)
-    events, warnings = read_journals(workspace)
+    events, warnings = read_events_and_warnings(workspace)
     assert [event.key[5] for event in events] == ["simple_0", "simple_2"]
-    assert warnings == ["alice.jsonl line 2: altered: the hash does not match the content, skipped"]
+    assert warnings == ["alice.jsonl line 2 was skipped: the line was altered (its hash does not match its content)"]
     Journal(workspace, "alice").append(make_key("next"), Annotation())
     assert path.read_bytes().startswith(data)
 
@@ -90,7 +90,7 @@ def test_missing_line_gives_a_warning(workspace: Workspace) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
     assert read_ids(workspace) == ["simple_0", "simple_2"]
-    assert read_journals(workspace)[1] == [f"alice.jsonl line 2: {CHAIN_BROKEN}"]
+    assert read_events_and_warnings(workspace)[1] == [f"alice.jsonl line 2: {CHAIN_BROKEN}"]
 
 
 def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") -> list[bytes]:
@@ -101,7 +101,7 @@ def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") ->
             event=f"{minute}{previous}{number}", time=f"2026-01-01T00:{minute:02}:00.000Z", annotator="alice",
             act="review", key=make_key(f"simple_{minute}"), verdict=True,
         )  # fmt: skip
-        event, line = seal_event(event, previous)
+        event, line = hash_and_serialize_event(event, previous)
         previous = event.hash
         lines.append(line)
     path = workspace.reviews / "alice.jsonl"
@@ -115,10 +115,10 @@ def test_events_keep_the_order_of_the_file_after_a_lost_page(workspace: Workspac
     fill_at(workspace, minutes)
     path = workspace.reviews / "alice.jsonl"
     whole = path.read_bytes()
-    order = [event.event for event in read_journals(workspace)[0]]
+    order = [event.event for event in read_events_and_warnings(workspace)[0]]
     for start in range(0, len(whole) - 4096, 4096):
         path.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
-        events, warnings = read_journals(workspace)
+        events, warnings = read_events_and_warnings(workspace)
         kept = [event.event for event in events]
         assert kept == [event for event in order if event in kept]
         assert 40 < len(kept) < 60

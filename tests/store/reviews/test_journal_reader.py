@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, LineError, hash_event, parse_line, seal_event
-from fcreview.store.reviews.journal_reader import JournalReader, read_journals
+from fcreview.store.reviews.journal import Journal, LineError, hash_and_serialize_event, hash_event, parse_line
+from fcreview.store.reviews.journal_reader import JournalReader, read_events_and_warnings
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
@@ -24,7 +24,7 @@ def test_fields_of_a_newer_version_are_kept(workspace: Workspace) -> None:
     content.update(version=2, mood={"happy": True})
     content["hash"] = hash_event(content)
     path.write_bytes(orjson.dumps(content) + b"\n")
-    (event,), warnings = read_journals(workspace)
+    (event,), warnings = read_events_and_warnings(workspace)
     assert warnings == []
     assert event.version == 2
     assert event.extra == {"mood": {"happy": True}}
@@ -53,7 +53,7 @@ def test_valid_events_round_trip(changes: dict[str, Any]) -> None:
         event = parse_line(orjson.dumps(content))
     except LineError:
         return
-    again, line = seal_event(event, event.previous)
+    again, line = hash_and_serialize_event(event, event.previous)
     assert replace(again, hash="") == replace(event, hash="")
     assert parse_line(line) == again
     assert {name: value for name, value in content.items() if value is not None}.items() <= {
@@ -74,7 +74,7 @@ def test_merge_of_two_copies_is_the_union_of_lines(tmp_path: Path) -> None:
     orders = []
     for union in ([*ours, *theirs], sorted({*ours, *theirs}), [*reversed(theirs), *reversed(ours)]):
         path.write_bytes(b"\n".join(union) + b"\n")
-        events, warnings = read_journals(here)
+        events, warnings = read_events_and_warnings(here)
         assert warnings == []
         orders.append([event.key[5] for event in events])
     assert orders[0] == orders[1] == orders[2]
@@ -82,7 +82,7 @@ def test_merge_of_two_copies_is_the_union_of_lines(tmp_path: Path) -> None:
     assert sorted(orders[0][3:]) == ["here", "there", "there_2"]
     assert orders[0].index("there") < orders[0].index("there_2")
     Journal(here, "alice").append(make_key("merged"), Annotation())
-    assert read_journals(here)[1] == []
+    assert read_events_and_warnings(here)[1] == []
 
 
 def test_copy_of_a_journal_counts_nothing_twice(workspace: Workspace) -> None:
@@ -94,17 +94,17 @@ def test_copy_of_a_journal_counts_nothing_twice(workspace: Workspace) -> None:
 def test_reader_reads_only_added_lines(workspace: Workspace) -> None:
     path = fill_journal(workspace)
     reader = JournalReader(workspace)
-    assert len(reader.read()) == 3
-    assert reader.read() == []
+    assert len(reader.read_new_events()) == 3
+    assert reader.read_new_events() == []
     Journal(workspace, "alice").append(make_key("more"), Annotation())
     Journal(workspace, "bob").append(make_key("other"), Annotation())
-    assert [event.key[5] for event in reader.read()] == ["more", "other"]
+    assert [event.key[5] for event in reader.read_new_events()] == ["more", "other"]
     with path.open("ab") as file:
         file.write(b'{"half')
-    assert reader.read() == []
+    assert reader.read_new_events() == []
     assert len(reader.warnings) == 1
     Journal(workspace, "alice").append(make_key("then"), Annotation())
-    assert [event.key[5] for event in reader.read()] == ["then"]
+    assert [event.key[5] for event in reader.read_new_events()] == ["then"]
     assert reader.warnings == []
 
 
@@ -112,14 +112,14 @@ def test_reader_reads_only_added_lines(workspace: Workspace) -> None:
 def test_reader_detects_a_replaced_journal(workspace: Workspace, in_place: bool) -> None:
     path = fill_journal(workspace)
     reader = JournalReader(workspace)
-    reader.read()
+    reader.read_new_events()
     other = fill_journal(Workspace(workspace.root / "elsewhere"), count=9).read_bytes()
     if in_place:
         path.write_bytes(other)
     else:
         path.with_suffix(".new").write_bytes(other)
         path.with_suffix(".new").replace(path)
-    assert len(reader.read()) == 9
+    assert len(reader.read_new_events()) == 9
     assert reader.replaced
-    assert reader.read() == []
+    assert reader.read_new_events() == []
     assert not reader.replaced

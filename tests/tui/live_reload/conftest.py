@@ -51,7 +51,7 @@ class RewrittenRun:
         with ItemSnapshot(self.workspace) as before:
             import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, n_workers=1)
             self.n_imports += 1
-            return ReloadResult(before.compare([]))
+            return ReloadResult(before.count_changes([]))
 
     def close(self) -> None:
         self.closed = True

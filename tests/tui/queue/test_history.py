@@ -85,7 +85,7 @@ async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: 
         lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" save as @") and "name of the saved filter" in lines[-2]
         await pilot.press(*"a b", "enter")
-        assert "invalid name: use letters" in (await wait_for_screen(pilot))[-2]
+        assert "invalid name. Use" in (await wait_for_screen(pilot))[-2]
         await pilot.press("ctrl+u", *"live", "enter")
         lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]

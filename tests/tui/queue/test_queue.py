@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.sanitize import display_width
-from fcreview.store.reviews.journal_reader import read_journals
+from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
@@ -117,7 +117,7 @@ async def test_verdict_is_shown_and_sets_the_exit_code(make_app, wait_for_screen
         assert cursor_row(lines).split()[1] == "simple_2"
         await pilot.press("q")
     assert app.return_value == 1
-    events, _ = read_journals(make_app.stores[-1].workspace)
+    events, _ = read_events_and_warnings(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in events] == [("simple_1", True)]
 
 
@@ -157,7 +157,7 @@ async def test_missing_store_ends_with_an_error(tmp_path, wait_for_screen, capsy
     async with app.run_test(size=NARROW) as pilot:
         await wait_for_screen(pilot)
     assert app.return_code == 1
-    assert capsys.readouterr().err.startswith("nothing imported at ")
+    assert capsys.readouterr().err.startswith("no runs have been imported at ")
 
 
 async def test_wide_terminal_adds_category_and_resize_keeps_cursor(make_app, wait_for_screen):
@@ -256,4 +256,4 @@ async def test_unreadable_review_is_reported_on_opening(make_app, wait_for_scree
     (reviews / "bob.jsonl").write_bytes(b'{"event": "cut o')
     async with make_app(make_rows()).run_test(size=NARROW) as pilot:
         lines = await wait_for_screen(pilot)
-        assert "reviews: bob.jsonl line 1: unfinished" in lines[-2]
+        assert "reviews: bob.jsonl line 1 is incomplete" in lines[-2]

@@ -137,7 +137,7 @@ def select_errata(errata: Errata | None, importer: str) -> Errata | None:
     """Select the errata that apply to the runs of an importer. Return None if the importer supports no errata."""
     if errata is None or not supports_errata(importer):
         return None
-    return errata.for_benchmark(importer, include_rules=supports_equivalences(importer))
+    return errata.select_for_benchmark(importer, include_rules=supports_equivalences(importer))
 
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:

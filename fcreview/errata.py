@@ -126,7 +126,7 @@ class Errata:
     who: str = ""
     path: str = ""
 
-    def for_benchmark(self, benchmark: str, *, include_rules: bool = True) -> Errata | None:
+    def select_for_benchmark(self, benchmark: str, *, include_rules: bool = True) -> Errata | None:
         """Return the errata for a benchmark, without equivalence rules if `include_rules` is false. Returns None if
         there are none. The digest of the result depends only on the selected entries and rules."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
@@ -344,7 +344,7 @@ class CategoryCorrections:
         """Reject the entries whose items the dataset does not contain."""
         for item_id, entry in self.entries.items():
             if item_id not in dataset_ids:
-                self.reject_entry(entry, "the dataset has no such item")
+                self.reject_entry(entry, "the dataset does not contain the item")
 
     def _make_erratum(self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = "") -> Erratum:
         return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason)

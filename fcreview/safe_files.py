@@ -156,7 +156,7 @@ class WorkspaceFiles:
         try:
             for name in path.relative_to(self.root).parts:
                 if name == "..":
-                    raise OSError(errno.EINVAL, "the path leaves the workspace", str(path))
+                    raise OSError(errno.EINVAL, "the path is outside the workspace", str(path))
                 outer = folder
                 if create:
                     _make_inner_folder(name, outer)
@@ -176,8 +176,8 @@ class WorkspaceFiles:
         link = next((each.name for each in inside if each.is_symlink()), None)
         if error.errno not in _LINK_ERRORS or link is None:
             return error
-        advice = "Delete it or replace it with a copy"
-        return UnsafeFileError(errno.ELOOP, f"{link} is a symbolic link. {advice}", str(path))
+        message = f"{link} is a symbolic link. Delete it or replace it with a copy"
+        return UnsafeFileError(errno.ELOOP, message, str(path))
 
 
 def _make_root_folder(path: Path) -> None:

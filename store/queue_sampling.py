@@ -17,7 +17,7 @@ from fcreview.stats.sampling import (
     ShareOptions,
     Stratum,
     assign_shares,
-    draw_overlap,
+    draw_overlap_indexes,
     draw_stratified_sample,
     shuffle_by_content,
 )
@@ -81,7 +81,7 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
         raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
     size = len(population) if request.size is None else request.size
     sample = draw_stratified_sample(population, size, request.sharing.seed)
-    overlap = draw_overlap(sample.items, request.sharing)
+    overlap = draw_overlap_indexes(sample.items, request.sharing)
     probability = {stratum.name: stratum.probability for stratum in sample.strata}
     items = []
     for at, content_key in enumerate(sample.items):

@@ -297,7 +297,7 @@ class RunWeigher:
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
         """Compute the weights of the runs that pass the question, or fail it with a readable answer."""
-        profiles, failure_bits = self._run_profiles, self._compute_bits_by_run(question.key.category)
+        profiles, failure_bits = self._run_profiles, self._compute_failure_bits_by_run(question.key.category)
         counted = (
             answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_readable)
         )
@@ -306,7 +306,7 @@ class RunWeigher:
         bits = {run: failure_bits[run] / sizes[profiles[run].family] for run in runs}
         return RunWeights(bits, len(sizes), profiles)
 
-    def _compute_bits_by_run(self, category: str) -> dict[int, float]:
+    def _compute_failure_bits_by_run(self, category: str) -> dict[int, float]:
         if category not in self._failure_bits:
             self._failure_bits[category] = {
                 run: compute_failure_bits(profile.pass_rate_by_category.get(category, 0.5))

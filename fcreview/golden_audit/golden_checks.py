@@ -59,10 +59,10 @@ def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
     for argument in evidence.golden_arguments:
         if evidence.is_never_omitted(argument.call, argument.name):
             reasons += _check_required_default(argument)
-        reasons += _check_omission(argument)
+        reasons += _check_optional_argument(argument)
         reasons += _check_accepted_values(argument)
-        reasons += _check_notation(argument)
-        reasons += _check_strings(argument)
+        reasons += _check_power_notation(argument)
+        reasons += _check_accepted_strings(argument)
     return reasons
 
 
@@ -92,7 +92,7 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("default", 1.0, text, AlternativeAnswer(f"without {argument.name}"), argument.call.name)
 
 
-def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
+def _check_optional_argument(argument: GoldenArgument) -> Iterable[Reason]:
     parameter, accept = argument.parameter, argument.accept
     if parameter is None or not accept.optional or parameter.required:
         return
@@ -104,7 +104,7 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
     ):
         wanted, given = abbreviate(default, 30), abbreviate(accept.any_of[0], 30)
-        text = f"default not accepted: {argument.name} may be omitted (default {wanted}), but if given must be {given}"
+        text = f"default not accepted: {argument.name} may be omitted (default {wanted}), but its value must be {given}"
         yield Reason("omission", 1.0, text, function=argument.call.name)
 
 
@@ -156,25 +156,25 @@ def get_json_type(value: Any) -> str:
     return {str: "string", int: "integer", float: "number", list: "list"}.get(type(value), "null")
 
 
-def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
-    if json_type in (documented, "null"):
+def _is_allowed_type(json_type: str, documented_type: str, value: Any) -> bool:
+    if json_type in (documented_type, "null"):
         return True
-    if documented == "number":
+    if documented_type == "number":
         return json_type == "integer"
-    return documented == "integer" and json_type == "number" and float(value).is_integer()
+    return documented_type == "integer" and json_type == "number" and float(value).is_integer()
 
 
-def _describe_type_conflict(value: Any, documented: str) -> str:
-    return f"{get_json_type(value)}, but documented as {documented}; golden value: {abbreviate(value, 40)}"
+def _describe_type_conflict(value: Any, documented_type: str) -> str:
+    return f"{get_json_type(value)}, but documented as {documented_type}; golden value: {abbreviate(value, 40)}"
 
 
-def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
+def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
     formulas = [value for value in argument.accept.any_of if isinstance(value, str) and is_power_formula(value)]
     if not formulas or argument.parameter is None:
         return
     mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
     if mixed:
-        text = f"mixed notation: {argument.name} has both ^ and **: {abbreviate(mixed, 60)}"
+        text = f"mixed notation: {argument.name} contains both ^ and **: {abbreviate(mixed, 60)}"
         yield Reason("notation", 1.0, text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
@@ -183,7 +183,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("notation", 1.0, text, other, argument.call.name)
 
 
-def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
+def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
     """Find damaged strings, and pairs of accepted strings with different meanings, such as `Boston` and `MA` if
     `Boston, MA` is accepted too."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
@@ -194,7 +194,7 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
         return
     for whole in strings:
         parts = [string for string in strings if "," in whole and is_short_form_of(string, whole)]
-        different = [(one, other) for one in parts for other in parts if not _has_overlap(one, other)]
+        different = [(one, other) for one in parts for other in parts if not _has_text_overlap(one, other)]
         if different:
             one, other = (abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0])))
             text = f"ambiguous values: {argument.name} accepts both {one} and {other}, which have different meanings"
@@ -202,7 +202,7 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
             return
 
 
-def _has_overlap(one: str, other: str) -> bool:
+def _has_text_overlap(one: str, other: str) -> bool:
     if is_initials_of(one, other) or is_initials_of(other, one):
         return True
     return normalize_text(one) in normalize_text(other) or normalize_text(other) in normalize_text(one)
@@ -340,9 +340,9 @@ def _get_first_accepted_type(accepted: AcceptedValues) -> str:
     return get_json_type(accepted.any_of[0]) if accepted.any_of else ""
 
 
-def _format_canonical_golden(golden: Iterable[Call]) -> str:
+def _format_canonical_golden(golden_calls: Iterable[Call]) -> str:
     calls = []
-    for call in golden:
+    for call in golden_calls:
         arguments = {
             name: [*sorted(normalize_text(to_json_text(value)) for value in accept.any_of), str(accept.optional)]
             for name, accept in (call.arguments or {}).items()
@@ -491,7 +491,7 @@ def _check_grounding(
     )
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
-        text = f"{text}; the question has {number}, which the golden answer does not use"
+        text = f"{text}, but the golden answer does not use {number} from the question"
         yield Reason("ungrounded", 1.0, text, function=function)
     else:
         yield Reason("ungrounded", 0.6, text, function=function)

@@ -70,8 +70,11 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
     answers = format_count(len(evidence.run_weights.bits), "decoded answer")
     verb = "fails" if len(failing) == 1 else "fail"
-    model = f"{best.model}, which passes {best.n_passed:,} of {format_count(best.n_verdicts, 'item')}"
-    text = f"models fail: {len(failing)} of {answers} {verb}, including {model}"
+    items = format_count(best.n_verdicts, "item")
+    text = (
+        f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
+        f" which passes {best.n_passed:,} of {items}"
+    )
     return [Reason("failing", share, text)]
 
 
@@ -162,7 +165,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     explanation = max(runs_of, key=lambda each: weights.compute_weight_share(set(runs_of[each])))
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
-    text = f"answer may be right: {example.label}, {explanation}{count}"
+    text = f"answer may be right: {example.label}; {explanation}{count}"
     return [
         Reason(
             "explained", weights.compute_weight_share(explained_runs), text, evidence.build_alternative(example, runs)
@@ -184,8 +187,7 @@ def _explain_differences(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter. The explanation continues the label of the difference: `which item_3
-    accepts as well as "km"`. Returns None if there is no explanation."""
+    """Explain why a difference may not matter. Returns None if there is no explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -195,18 +197,18 @@ def explain_difference(
     accepted = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
     if difference.predicted is NO_VALUE:
         if default is not NO_DEFAULT and any(is_documented_default(value, default) for value in accepted):
-            return "whose documented default is the golden value"
+            return "the golden value is the documented default"
         return None
     if golden is NO_VALUE:
         if default is not NO_DEFAULT and is_documented_default(difference.predicted, default):
-            return "the documented default, which the golden answer omits"
-        return "empty, where the golden answer omits it" if difference.predicted in EMPTY_VALUES else None
+            return "the golden answer omits this value, which is the documented default"
+        return "the golden answer omits this value, which is empty" if difference.predicted in EMPTY_VALUES else None
     for value in accepted:
         if equivalence := describe_equivalence(value, difference.predicted):
-            return f"golden {difference.golden_label} ({equivalence})"
+            return f"the golden value is {difference.golden_label} ({equivalence})"
     item = index.find_item_id_accepting_both(str(name), accepted, difference.predicted)
     if item and item != evidence.question.key.id:
-        return f"which {item} accepts as well as {difference.golden_label}"
+        return f"{item} accepts this value as well as {difference.golden_label}"
     return None
 
 
@@ -329,10 +331,13 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
         if count >= MIN_CONVENTION_ITEMS and count > CONVENTION_SHARE * sizes[dataset]
     }
 
-    def weaken(question: AuditedQuestion, reason: Reason) -> Reason:
+    def weaken_if_convention(question: AuditedQuestion, reason: Reason) -> Reason:
         return replace(reason, strength=reason.strength * factors.get((question.key[:3], reason.kind), 1.0))
 
-    return [(question, [weaken(question, reason) for reason in reasons]) for question, reasons in question_reasons]
+    return [
+        (question, [weaken_if_convention(question, reason) for reason in reasons])
+        for question, reasons in question_reasons
+    ]
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:

@@ -216,10 +216,10 @@ def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
     cheapest = [min(range(columns), key=row.__getitem__) for row in costs]
     if len(set(cheapest)) == rows:  # Each row has its own cheapest column, so no other assignment costs less.
         return list(enumerate(cheapest))
-    return _hungarian_assignment(costs)
+    return _assign_by_hungarian_method(costs)
 
 
-def _hungarian_assignment(costs: list[list[float]]) -> list[IndexPair]:
+def _assign_by_hungarian_method(costs: list[list[float]]) -> list[IndexPair]:
     """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows. The
     Hungarian method adds one row at a time, and reassigns earlier rows along the cheapest path to a free column.
     `row_price` and `column_price` are the dual variables of the assignment problem. `owner` is the row of each

@@ -26,7 +26,7 @@ SUBDIVISIONS = (
 VALUE_ARROW = " -> "
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
-UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
+UNNAMED_GROUPS = (*(f"(no {name})" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(no decisive step)")
 """For each grouping, the title of the clusters without the property, such as `(no function)`."""
 
 

@@ -108,8 +108,8 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
         accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
         path, optional = child_path("", name), accepted is not None and accepted.optional
         state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
-        golden_text = _to_text(accepted) if accepted else None
-        rows.append(ArgumentRow(path, 0, state, golden_text, _to_text(value), reason, optional))
+        golden_text = _format_if_present(accepted) if accepted else None
+        rows.append(ArgumentRow(path, 0, state, golden_text, _format_if_present(value), reason, optional))
         rows += [_build_nested_row(each, accepted, value) for each in differences if each.path != path]
     return rows
 
@@ -139,7 +139,10 @@ def _build_nested_row(difference: ArgumentDiff, accepted: AcceptedValues | None,
     keys, state = split_path(difference.path)[1:], difference.state
     golden, predicted = find_values_at(accepted, value, keys)
     optional = isinstance(golden, AcceptedValues) and golden.optional
-    texts = (None if state == "+" else _to_text(golden), None if state == "-" else _to_text(predicted))
+    texts = (
+        None if state == "+" else _format_if_present(golden),
+        None if state == "-" else _format_if_present(predicted),
+    )
     return ArgumentRow(difference.path, min(len(keys), MAX_INDENT), state, *texts, difference.reason, optional)
 
 
@@ -164,7 +167,7 @@ def _get_child(value: Any, key: str | int) -> Any:
     return NO_VALUE
 
 
-def _to_text(value: Any) -> str | None:
+def _format_if_present(value: Any) -> str | None:
     return None if value is NO_VALUE else to_json_text(value)
 
 

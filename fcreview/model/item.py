@@ -76,7 +76,7 @@ class RecordedReview:
     tags: list[str] = field(default_factory=list)
 
 
-def _to_dict(value: Any) -> dict[str, Any]:
+def _dataclass_to_dict(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
@@ -132,11 +132,11 @@ class Extra:
             if value is None or value is False or (not value and name in _OMITTED_IF_EMPTY):
                 continue
             if name == "state_differences":
-                value = {attribute: _to_dict(one) for attribute, one in value.items()}
+                value = {attribute: _dataclass_to_dict(one) for attribute, one in value.items()}
             elif name == "recorded_reviews":
-                value = [_to_dict(one) for one in value]
+                value = [_dataclass_to_dict(one) for one in value]
             elif is_dataclass(value):
-                value = _to_dict(value)
+                value = _dataclass_to_dict(value)
             found[_JSON_KEYS.get(name, name)] = value
         return found
 
@@ -388,12 +388,16 @@ class Run:
         return " ".join(word for word in (title, version, language) if word)
 
 
-def number_steps(item: Item) -> dict[tuple[int, int], int]:
-    """Map (turn, step) to the number that the screens show for the step: 1, 2, 3. Unlike the step numbers of
+TurnStep = tuple[int, int]
+"""Turn and step of a message or call, each from 0."""
+
+
+def number_steps(item: Item) -> dict[TurnStep, int]:
+    """Map turns and steps to the step numbers that the screens show: 1, 2, 3. Unlike the step numbers of
     benchmarks, these numbers have no gaps within a turn. The messages that open a turn (step -1) are not a step."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
-    numbers: dict[tuple[int, int], int] = {}
+    numbers: dict[TurnStep, int] = {}
     for _, steps in groupby(sorted(used), key=lambda step: step[0]):
         numbers |= {step: number for number, step in enumerate(steps, 1)}
     return numbers

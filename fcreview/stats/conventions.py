@@ -130,7 +130,7 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     everyone = ", ".join(names)
     for key, row in merged.items():
         if row.convention == everyone and len(names) > 1:
-            merged[key] = replace(row, convention=f"{table.own} and all others")
+            merged[key] = replace(row, convention=f"{table.own} and all other conventions")
     return sorted(merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
 
 
@@ -169,7 +169,7 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
     notes = []
     if len(tasks) < n_all_tasks:
         vanished = n_all_tasks - len(tasks)
-        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no trial that counts")
+        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no counted trial")
     is_own = convention.name == table.own
 
     def build_row(figure: str, value: float | None, trials_per_task: int | None, note: str = "") -> ConventionRow:

@@ -164,9 +164,9 @@ def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
 
 def explain_outcome(outcome: ItemOutcome) -> str:
     """Explain the outcome of an item. For a failing item, return its first difference or its error type. For a passing
-    item, return `passes with` and its first difference, or an empty text."""
+    item, return `passes despite` and its first difference, or an empty text."""
     if outcome.verdict:
-        return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
+        return f"passes despite {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
 
 
@@ -382,12 +382,11 @@ def list_caveats(comparison: RunComparison, source_a: VerdictSource, source_b: V
     lines = []
     unmatched_a, unmatched_b = comparison.n_unmatched
     if unmatched_a or unmatched_b:
-        line = (
-            format_count(unmatched_a, "item") + f" of A and {unmatched_b:,} of B have no matching item in the other run"
-        )
+        items_a = format_count(unmatched_a, "item")
+        lines.append(f"{items_a} of A and {unmatched_b:,} of B have no matching item in the other run")
         if comparison.n_other_question:
-            line += f", {comparison.n_other_question:,} of these because the questions differ"
-        lines.append(line)
+            ids = format_count(comparison.n_other_question, "item id")
+            lines.append(f"A and B have different questions under {ids}, so these items do not match")
     if len(comparison.generations) > 1:
         generations = ", ".join(comparison.generations)
         lines.append(f"the benchmark versions differ ({generations}), so items are matched without the version")

@@ -23,9 +23,11 @@ def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
+def shuffle_by_content(things: Iterable[T], get_content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
     """Sort things in a random order that depends only on the seed, the purpose and the content of each thing."""
-    return sorted(things, key=lambda thing: (compute_random_rank(seed, purpose, content(thing)), content(thing)))
+    return sorted(
+        things, key=lambda thing: (compute_random_rank(seed, purpose, get_content(thing)), get_content(thing))
+    )
 
 
 class SamplingError(FcreviewError):
@@ -127,24 +129,24 @@ class ShareOptions:
     seed: int = 0
 
 
-def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
+def draw_overlap_indexes(contents: Sequence[str], options: ShareOptions) -> set[int]:
     """Draw the items that all annotators review. Returns their indexes in `contents`. Raises SamplingError if there are
     too few items."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(
             f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,} items). Reduce it."
         )
-    return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
+    return set(_shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
 def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
     """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items, in random
     order. Raises SamplingError if a share has too few items for its repeats."""
-    others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
+    others = _shuffle_indexes(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []
     for number, annotator in enumerate(options.annotators):
         items = [*overlap, *others[number :: len(options.annotators)]]
-        order = _shuffle(contents, items, options.seed, f"order {annotator}")
+        order = _shuffle_indexes(contents, items, options.seed, f"order {annotator}")
         shares.append(_add_repeats(annotator, contents, order, options))
     return shares
 
@@ -155,11 +157,11 @@ def _add_repeats(annotator: str, contents: Sequence[str], order: list[int], opti
         raise SamplingError(
             f"{annotator} has {len(order):,} items. This allows at most {first:,} repeats, not {options.repeats:,}."
         )
-    repeated = _shuffle(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
-    last_segment = _shuffle(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")
+    repeated = _shuffle_indexes(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
+    last_segment = _shuffle_indexes(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")
     positions = [last + at for at, item in enumerate(last_segment) if item in set(repeated)]
     return AnnotatorShare(annotator, [*order[:last], *last_segment], positions)
 
 
-def _shuffle(contents: Sequence[str], items: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
-    return shuffle_by_content(items, lambda at: contents[at], seed, purpose)
+def _shuffle_indexes(contents: Sequence[str], indexes: Sequence[int] | range, seed: int, purpose: str) -> list[int]:
+    return shuffle_by_content(indexes, lambda at: contents[at], seed, purpose)

@@ -100,11 +100,14 @@ def test_missing_field_is_reported_with_its_line(field: str, monkeypatch: pytest
 
 def test_only_errata_of_a_benchmark_apply_to_it() -> None:
     errata = parse_errata(RAW)
-    part = errata.for_benchmark("bfcl")
+    part = errata.select_for_benchmark("bfcl")
     assert part and part.entries and part.rules
-    assert errata.for_benchmark("acebench") is None
+    assert errata.select_for_benchmark("acebench") is None
     more = errata.with_rules(EquivalenceRule("ignore-case"))
-    assert more.for_benchmark("acebench") and more.digest != errata.with_rules(EquivalenceRule("number-equal")).digest
+    assert (
+        more.select_for_benchmark("acebench")
+        and more.digest != errata.with_rules(EquivalenceRule("number-equal")).digest
+    )
 
 
 def test_question_hash_uses_the_first_user_messages() -> None:

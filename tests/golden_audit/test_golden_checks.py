@@ -224,7 +224,7 @@ def find_ungrounded(values: list[Any], question: str, parameter: Any = NUMBER) -
 def test_number_that_is_not_in_the_question_is_suspect() -> None:
     ((clear, text),) = find_ungrounded([20.0], "Fuel efficiency of 25 MPG")
     assert clear == 1
-    assert text == ("not in the question: x is 20.0; the question has 25, which the golden answer does not use")
+    assert text == ("not in the question: x is 20.0, but the golden answer does not use 25 from the question")
     ((weaker, _),) = find_ungrounded([20.0], "Fuel efficiency of a car")
     assert weaker < clear
 

@@ -17,7 +17,7 @@ def test_one_success_in_all_trials() -> None:
     rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=1))
     own, harbor = find_row(rows, "accuracy", "tau2-bench"), find_row(rows, "accuracy", "Harbor")
     assert (own.value, own.n, own.n_tasks, own.items) == (1.0, 1, 1, ("b0", "c0"))
-    assert own.note == "2 of 3 tasks have no trial that counts"
+    assert own.note == "2 of 3 tasks have no counted trial"
     assert (harbor.value, harbor.items) == (pytest.approx(1 / 3), ("b0", "c0"))
     (spread,) = find_spreads(rows)
     assert (spread.low, spread.high) == (pytest.approx(1 / 3), 1.0)
@@ -77,5 +77,7 @@ def test_tool_without_repeats_has_no_convention() -> None:
 
 def test_equal_conventions_share_a_row() -> None:
     rows = compare_conventions(TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect"))
-    assert [(row.figure, row.convention, row.value) for row in rows] == [("accuracy", "Inspect and all others", 0.5)]
+    assert [(row.figure, row.convention, row.value) for row in rows] == [
+        ("accuracy", "Inspect and all other conventions", 0.5)
+    ]
     assert compare_conventions(TrialTable([], "Inspect"))[0].value is None

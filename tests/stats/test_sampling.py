@@ -15,7 +15,7 @@ from fcreview.stats.sampling import (
     ShareOptions,
     allocate_proportionally,
     assign_shares,
-    draw_overlap,
+    draw_overlap_indexes,
     draw_stratified_sample,
 )
 
@@ -79,7 +79,7 @@ def make_items(count: int) -> list[str]:
 
 def test_all_shares_contain_the_overlap_and_one_share_each_other_item() -> None:
     sharing = ShareOptions(["a", "b", "c"], overlap=50, repeats=10, seed=7)
-    overlap = draw_overlap(make_items(200), sharing)
+    overlap = draw_overlap_indexes(make_items(200), sharing)
     shares = assign_shares(make_items(200), overlap, sharing)
     assert len(overlap) == 50
     owners = Counter(item for share in shares for item in set(share.order))
@@ -91,7 +91,7 @@ def test_all_shares_contain_the_overlap_and_one_share_each_other_item() -> None:
 
 def test_repeats_come_long_after_the_first_occurrence() -> None:
     sharing = ShareOptions(["a", "b"], overlap=30, repeats=8, seed=3)
-    for share in assign_shares(make_items(90), draw_overlap(make_items(90), sharing), sharing):
+    for share in assign_shares(make_items(90), draw_overlap_indexes(make_items(90), sharing), sharing):
         assert len(share.repeats) == 8
         for place in share.repeats:
             assert share.order.index(share.order[place]) + 60 // 3 <= place
@@ -100,7 +100,7 @@ def test_repeats_come_long_after_the_first_occurrence() -> None:
 
 def test_each_share_has_its_own_order() -> None:
     sharing = ShareOptions(["a", "b"], overlap=40)
-    one, other = assign_shares(make_items(40), draw_overlap(make_items(40), sharing), sharing)
+    one, other = assign_shares(make_items(40), draw_overlap_indexes(make_items(40), sharing), sharing)
     assert sorted(one.order) == sorted(other.order)
     assert one.order != other.order
 
@@ -109,4 +109,4 @@ def test_too_many_repeats_or_overlap_items_are_errors() -> None:
     with pytest.raises(SamplingError, match="at most 2"):
         assign_shares(make_items(6), set(), ShareOptions(["a"], repeats=3))
     with pytest.raises(SamplingError, match=r"overlap \(7\) is larger"):
-        draw_overlap(make_items(6), ShareOptions(["a"], overlap=7))
+        draw_overlap_indexes(make_items(6), ShareOptions(["a"], overlap=7))

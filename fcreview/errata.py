@@ -102,8 +102,8 @@ def _select_strings(values: Any) -> tuple[str, ...]:
 
 def hash_question(messages: Iterable[Message]) -> str:
     """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text],
-    ...]`. The hash is the same in every run, because it does not depend on the system message, which differs between
-    runs."""
+    ...]`. The hash is the same in every run, because it does not depend on the system message, which can differ
+    between runs."""
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 

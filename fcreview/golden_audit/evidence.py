@@ -403,8 +403,8 @@ def collect_evidence(
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses a function doc and caches the result, so that runs that share the doc parse it
-    once."""
+    """Return a function that parses a function doc and caches the result, because many questions share one function
+    doc."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:

@@ -205,8 +205,8 @@ class Reason:
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
-    """The problem in two or three words, followed by a colon and the details: `wrong type: x is boolean, documented as
-    string`."""
+    """The problem in two or three words, followed by a colon and the details: `wrong type: x is boolean, but documented
+    as string`."""
     alternative: AlternativeAnswer | None = None
     function: str = ""
     """Function of the golden call that the reason is about. It is empty if `text` contains the function, or if the

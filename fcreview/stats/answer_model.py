@@ -43,7 +43,7 @@ PRIOR_ATOMS = 12
 """Number of answers from the prior in each draw. Together, they have the weight `PRIOR_ANSWERS`."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
-"""Name in a drawn list of names. Only the length of such a list matters."""
+"""Name that fills a drawn list of names. Only the length of the list matters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,8 +272,8 @@ class ItemStatus:
     """Whether the human verdict is from the review of a random sample. A human verdict from outside a sample is used
     for its own item, but not to estimate unreviewed items."""
     is_selection_unknown: bool = False
-    """Whether the human verdict is from outside the sample, and nobody knows how the item was selected. The posterior
-    then treats the item as unreviewed, but uses the known verdict as a bound."""
+    """Whether the human verdict is from outside the sample, and fcreview does not know how the item was selected. The
+    posterior then treats the item as unreviewed, but uses the known verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False

@@ -51,7 +51,7 @@ TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 _received_signals: list[int] = []
 
 
-def run(arguments: list[str]) -> int:
+def run_command_line(arguments: list[str]) -> int:
     """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
     try:
         check_environment(arguments)
@@ -159,7 +159,7 @@ def app() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="fcreview.escape")
-    code = run(sys.argv[1:])
+    code = run_command_line(sys.argv[1:])
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Choose the dataset, the decoder and the errata that each run is imported with.
+"""Choose the dataset, the decoder and the errata with which fcreview imports each run.
 
 fcreview saves the value of `--decoder` in `.fcreview/decoders.json` as `{run key: "HERMES"}`. This file is separate
 from the store, so that the value is not lost when fcreview rebuilds the store. fcreview copies the file of `--errata`
@@ -43,27 +43,27 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
     def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
         plans: dict[RunId, RunPlan] = {}
         for plan in search_once(folders).plans:
-            plans.setdefault(_run_id(plan), plan)
+            plans.setdefault(_make_run_id(plan), plan)
         return plans
 
     def assign_dataset(plan: RunPlan) -> RunPlan:
         if select_dataset_folders(named_folders, plan):
             return plan
-        before = remembered.dataset_folders_of(plan.run)
-        assigned = search_plans(_existing_folders(before) or named_folders).get(_run_id(plan), plan)
+        before = remembered.folders_of(plan.run)
+        assigned = search_plans(_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
         if named_folders and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
             assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
         if assigned.data or before or not assigned.run.needs_dataset:
             return assigned
-        usual = search_plans(usual_folders).get(_run_id(plan), plan)
+        usual = search_plans(usual_folders).get(_make_run_id(plan), plan)
         return usual if usual.data else assigned  # a new run gets the dataset of most other runs
 
     found = search_once(named_folders or usual_folders)
     return replace(found, plans=[assign_dataset(plan) for plan in found.plans])
 
 
-def _run_id(plan: RunPlan) -> RunId:
+def _make_run_id(plan: RunPlan) -> RunId:
     run = plan.run
     return run.benchmark, run.generation, run.language, run.model, run.path
 

@@ -112,7 +112,7 @@ def emit_bytes(chunk: bytes) -> None:
 
 
 def emit_utf8(chunk: bytes) -> None:
-    """Print UTF-8 text. Only a terminal gets sanitised text."""
+    """Print UTF-8 text. Sanitise the text only if stdout is a terminal."""
     if sys.stdout.isatty():
         chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
     emit_bytes(chunk)

@@ -54,8 +54,8 @@ class GroupedHelp(TyperGroup):
         """Write nothing: `format_help_text` lists the commands before the options."""
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         from fcreview import __version__
 
         print(f"fcreview {__version__}")

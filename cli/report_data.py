@@ -112,13 +112,15 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
     """Compute the combined metrics of several runs of one model. Empty if the benchmark defines none for these runs."""
     from fcreview.importers.registry import compute_combined_metrics
 
-    def compute(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
+    def compute_metrics(items_by_run: Sequence[Sequence[ScoredItem]]) -> list[Metric]:
         return compute_combined_metrics(
             [RunItems(run.row.info, items) for run, items in zip(runs, items_by_run, strict=True)]
         )
 
-    metrics = summary.collect_metric_rows(lambda source: compute([run.items[source] for run in runs]), runs[0].items)
-    return _add_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute)
+    metrics = summary.collect_metric_rows(
+        lambda source: compute_metrics([run.items[source] for run in runs]), runs[0].items
+    )
+    return _add_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute_metrics)
 
 
 def _add_disagreement_bounds(

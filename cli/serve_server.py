@@ -348,7 +348,7 @@ async def _forward_messages(
 
 
 def open_unix_socket(path: Path) -> socket.socket:
-    """Open a Unix socket that only its owner can connect to. Raises: CommandError if another server uses the path."""
+    """Open a Unix socket to which only its owner can connect. Raises: CommandError if another server uses the path."""
     with ExitStack() as cleanup:
         server = cleanup.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:

@@ -2,7 +2,7 @@
 
 The import runs in a separate process at low priority, `python -m fcreview.cli.watch OPTIONS`, where OPTIONS is a
 `WorkspaceOptions` as JSON. The process prints one line of JSON: `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
-"warning": ""}` or `{"error": text}`. It ends early if its standard input closes, and does not import Textual.
+"warning": ""}` or `{"error": text}`. The process ends early if its standard input closes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FileWatcher:
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
-    def create_successor(self) -> FileWatcher:
+    def create_copy(self) -> FileWatcher:
         """Return a new watcher of the same files and runs, for use after `close`."""
         watcher = FileWatcher(self._options, self.interval)
         watcher.runs = self.runs

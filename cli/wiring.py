@@ -45,10 +45,10 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
 
     @cache
     def find_plans() -> dict[RunId, RunPlan]:
-        return {_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans}
+        return {_make_run_id(plan.run): plan for plan in discover_runs(options, load_config()).plans}
 
     def find_plan(run: Run) -> RunPlan:
-        plan = find_plans().get(_run_id(run))
+        plan = find_plans().get(_make_run_id(run))
         if plan is None:
             raise CommandError(
                 f"{run.path} has no result files of {run.full_title}, {run.model}. Restore the files or run"
@@ -68,7 +68,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
     )
 
 
-def _run_id(run: Run) -> RunId:
+def _make_run_id(run: Run) -> RunId:
     return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)
 
 

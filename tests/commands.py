@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.app import run
+from fcreview.cli.app import run_command_line
 
 PROGRAM = [sys.executable, "-m", "fcreview.cli"]
 
@@ -56,10 +56,10 @@ def run_in_subprocess(arguments: Sequence[str | Path], cwd: Path, environ: Mappi
 
 
 def run_in_this_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
-    """Run the command in this process and undo all global changes. Raises what `run` raises (FCREVIEW_DEBUG=1)."""
+    """Run the command in this process and undo all global changes. Raises what `run_command_line` raises (FCREVIEW_DEBUG=1)."""
     out, err = _stream(), _stream()
     with _changed_environment(cwd, environ), _streams(out, err):
-        code = run([str(each) for each in arguments])
+        code = run_command_line([str(each) for each in arguments])
     return Done(code, _text(out), _text(err))
 
 

@@ -32,7 +32,7 @@ def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, 
     """Show an item's review history.
 
     Lists every review, adjudication and retraction, oldest first. STALE marks a review if the prediction or the golden
-    answer has changed since.
+    answer has changed since the review.
 
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """

@@ -131,7 +131,7 @@ def _join_verdict_marks(marks: Sequence[str]) -> str:
 ID_WIDTH = 44  # width limit of item ids in the list of flips, in terminal columns
 
 
-def _print_pair_json(
+def _print_comparison_json(
     sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int | None
 ) -> None:
     sources = sides[0].source, sides[1].source
@@ -175,7 +175,9 @@ def _build_flip_json(flip: stats.Flip) -> dict[str, Any]:
     return {"kind": "flip", **flip.a.question_key._asdict(), "passes": flip.passing_side, **flip_fields, "a": a, "b": b}
 
 
-def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int) -> None:
+def _print_comparison_text(
+    sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int
+) -> None:
     a, b = sides
     emit(f"A  {a.run_and_source}")
     emit(f"B  {b.run_and_source}")
@@ -246,8 +248,8 @@ def compare(
 
     For two runs, prints the difference of their pass rates with McNemar's test, and the items that only one run
     passes (flips) with their cause. For more runs, prints a ranking, the hardest items and upsets. To compare two
-    verdict sources on one run, pass it twice:
-    `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
+    verdict sources on one run, pass the run twice: `compare PATH 1 1 --source official --against rule`.
+    docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule
     """
@@ -268,9 +270,9 @@ def compare(
                 )
             comparison = stats.compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             if as_json:
-                _print_pair_json((a, b), comparison, limit)
+                _print_comparison_json((a, b), comparison, limit)
             else:
-                _print_pair_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
+                _print_comparison_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
         elif second_source:
             raise UsageError("--against needs two runs. Pass two runs, or the same run twice")
         else:

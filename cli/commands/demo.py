@@ -50,7 +50,8 @@ def demo(
 
 
 def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to the folder `target`, or to a temporary folder. If `target` has a copy, do nothing."""
+    """Copy the sample runs to the folder `target` or to a temporary folder, and return the folder. If `target` has a
+    copy, use this copy."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
             raise CommandError(f"{target} is not an empty folder. Choose another folder")

@@ -142,7 +142,7 @@ def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
-    """Report the state of the store, and the stored runs whose files were not found at the path."""
+    """Report the state of the store, and the runs in the store that have no files at the path."""
     from fcreview.store.importing.builder import read_store_index
     from fcreview.store.importing.source_files import build_run_key
     from fcreview.store.workspace import WorkspaceError

@@ -138,19 +138,21 @@ def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
     return {"drawn": counts.total()} | {name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")}
 
 
-def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample_counts: dict[str, int]) -> dict[str, Any]:
+def _build_estimate_json(
+    rows: Sequence[RunRow], estimate: MetricEstimate, sample_counts: dict[str, int]
+) -> dict[str, Any]:
     """Build the JSON object of a metric. `run` is null for combined metrics, and `why` explains a missing interval."""
     from fcreview.stats.estimation import explain_method
 
-    low, high = one.bounds or (None, None)
-    headline = "bounds" if one.is_bounds_headline else None if one.low is None else "interval"
+    low, high = estimate.bounds or (None, None)
+    headline = "bounds" if estimate.is_bounds_headline else None if estimate.low is None else "interval"
     return {
         "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
-        "table": one.table, "level": one.level, "name": one.name,
-        **{name: getattr(one, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
+        "table": estimate.table, "level": estimate.level, "name": estimate.name,
+        **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
         "bounds_low": low, "bounds_high": high, "headline": headline,
-        "n_random": one.n_random, "n_known": one.n_known, "method": one.method,
-        "why": explain_method(one.method, one.criteria), "needed": one.needed,
+        "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
+        "why": explain_method(estimate.method, estimate.criteria), "needed": estimate.needed,
         "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }  # fmt: skip
 
@@ -219,21 +221,24 @@ def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_count
         yield f"There is no confidence interval for {shown}: {reason}"
 
 
-def format_estimate_and_interval(one: MetricEstimate) -> tuple[str, str]:
+def format_estimate_and_interval(estimate: MetricEstimate) -> tuple[str, str]:
     """Return the estimated value or its range, and the confidence interval, as texts such as `74.9 %` and `[69.8,
     79.6]`. An unknown value is `–`."""
-    if one.is_bounds_headline:
-        return _format_bounds(one), NO_VALUE
-    if one.low is None or one.high is None:
+    if estimate.is_bounds_headline:
+        return _format_bounds(estimate), NO_VALUE
+    if estimate.low is None or estimate.high is None:
         return NO_VALUE, NO_VALUE
-    low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
-    return format_metric_value(one.estimated, one.unit, one.digits), f"[{low}, {high}]"
+    low, high = (
+        format_metric_value(each, estimate.unit, estimate.digits).removesuffix(" %")
+        for each in (estimate.low, estimate.high)
+    )
+    return format_metric_value(estimate.estimated, estimate.unit, estimate.digits), f"[{low}, {high}]"
 
 
-def _format_bounds(one: MetricEstimate) -> str:
+def _format_bounds(estimate: MetricEstimate) -> str:
     """Format the range of the value as `71.8 to 79.0 %`, or as `–` without a range. At the low end, all undecided items
     fail. At the high end, they pass."""
-    if one.bounds is None:
+    if estimate.bounds is None:
         return NO_VALUE
-    low, high = (format_metric_value(each, one.unit, one.digits) for each in one.bounds)
+    low, high = (format_metric_value(each, estimate.unit, estimate.digits) for each in estimate.bounds)
     return f"{low.removesuffix(' %')} to {high}"

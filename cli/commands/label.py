@@ -65,9 +65,9 @@ def label(
 ) -> None:
     """Record a review from a script.
 
-    Sets only the fields that you pass. golden-wrong records a pass with the fault golden. A corrected golden answer
-    must be valid in the benchmark's format and differ from the golden answer in the dataset. Lines of the --from file
-    without a time are recorded as not blind.
+    Sets only the fields that you pass. The verdict golden-wrong records a pass with the fault golden. A corrected
+    golden answer must be valid in the benchmark's format and differ from the golden answer in the dataset. Reviews
+    without a time in the --from file are recorded as not blind.
 
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """

@@ -38,7 +38,7 @@ class MergedErrata:
     rules: int = 0  # number of new rules in `errata`
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
     """Keys [benchmark, generation, language, category, id] of items for which the workspaces have different
-    corrections. This workspace keeps its own."""
+    corrections. This workspace keeps its own corrections."""
     kept_as: str = ""  # name of the file in .fcreview with all errata of the other workspace; empty without conflicts
     why: str = ""  # reason why the file could not be merged; empty on success
 

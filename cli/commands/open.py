@@ -151,7 +151,7 @@ def show_app(
         view = View(runs=view.runs)  # `switch` contains the position in the queue
     while (switch := run_app(session, app)) is not None:
         session = create_session_for(session, switch.annotator)
-        watcher = watcher.create_successor() if watcher is not None else None
+        watcher = watcher.create_copy() if watcher is not None else None
         app = make_app(session, view, blind=blind, start=start, watcher=watcher, switch=switch)
         discard_pending_keys()
 

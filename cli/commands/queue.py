@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 @workspace_command()
-def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
+def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List queues with the progress of each annotator.
 
-    Progress is the number of reviewed items among the items assigned to an annotator.
+    Progress is the number of reviewed items of the items that are assigned to an annotator.
 
     Example: fcreview queue list runs/gpt4o --json
     """
@@ -68,7 +68,8 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
+    """Build the JSON object of a queue. In the progress of an annotator, `total` counts an item with a hidden duplicate
+    twice."""
     names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
     return {
         "queue": queue.name,
@@ -79,13 +80,13 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
 
 
 @workspace_command()
-def show(
+def show_sampling(
     options: WorkspaceOptions, name: Annotated[str, argument("NAME", "Queue name.")], as_json: JsonOption = False
 ) -> None:
     """Show the sampling and the progress of a queue.
 
-    Prints the strata with their inclusion probabilities, and the progress of each annotator. --json adds a line for
-    each item.
+    Prints the strata with their inclusion probabilities, and the progress of each annotator. --json also prints a line
+    for each item.
 
     Example: fcreview queue show runs/gpt4o pilot
     """
@@ -102,13 +103,13 @@ def show(
 
 
 def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    owners: dict[int, list[str]] = {}
+    annotators: dict[int, list[str]] = {}
     for share in queue.shares:
         for at in dict.fromkeys(share.order):
-            owners.setdefault(at, []).append(share.annotator)
+            annotators.setdefault(at, []).append(share.annotator)
     for at, item in enumerate(queue.items):
         chance = {"stratum": item.stratum, "probability": item.probability, "overlap": item.overlap}
-        yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
+        yield {**item.key._asdict(), **chance, "annotators": annotators.get(at, [])}
 
 
 def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
@@ -116,9 +117,9 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, 'item')}"
     emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
-    emit(f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}")
+    emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
-    emit(f"{format_count(design.overlap, 'item')} assigned to all annotators, {repeats} for each annotator")
+    emit(f"All annotators review {format_count(design.overlap, 'item')}. Each annotator has {repeats}.")
     emit()
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
@@ -131,27 +132,27 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
 
 
 @workspace_command()
-def create(
+def create_queue(
     options: WorkspaceOptions,
     name: Annotated[str, option("--name NAME", "Name of the new queue.")],
-    annotators: Annotated[str, option("--annotators A,B,C", "Annotators, separated by commas.")],
+    annotators: Annotated[str, option("--annotators A,B,C", "Names of the annotators, separated by commas.")],
     where: WhereOption = "",
     run: RunOption = None,
     size: Annotated[
-        int | None, option("--size N", "Number of items to draw.", min=1, show_default="all that match")
+        int | None, option("--size N", "Number of items to draw.", min=1, show_default="all selected items")
     ] = None,
     stratify: Annotated[
         str,
         option(
             "--stratify BY",
-            "Fields to stratify by, separated by commas: category, language, model, error, official ...",
+            "Stratify by these fields, separated by commas: category, language, model, error, official and others.",
         ),
     ] = "",
     overlap: Annotated[int, option("--overlap N", "Number of items that every annotator reviews.", min=0)] = 0,
     repeats: Annotated[int, option("--repeats N", "Number of hidden duplicates for each annotator.", min=0)] = 0,
     seed: SeedOption = 0,
     team: Annotated[
-        bool, option("--team", "Publish the queue to your team and assign each annotator's items.")
+        bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -180,7 +181,7 @@ def create(
         else:
             _print_queue(session, queue)
     counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
-    print_message(f"queue {sanitize(name)}: {counts} in {file}")
+    print_message(f"queue {sanitize(name)} with {counts} saved in {file}")
 
 
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
@@ -194,30 +195,37 @@ def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
 
 
 @workspace_command("policy")
-def extend(
+def extend_queue(
     options: WorkspaceOptions,
-    name: Annotated[str, option("--name NAME", "Queue to extend.")],
+    name: Annotated[str, option("--name NAME", "Name of the queue to extend.")],
     target: Annotated[
         str,
         option(
             "--target METRIC",
-            "Narrow the interval of this metric. Names as in `fcreview estimate`, such as 'BFCL overall'.",
+            "Narrow the interval of this metric, named as in `fcreview estimate`, such as 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",
     half_width: HalfWidth = HALF_WIDTH,
-    size: Annotated[int | None, option("--size N", "Draw at most N items.", min=1, show_default="all needed")] = None,
+    size: Annotated[
+        int | None, option("--size N", "Draw at most N items.", min=1, show_default="all that are needed")
+    ] = None,
     run: RunOption = None,
     annotators: Annotated[
-        str, option("--annotators A,B,C", "Annotators, separated by commas.", show_default="annotators of the queue")
+        str,
+        option(
+            "--annotators A,B,C",
+            "Names of the annotators, separated by commas.",
+            show_default="annotators of the queue",
+        ),
     ] = "",
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Extend a queue to narrow a metric's interval.
 
-    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The number of items is
-    enough if all items of NAME are reviewed, too. `fcreview estimate` uses all of these queues as one sample.
+    Creates a queue NAME-2, NAME-3 ... with the additional items that narrow the interval most. The target interval is
+    reached if all items of both queues are reviewed. `fcreview estimate` uses all of these queues as one sample.
 
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
@@ -232,10 +240,10 @@ def extend(
         draws, metric = _draw_target_metric(session, row, sample_status, target)
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
-            raise UsageError(f"--target {metric.name}: only rates have intervals in percentage points. Choose a rate")
+            raise UsageError(f"--target {metric.name} is not a rate. Only rates have intervals in percentage points")
         unreviewed = sample_status.find_undecided_positions(sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
-        first = f" once {waiting} of {sanitize(name)} are reviewed" if unreviewed else ""
+        first = f" after the review of {waiting} of {sanitize(name)}" if unreviewed else ""
         goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)
         parts = plan_extension(draws, goal)
         if not parts:
@@ -250,24 +258,28 @@ def extend(
         else:
             _print_queue(session, queue)
     more = format_count(len(queue.items), "item")
-    print_message(f"queue {sanitize(queue.name)} in {file}: {more} for an interval of ±{half_width:g}{first}")
+    print_message(
+        f"queue {sanitize(queue.name)} saved in {file}: {more} to narrow the interval to ±{half_width:g}{first}"
+    )
 
 
 def _find_sampled_run(
-    session: WorkspaceSession, name: str, run: str | None
+    session: WorkspaceSession, queue_name: str, run: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
-    queue = session.load_queue_file(name)
+    queue = session.load_queue_file(queue_name)
     matches, problems = [], list[str]()
     for row in session.select_runs(run):
         sample_status = session.store.analysis.fetch_sample_status(row.run)
         problems += sample_status.problems
-        matches += [(row, sample_status, sample) for sample in sample_status.samples if name in sample.queue_names]
+        matches += [
+            (row, sample_status, sample) for sample in sample_status.samples if queue_name in sample.queue_names
+        ]
     if len(matches) > 1:
         runs = format_run_choices([row for row, _, _ in matches])
-        raise CommandError(f"queue {name} has items of several runs: choose --run {runs}")
+        raise CommandError(f"queue {queue_name} has items of several runs. Choose --run {runs}")
     if not matches:
         why = next((each for each in problems if each.startswith(f"queue {queue.name}:")), None)
-        raise CommandError(why or f"queue {name} has no items in these runs")
+        raise CommandError(why or f"queue {queue_name} has no items in these runs. Choose other runs")
     return matches[0]
 
 
@@ -281,19 +293,19 @@ def _draw_target_metric(
     metric = _find_metric_by_name(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
-        raise CommandError("no item of the queue is reviewed yet. Review some items first")
+        raise CommandError("the queue has no reviewed items. Review some items first")
     dependencies = MetricDependencies(
         run, [AnswerModel(run.automatic_items, run.statuses, asked) for asked in run.criterion_answers], is_sampled=True
     )
     if criteria := dependencies.find_criteria(metric.key):
         raise CommandError(
             f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only metrics"
-            " that depend on item verdicts. Use fcreview queue create to draw more items"
+            " that depend on the verdict of the whole item. Use fcreview queue create to draw more items"
         )
     if (method := dependencies.choose_method(metric.key)) == "other verdicts":
-        raise CommandError(f"{metric.name} cannot be estimated: {explain_method(method)}")
+        raise CommandError(f"fcreview cannot estimate {metric.name}: {explain_method(method)}")
     if metric.key not in draws.values:
-        raise CommandError(f"{metric.name} cannot be estimated. Run fcreview estimate for the reason")
+        raise CommandError(f"fcreview cannot estimate {metric.name}. Run fcreview estimate for the reason")
     return draws, metric
 
 
@@ -307,7 +319,7 @@ def _find_metric_by_name(target: str, metrics: Sequence[Metric], benchmark_title
     if len({one.key for one in matches}) == 1:
         return matches[0]
     names = ", ".join(f"{one.table} {one.name}" for one in (matches or metrics)[:8])
-    raise UsageError(f"--target {target!r}: choose {names}")
+    raise UsageError(f"--target {target!r} is not one metric of the run. Choose {names}")
 
 
-COMMANDS = {"create": create, "extend": extend, "list": list_, "show": show}
+COMMANDS = {"create": create_queue, "extend": extend_queue, "list": list_queues, "show": show_sampling}

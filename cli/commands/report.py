@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import ForceOption, JsonOption, RunOption, option, workspace_command
-from fcreview.cli.output import cell_text, emit_json, emit_lines, emit_utf8, format_table, print_message, print_warning
+from fcreview.cli.output import (
+    cell_text,
+    emit_json,
+    emit_lines,
+    emit_utf8,
+    format_run_heading,
+    format_table,
+    print_message,
+    print_warning,
+)
 from fcreview.cli.report_data import (
     build_report_page,
     build_run_fields,
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
 
 MAX_CONVENTION_ITEMS = 3
-NO_TRIALS = "fcreview knows no conventions for this benchmark"
+NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
 
 @workspace_command("annotator", "policy")
@@ -41,20 +50,20 @@ def report(
     force: ForceOption = False,
     markdown: Annotated[bool, option("--markdown", "Print the full report as Markdown.")] = False,
     conventions: Annotated[
-        bool, option("--conventions", "Compare how official programs count errors and repeated trials.")
+        bool, option("--conventions", "Compare how the official programs count errors and repeated trials.")
     ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
 
-    Each metric has an official, a recomputed and a corrected value, and an estimated accuracy with a 95 %
-    confidence interval if a random sample was reviewed. Combined metrics of several runs of one
-    model (ACEBench: both languages) follow at the end. The full report of --html and --markdown adds failure causes,
-    suspect golden answers, calibration, agreement, review progress and sampling.
+    Each metric has an official, a recomputed and a corrected value. If a random sample was reviewed, an estimated
+    accuracy with a 95 % confidence interval follows. The last tables combine several runs of one model, such as both
+    languages of ACEBench. --html and --markdown add failure causes, suspect golden answers, calibration, agreement,
+    review progress and sampling.
 
     Example: fcreview report runs/gpt4o --html report.html
     """
     if conventions and (html is not None or markdown):
-        raise UsageError("--conventions cannot be combined with --html or --markdown")
+        raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("choose one of --json, --html and --markdown")
@@ -93,25 +102,25 @@ def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "n_items"}
 
 
-def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) -> RunConventions:
-    """Compute the figures of a run by each convention, from its effective verdicts."""
+def compute_run_conventions(analysis: UnblindedAnalysis, run_number: int, run: Run) -> RunConventions:
+    """Compute the metrics of a run from its effective verdicts, once for each counting convention."""
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
 
-    table = list_trials(analysis.fetch_scored_items(number)["corrected"], run)
+    table = list_trials(analysis.fetch_scored_items(run_number)["corrected"], run)
     if table is None:
         return RunConventions(run.model, [], {})
     numbers: dict[str, list[int]] = {}
-    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [number], "effective")[number]:
+    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [run_number], "effective")[run_number]:
         numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
     return RunConventions(run.model, compare_conventions(table), numbers)
 
 
-def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
-    words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
-    yield f"run {fields['run']}   {'  '.join(words)}   {format_count(fields['n_items'], 'item')}"
+def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
+    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
+    yield format_run_heading(run_fields["run"], names, run_fields["n_items"])
     if not rows:
-        yield f"  {NO_TRIALS}"
+        yield f"  {NO_CONVENTIONS}"
         yield ""
         return
     cells = [
@@ -127,12 +136,12 @@ def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -
     yield from format_table(heads, cells, right_aligned=(2, 3, 4))
     yield ""
     yield "* marks the convention of the program that produced the run."
-    yield "The last column lists the items that a convention counts differently from the run's own program."
+    yield "The last column lists the items that other conventions count differently."
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))
             points = 100 * (spread.high - spread.low)
-            yield f"{spread.figure}: {low} to {high}, depending on the convention ({points:.1f} points)"
+            yield f"{spread.figure} is {low} to {high}, depending on the convention ({points:.1f} points)"
     yield ""
 
 
@@ -144,9 +153,12 @@ def _describe_convention_differences(row: ConventionRow) -> str:
     return "; ".join(parts)
 
 
-def _output_full_report(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
+def _output_full_report(
+    session: WorkspaceSession, run: str | None, html_file: Path | None, *, force: bool = False
+) -> None:
+    """Write the full report to an HTML file. Without a file, print it as Markdown."""
     page = build_report_page(session, run)
-    if html is None:
+    if html_file is None:
         from fcreview.exporters.report_pages import render_markdown
 
         emit_utf8(render_markdown(page).encode())
@@ -154,8 +166,8 @@ def _output_full_report(session: WorkspaceSession, run: str | None, html: Path |
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.report_pages import render_html
 
-    write_output_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
-    print_message(f"fcreview: {html} written")
+    write_output_file(html_file, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
+    print_message(f"wrote the report to {html_file}")
 
 
 def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Coroutine, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_item_heading
@@ -52,8 +52,8 @@ def review(
 ) -> None:
     """Review items one by one.
 
-    Opens the app on a terminal. With --plain, or without a terminal, fcreview prints an item as text and reads a
-    one-letter answer from standard input. Each answer is saved before the next item is printed.
+    Opens the app on a terminal. With --plain, or without a terminal, fcreview prints each item as text and reads a
+    one-letter answer from standard input. It saves the answer before it prints the next item.
 
     Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
     """
@@ -80,9 +80,9 @@ VERDICTS = {"p": "pass", "f": "fail", "g": "golden", "u": "unsure"}
 TABLE_HEADERS = ["argument", "golden", "predicted"]
 PROMPT = "verdict? [p f g u s q, ? for help] "
 ANSWER_HELP = (
-    "p pass, f fail, g pass because the golden answer is wrong, u unsure, 0 1 2 score",
-    "s skip, b back, n TEXT add a note, w FAULT set the fault, z undo",
-    "t print the item again in full, q quit",
+    "p: pass · f: fail · g: pass, because the golden answer is wrong · u: unsure · 0, 1, 2: score",
+    "s: skip the item · b: go back · n TEXT: add a note · w FAULT: set the fault · z: undo",
+    "t: print the item in full · q: quit",
 )
 
 
@@ -100,25 +100,32 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
         reviews = Session(None, session.annotator, store, reviewer, blind=blind)
         reviews.queue_file = view.queue_file
         try:
-            done = ReviewLoop(store, view, reviews).run()
+            done = ReviewLoop(store, view, reviews).review_items()
         finally:
             reviews.close()
     emit(f"{format_count(done, 'review')} saved")
 
 
+class Answer(NamedTuple):
+    letter: str  # first letter of the line, or an empty string
+    text: str  # rest of the line
+
+
 class ReviewLoop:
-    """Loop that prints an item, reads an answer and records it."""
+    """Prints items, reads the user's answers and records them."""
 
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
         self._recorder = ReviewRecorder(reviews, lambda _: "", is_judged_queue=view.queue == "judged")
         self._navigator: QueueNavigator | None = None
         self._saved = 0
+        self._is_finished = False
 
-    def run(self) -> int:
+    def review_items(self) -> int:
+        """Review items until the queue or the input ends. Return the number of saved reviews."""
         rows = self._store.fetch_page(self._view, 0, 1)
         if not rows:
-            emit("No items match.")
+            emit("No items match the filter.")
             return 0
         first = QueueNavigator.locate(self._store, self._view, rows[0].item)
         start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
@@ -126,13 +133,12 @@ class ReviewLoop:
             emit("You have reviewed every item of the queue.")
             return 0
         self._show_item(start)
-        while (answer := self._read_answer()) is not None:
-            if not self._handle_answer(*answer):
-                break
+        while not self._is_finished and (answer := self._read_answer()) is not None:
+            self._process_answer(answer)
         return self._saved
 
-    def _read_answer(self) -> tuple[str, str] | None:
-        """Return an answer as (first letter, rest of the line), or None at the end of the input."""
+    def _read_answer(self) -> Answer | None:
+        """Read a line of input. Return None at the end of the input."""
         sys.stdout.write(PROMPT)
         sys.stdout.flush()
         try:
@@ -143,17 +149,17 @@ class ReviewLoop:
             emit()
             return None
         text = line.strip()
-        return text[:1], text[1:].strip()
+        return Answer(text[:1], text[1:].strip())
 
-    def _handle_answer(self, letter: str, text: str) -> bool:
-        subject = self._subject
+    def _process_answer(self, answer: Answer) -> None:
+        (letter, text), subject = answer, self._current_subject
         if letter == "q":
-            return False
-        if letter in VERDICTS and not text:
-            return self._record_and_continue(self._recorder.record_verdict(subject, VERDICTS[letter]))
-        if letter in "012" and letter and not text:
-            return self._record_and_continue(self._recorder.record_score(subject, int(letter)))
-        if letter == "n" and text:
+            self._is_finished = True
+        elif letter in VERDICTS and not text:
+            self._record_and_continue(self._recorder.record_verdict(subject, VERDICTS[letter]))
+        elif letter in "012" and letter and not text:
+            self._record_and_continue(self._recorder.record_score(subject, int(letter)))
+        elif letter == "n" and text:
             self._save_and_print(self._recorder.record_note(subject, text))
         elif letter == "w" and text:
             self._record_fault(subject, text)
@@ -162,10 +168,9 @@ class ReviewLoop:
         elif letter == "t":
             self._show_item(subject.item, full=True)
         elif letter in ("s", "b"):
-            return self._show_neighbour(1 if letter == "s" else -1)
+            self._show_adjacent_item(1 if letter == "s" else -1)
         else:
             emit_lines(ANSWER_HELP)
-        return True
 
     @property
     def _current_navigator(self) -> QueueNavigator:
@@ -174,11 +179,11 @@ class ReviewLoop:
         return self._navigator
 
     @property
-    def _subject(self) -> ReviewSubject:
+    def _current_subject(self) -> ReviewSubject:
         return ReviewSubject(self._current_navigator.item, self._store.read_detail(self._current_navigator.item))
 
-    def _record_fault(self, subject: ReviewSubject, prefix: str) -> None:
-        fault = next((each for each in FAULTS if each.startswith(prefix)), None)
+    def _record_fault(self, subject: ReviewSubject, fault_prefix: str) -> None:
+        fault = next((each for each in FAULTS if each.startswith(fault_prefix)), None)
         if fault is None:
             emit(f"Choose a fault: {', '.join(FAULTS)}")
         else:
@@ -188,48 +193,47 @@ class ReviewLoop:
         outcome = asyncio.run(recording)
         emit(outcome.message)
         if outcome.style == "bad":
-            raise CommandError("The review could not be saved. Review stopped.")
+            raise CommandError("fcreview could not save the review and has stopped. Solve the problem and start again.")
         self._saved += outcome.succeeded and outcome.undone is None
         return outcome
 
-    def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> bool:
-        """Record an answer, and show the next item if this item is complete. Return False at the end of the queue."""
+    def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> None:
+        """Record an answer. If the answer completes the item, show the next item, or finish at the end of the queue."""
         if not self._save_and_print(recording).completes_item:
-            return True
+            return
         following = self._current_navigator.find_next_unreviewed(self._store)
         if following is None:
             remaining = self._current_navigator.find_remaining_items(self._store)
-            earlier = f"End of the queue. Earlier items that you have not reviewed: {remaining}."
+            earlier = f"End of the queue. Unreviewed items before this item: {remaining}."
             emit(earlier if remaining.count else "Queue complete.")
-            return False
-        self._show_item(following)
-        return True
+            self._is_finished = True
+        else:
+            self._show_item(following)
 
-    def _show_neighbour(self, offset: int) -> bool:
+    def _show_adjacent_item(self, offset: int) -> None:
         item = self._current_navigator.find_neighbour_item(self._store, offset)
         if item is None:
             emit("This is the last item." if offset > 0 else "This is the first item.")
         else:
             self._show_item(item)
-        return True
 
     def _show_item(self, item: int, *, full: bool = False) -> None:
         self._navigator = QueueNavigator.locate(self._store, self._view, item, self._navigator)
         detail, at = self._store.read_detail(item), self._navigator.position
         position = "" if at is None else f", {at + 1} of {self._navigator.count}"
         run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
-        hidden = self._store.blind and detail.row.you is None
+        hide_verdicts = self._store.blind and detail.row.you is None
         emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
-        emit_lines(format_item_text(detail, self._reviews.annotator, hidden=hidden, full=full))
+        emit_lines(format_item_text(detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full))
 
 
-def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
-    """Format the item as lines of sanitised text, without columns and horizontal rules. `hidden` hides verdicts, and
-    `full` prints all messages and long texts in full."""
-    if not hidden:
+def format_item_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False) -> Iterator[str]:
+    """Format the item as lines of sanitised text, without columns and horizontal rules. With `full`, messages and long
+    texts are complete."""
+    if not hide_verdicts:
         yield format_item_heading(detail)
     options = DisplayOptions(
-        hide_verdicts=hidden, full_dialogue=full, unfold_all=full, print_hint="press t for the full text"
+        hide_verdicts=hide_verdicts, full_dialogue=full, unfold_all=full, print_hint="enter t for the full text"
     )
     for block in build_document(detail, annotator, options):
         if block.is_argument and block.copied_value is not None:

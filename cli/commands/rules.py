@@ -1,6 +1,6 @@
 """Preview, accept and list equivalence rules.
 
-An equivalence rule makes the checker accept more values, such as 5.0 for 5 (docs/errata.md).
+An equivalence rule makes the checker accept more values, such as 5.0 instead of 5 (docs/errata.md).
 
 Example: fcreview rules preview result/ 'ignore-case in city'
 """
@@ -34,11 +34,13 @@ FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 @dataclass(frozen=True, slots=True)
 class RuleFlip:
+    """Item whose recomputed verdict a rule changes."""
+
     run: Run
     category: str
     id: str
     passes: bool  # whether the item passes with the rule
-    difference: str  # first difference between golden answer and prediction, from the check in which the item fails
+    difference: str  # first difference between golden answer and prediction when the item fails
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
@@ -48,8 +50,8 @@ class RuleFlip:
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes in addition to the workspace's errata. Raises CommandError if no run can
-    have such a verdict."""
+    """Find the verdicts that a rule changes in addition to the workspace's errata. Raises CommandError if the rule
+    applies to none of the runs."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
@@ -57,7 +59,7 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
         plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
     ]
     if not affected:
-        raise CommandError(f"the rule changes nothing: there is no {rule.benchmark or 'BFCL'} run here")
+        raise CommandError(f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH")
     for plan in affected:
         yield from _find_run_flips(plan, rule)
 
@@ -80,20 +82,21 @@ def _read_items(plan: RunPlan) -> Iterator[Item]:
 
 
 def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
-    """Print the flips. Flips from pass to fail come first, because they are usually unintended."""
+    """Print the verdicts that a rule changes. Changes from pass to fail come first, because they are usually
+    unintended."""
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
         for flip in ordered:
             emit_json(flip.as_json())
         return
     if not flips:
-        emit("no recomputed verdict would change. Run fcreview doctor to check that no dataset is missing")
+        emit("The rule changes no recomputed verdict. Run fcreview doctor to check that no dataset is missing")
         return
     gained = sum(flip.passes for flip in flips)
     items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
     runs = format_count(len({id(flip.run) for flip in flips}), "run")
-    counts = f"{gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
-    emit(f"{format_count(len(flips), 'verdict')} would change ({items}, {runs}): {counts}")
+    counts = f"{gained:,} from fail to pass, {len(flips) - gained:,} from pass to fail"
+    emit(f"The rule changes {format_count(len(flips), 'verdict')} ({items}, {runs}): {counts}")
     cells = [
         [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
         for flip in ordered
@@ -113,12 +116,12 @@ def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
 
 
 @workspace_command()
-def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
+def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
-    Shows for each rule who accepted it, when, and whether the errata of the workspace already apply it. With --json:
-    {rule, benchmark, function, argument, who, date, says, applied}. Rules of the form `accept ... for ...` also have
-    given and wanted.
+    Shows who accepted each rule, the date, and whether the errata of the workspace already apply the rule. --json
+    prints {rule, benchmark, function, argument, who, date, says, applied}, and given and wanted for rules of the form
+    `accept ... for ...`.
 
     Example: fcreview rules list result/
     """
@@ -135,7 +138,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             for rule in rules
         ]
         if not rows:
-            print_message("no rules. Run fcreview rules preview to see which verdicts a rule would change")
+            print_message("There are no rules. Run fcreview rules preview to see which verdicts a rule would change")
             return
         print_table(["rule", "who", "date", ""], rows)
 
@@ -144,19 +147,19 @@ RuleArgument = Annotated[
     str,
     argument(
         "RULE",
-        "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. To limit"
-        " the rule, add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK'.",
+        "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. Add 'in"
+        " ARGUMENT', 'of FUNCTION' or 'on BENCHMARK' to limit the rule.",
     ),
 ]
 
 
 @workspace_command()
-def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption = False) -> None:
+def preview_rule(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption = False) -> None:
     """List the verdicts that a rule would change.
 
-    Lists the recomputed verdicts of all runs at PATH that would change, with the first difference of each item. Nothing
-    is saved; `fcreview rules add` accepts the rule. With --json: {benchmark, generation, language, model, category, id,
-    flip, difference}.
+    Lists the recomputed verdicts of all runs at PATH that would change, with the first difference of each item. Saves
+    nothing; use `fcreview rules add` to accept the rule. --json prints {benchmark, generation, language, model,
+    category, id, flip, difference}.
 
     Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
@@ -168,11 +171,11 @@ def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption =
 
 
 @workspace_command()
-def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
+def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Accept a rule.
 
-    Prints the verdicts that the rule changes. The rule takes effect when you write it to an errata file with
-    `fcreview errata create` and apply the file with --errata.
+    Prints the verdicts that the rule changes. To apply the rule, write it to an errata file with `fcreview errata
+    create`, and pass the file with --errata.
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
@@ -182,19 +185,19 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
     with open_workspace(options) as session:
         known = load_rules(session.workspace)
         if parsed in known:
-            raise CommandError(f"already accepted: {sanitize(str(parsed))}")
+            raise CommandError(f"the rule is already accepted: {sanitize(str(parsed))}")
         print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
     next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
-    print_message(f"accepted: {sanitize(str(parsed))}. {next_step}")
+    print_message(f"accepted the rule {sanitize(str(parsed))}. {next_step}")
 
 
 @workspace_command()
-def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
+def remove_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Remove an accepted rule.
 
-    Errata files that contain the rule stay unchanged.
+    Errata files that contain the rule do not change.
 
     Example: fcreview rules remove result/ 'ignore-case in city'
     """
@@ -207,8 +210,8 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
             problem = f"rule not found: {sanitize(str(parsed))}"
             raise CommandError(f"{problem}. Run fcreview rules list to see the accepted rules")
         save_rules(session.workspace, [each for each in known if each != parsed])
-    print_message(f"removed: {sanitize(str(parsed))}")
+    print_message(f"removed the rule {sanitize(str(parsed))}")
 
 
-COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}
+COMMANDS = {"preview": preview_rule, "add": accept_rule, "remove": remove_rule, "list": list_rules}
 ALIASES = {"try": "preview"}  # subcommands by their old names, which the help does not list

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
 
-MAX_KINDS = 30  # limit of different kinds of issues in text output
+MAX_KINDS = 30  # maximum number of kinds of issues in text output
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
@@ -52,23 +52,23 @@ def import_(
     lake: Annotated[
         str | None, option("--lake DIR", "Write Parquet files to DIR or s3://BUCKET/NAME instead of a store.")
     ] = None,
-    part: Annotated[str | None, option("--part K/N", "Import only part K of N into the lake.")] = None,
+    part: Annotated[str | None, option("--part K/N", "Import only the K-th of N parts of the runs.")] = None,
     dask: Annotated[
         str | None,
         option(
             "--dask ADDRESS",
-            "Import into the lake with the workers of this Dask scheduler; --part N sets the number of parts.",
+            "Import into the lake with the workers of this Dask scheduler, in N parts if you pass --part N.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
 
-    Only new and changed runs are imported. A run whose dataset folder is missing keeps its last import. The exit code
-    is 1 if a run failed, if no run was found, or if a run changed while its dataset is missing.
+    Imports only new and changed runs. A run whose dataset folder is missing keeps its last import. The exit code is 1
+    if the import of a run failed, if no run was found, or if a run has changed but its dataset is missing.
 
-    With --lake, the runs are written to a folder of Parquet files that other commands read like a workspace. Several
-    machines can import one part each, such as `fcreview import archive --lake lake --part 3/16` (docs/lake.md).
+    With --lake, the command writes the runs to a folder of Parquet files that other commands read like a workspace.
+    Several machines can import one part each, such as `fcreview import archive --lake lake --part 3/16` (docs/lake.md).
 
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
@@ -78,7 +78,7 @@ def import_(
     if lake is not None:
         if options.workspace is not None:
             raise UsageError(
-                "--workspace has no effect with --lake: pass --workspace to the commands that read the lake"
+                "--workspace has no effect with --lake. Pass --workspace to the commands that read the lake"
             )
         location = resolve_lake_location(lake)
         if dask is not None:
@@ -113,7 +113,9 @@ def _format_official_rate(row: dict[str, Any]) -> str:
     return format_official_rate(row["official_pass"], row["official_known"], row["items"], **stated)
 
 
-def _print_import_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], root: str, seconds: float) -> None:
+def _print_import_summary(
+    rows: list[dict[str, Any]], issues: list[dict[str, Any]], location: str, seconds: float
+) -> None:
     if rows:
         table = [
             [
@@ -131,12 +133,12 @@ def _print_import_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any
     if known > 0:
         emit()
         count = format_count(known, "issue")
-        emit(f"{count} of unchanged runs are not listed. Use fcreview sql to query the table import_issues")
+        emit(f"The list omits {count} of unchanged runs. Use fcreview sql to query the table import_issues")
     emit()
     n_items = sum(row["items"] for row in rows)
     emit(
         f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
-        f" saved in {cell_text(root)}"
+        f" saved in {cell_text(location)}"
     )
 
 
@@ -147,29 +149,29 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     for issue in issues:
         kinds.setdefault(_find_issue_kind(issue), []).append(issue)
     emit("", format_count(len(issues), severity))
-    for members in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
-        first = members[0]
+    for issues_of_kind in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
+        first = issues_of_kind[0]
         where = cell_text(first["file"]) + (f":{first['line']}" if first["line"] else "")
-        emit(f"  {len(members):>5} x  {cell_text(_summarize_issues(members))}")
-        emit(f"           {where}" + (" and others" if len(members) > 1 else ""))
+        emit(f"  {len(issues_of_kind):>5} x  {cell_text(_summarize_issues(issues_of_kind))}")
+        emit(f"           {where}" + (" and others" if len(issues_of_kind) > 1 else ""))
     if len(kinds) > MAX_KINDS:
-        emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues; use --json to list all")
+        emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
 
 
 def _find_issue_kind(issue: dict[str, Any]) -> str:
-    """Return the kind of an issue: the first sentence of its message without ids and numbers."""
+    """Return the kind of an issue: the first sentence of its message, in which `…` replaces ids and numbers."""
     return _mask_ids_and_numbers(issue).partition(". ")[0]
 
 
-def _summarize_issues(members: list[dict[str, Any]]) -> str:
-    if len({issue["what"] for issue in members}) == 1:
-        return str(members[0]["what"])
-    general = {_mask_ids_and_numbers(issue) for issue in members}
-    return general.pop() if len(general) == 1 else _find_issue_kind(members[0])
+def _summarize_issues(issues_of_kind: list[dict[str, Any]]) -> str:
+    if len({issue["what"] for issue in issues_of_kind}) == 1:
+        return str(issues_of_kind[0]["what"])
+    general = {_mask_ids_and_numbers(issue) for issue in issues_of_kind}
+    return general.pop() if len(general) == 1 else _find_issue_kind(issues_of_kind[0])
 
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
-    """Return an issue's message with the item's id and all numbers replaced by `…`."""
+    """Return the message of an issue in which `…` replaces the item's id and all numbers."""
     what = str(issue["what"])
     for name in (issue["item"], str(issue["item"] or "").partition("#")[0]):
         what = what.replace(name, "…") if name else what
@@ -179,9 +181,9 @@ def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
 SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
 )  # fmt: skip
-ScoresByRun = dict[int, dict[str, int]]  # counts with the names in `SCORE_NAMES` by run number
-_import_lock = threading.Lock()  # one part at a time, because an import uses the whole process
-PARTS_PER_WORKER = 4  # Number of parts for each worker of a cluster. Several small parts even out differences in size.
+ScoresByRun = dict[int, dict[str, int]]  # counts by name (see `SCORE_NAMES`) for each run number
+_import_lock = threading.Lock()  # A worker imports one part at a time, because an import uses the whole process.
+PARTS_PER_WORKER = 4  # Number of parts for each worker. With several small parts, all workers finish at a similar time.
 
 
 def _fetch_score_counts(workspace: Workspace) -> ScoresByRun:
@@ -196,14 +198,14 @@ def _parse_part(text: str | None) -> LakePart:
 
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise UsageError(f"--part {text}: expected K/N with K from 1 to N, such as 1/4")
+        raise UsageError(f"--part {text} is invalid. Pass K/N with K from 1 to N, such as 1/4")
     return LakePart(int(match[1]), int(match[2]))
 
 
 def _parse_part_count(text: str | None) -> int | None:
     if text is None or re.fullmatch(r"[1-9]\d{0,5}", text):
         return int(text) if text else None
-    raise UsageError(f"--part {text}: with --dask, expected the number of parts, such as 16")
+    raise UsageError(f"--part {text} is invalid. With --dask, pass the number of parts, such as 16")
 
 
 def _import_to_lake(
@@ -218,9 +220,9 @@ def _import_to_lake(
     discovered = discover_runs(options, config)
     scores: ScoresByRun = {}
 
-    def collect_scores(workspace: Workspace, numbers: dict[int, int]) -> None:
+    def collect_scores(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
         found = _fetch_score_counts(workspace)
-        scores.update({numbers[run]: counts for run, counts in found.items() if run in numbers})
+        scores.update({lake_run_numbers[run]: counts for run, counts in found.items() if run in lake_run_numbers})
 
     progress = Progress()
     lake = LakeImport(
@@ -236,30 +238,30 @@ def _import_to_lake(
     try:
         summary = import_part(lake, discovered.plans, discovered.issues, part)
     except OSError as error:
-        raise CommandError(f"cannot write to the lake {location} ({error.strerror or error})") from error
+        raise CommandError(f"fcreview cannot write to the lake {location}: {error.strerror or error}") from error
     finally:
         progress.erase()
     return summary, scores
 
 
 def _check_lake_folder(location: str) -> None:
-    """Raise CommandError if a folder has files but is no lake. Temporary files are ignored, because another part of the
-    import may just be creating the lake."""
+    """Raise CommandError if the folder has files but is not a lake. Ignore temporary files, because the import of
+    another part may be creating the lake."""
     folder = Path(location)
     if location.startswith("s3://") or not folder.is_dir():
         return
     names = [name for name in os.listdir(folder) if not name.startswith(".") and not name.endswith(".tmp")]  # noqa: PTH208
     if names and LAKE_FILE not in names:
-        raise CommandError(f"{location} contains other files. Choose an empty folder for the lake")
+        raise CommandError(f"{location} contains files and is not a lake. Choose an empty folder for the lake")
 
 
 def _import_on_cluster(
-    options: WorkspaceOptions, location: str, address: str, count: int | None
+    options: WorkspaceOptions, location: str, scheduler: str, n_parts: int | None
 ) -> tuple[ImportSummary, ScoresByRun]:
     """Import all runs at the paths into a lake with the workers of a Dask cluster, which need access to the paths.
 
-    `address` is the scheduler's address or its scheduler file (`.json`). `count` is the number of parts; None for
-    `PARTS_PER_WORKER` parts for each worker. Raises CommandError without Dask or a reachable cluster.
+    `scheduler` is the address of the Dask scheduler or the path of its scheduler file (`.json`). By default, `n_parts`
+    is `PARTS_PER_WORKER` for each worker. Raises CommandError if Dask is not installed or the cluster is unreachable.
     """
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
@@ -275,24 +277,24 @@ def _import_on_cluster(
         errata=options.errata if options.errata in (None, NO_ERRATA) else os.path.abspath(options.errata),  # noqa: PTH100
     )
     try:
-        client = distributed.Client(**{"scheduler_file" if address.endswith(".json") else "address": address})
+        client = distributed.Client(**{"scheduler_file" if scheduler.endswith(".json") else "address": scheduler})
     except (OSError, ValueError) as error:
-        raise CommandError(f"cannot connect to the Dask scheduler {address}: {error}") from error
+        raise CommandError(f"fcreview cannot connect to the Dask scheduler {scheduler}: {error}") from error
     with client:
-        n_parts = count or PARTS_PER_WORKER * max(1, len(client.nthreads()))
+        n_parts = n_parts or PARTS_PER_WORKER * max(1, len(client.nthreads()))
         parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
         futures = [client.submit(import_part_on_worker, options, location, part, pure=False) for part in parts]
         summary, scores, searched, failures = ImportSummary(), ScoresByRun(), list[dict[str, Any]](), []
         for part, future in zip(parts, futures, strict=True):
             try:
                 result, found = future.result()
-            except Exception as error:  # of any kind: it comes from another process
+            except Exception as error:  # another process can raise any kind of exception
                 failures.append(
                     f"part {part.number}/{part.count}: {type(error).__name__}: {' '.join(str(error).split())}"
                 )
                 continue
             summary.runs += result.runs
-            # Each worker searches for runs, so every part repeats the issues of the search.
+            # Each worker searches for runs, so that the results of all parts repeat the issues of the search.
             summary.issues += [issue for issue in result.issues if "run" in issue or issue not in searched]
             searched += [issue for issue in result.issues if "run" not in issue and issue not in searched]
             scores |= found
@@ -305,7 +307,7 @@ def _import_on_cluster(
 def import_part_on_worker(
     options: WorkspaceOptions, location: str, part: LakePart
 ) -> tuple[ImportSummary, ScoresByRun]:
-    """Import one part in a worker of a cluster, in one process."""
+    """Import one part of the runs in a worker of a Dask cluster, in a single process."""
     with _import_lock:
         return _import_to_lake(options, load_config(), location, part, n_workers=1)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow
 
-MAX_LISTED_RUNS = 10  # limit of run numbers in a warning
+MAX_LISTED_RUNS = 10  # maximum number of run numbers in a warning
 HEADERS = [
     "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
 ]  # fmt: skip
@@ -36,7 +36,7 @@ def runs(
     reverse: Annotated[bool, option("--reverse", "Reverse the sort order.")] = False,
     group: Annotated[
         str | None,
-        option("--group BY", f"Group by {', '.join(run_lists.GROUP_LABELS)}. The date is taken from folder names."),
+        option("--group BY", f"Group by {', '.join(run_lists.GROUP_LABELS)}. The date comes from folder names."),
     ] = None,
     only: Annotated[
         str, option("--only TEXT", "List only runs with these words in benchmark, version, model or path.")
@@ -54,7 +54,7 @@ def runs(
     by = check_choice(run_lists.GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        selected = _select_runs(session, only, sort, reverse=reverse)
+        selected = _select_and_sort_runs(session, only, sort, reverse=reverse)
         groups = run_lists.group_runs(selected, by)
         if as_json:
             for part in groups:
@@ -62,7 +62,7 @@ def runs(
                     emit_json(_build_run_json(row) | ({"group": part.name} if by else {}))
             return
         if only and not selected:
-            emit(f"none of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
+            emit(f"None of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
             return
         names = run_lists.build_run_names_with_files(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
@@ -75,8 +75,7 @@ def runs(
                 emit(lines.pop(0))
         emit(
             "",
-            f"{format_count(len(selected), 'run')}. A number after a rate is the number of items with a verdict."
-            " It is omitted if all items have a verdict.",
+            f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number follows the rate.",
         )
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
@@ -85,9 +84,9 @@ def runs(
             print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
 
 
-def _select_runs(session: WorkspaceSession, only: str, sort: str, *, reverse: bool) -> list[RunRow]:
-    """Select and sort runs. The run numbers of a lake are hashes, so its runs are sorted by benchmark and name."""
-    found = run_lists.search_runs(session.runs, only)
+def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str, *, reverse: bool) -> list[RunRow]:
+    """Select and sort runs. In a lake, run numbers are hashes, so that the default order is by benchmark and model."""
+    found = run_lists.search_runs(session.runs, search_text)
     if sort != "run" or session.workspace.lake is None:
         return run_lists.sort_runs(found, sort, reverse=reverse)
     return sorted(
@@ -109,7 +108,7 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
 
 
 def _build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or this name if it has no
-    date."""
+    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name of the folder
+    if it contains no date."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.find_run_date_or_folder(row), **fields}

@@ -29,7 +29,7 @@ SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
 MIN_SECRET = 16  # minimum length of the secret of a proxy, in characters
 NO_LOGIN = (
     "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users FILE`"
-    " and pass --users FILE, or let a proxy log in and pass --trust-header NAME."
+    " and pass --users FILE, or pass --trust-header NAME if a proxy logs users in."
 )
 
 
@@ -52,14 +52,14 @@ def serve(
     options: WorkspaceOptions,
     users: Annotated[Path | None, option("--users FILE", "Users file with password hashes.")] = None,
     add_user: Annotated[
-        str | None, option("--add-user NAME", "Set the password of this annotator in the users file, then exit.")
+        str | None, option("--add-user NAME", "Add this annotator to the users file, or change the password.")
     ] = None,
     trust_header: Annotated[
         str | None,
         option(
             "--trust-header NAME",
-            "Read the annotator name from this header of a proxy's requests. Needs --socket, or a secret in"
-            f" --secret-file or {SECRET_VARIABLE}. The proxy sends the secret as X-Fcreview-Secret.",
+            "Header in which a proxy sends the annotator name. Needs --socket, or a secret in --secret-file or"
+            f" {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
         ),
     ] = None,
     secret_file: Annotated[Path | None, option("--secret-file FILE", "File with the secret of the proxy.")] = None,
@@ -67,17 +67,18 @@ def serve(
         str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Other addresses need TLS.")
     ] = None,
     port: Annotated[
-        int | None, option("--port N", f"Port. Default: {DEFAULT_PORT}; 0 for any free port.", min=0, max=65_535)
+        int | None,
+        option("--port N", f"Port to listen on. Default: {DEFAULT_PORT}; 0 for any free port.", min=0, max=65_535),
     ] = None,
     socket: Annotated[Path | None, option("--socket PATH", "Listen on a Unix socket that only you can use.")] = None,
     tls_cert: Annotated[Path | None, option("--tls-cert FILE", "TLS certificate chain (PEM).")] = None,
-    tls_key: Annotated[Path | None, option("--tls-key FILE", "Key of the certificate.")] = None,
+    tls_key: Annotated[Path | None, option("--tls-key FILE", "Private key of the TLS certificate.")] = None,
     url: Annotated[
         str | None, option("--url URL", "Address that browsers use, such as https://review.example.org.")
     ] = None,
-    max_sessions: Annotated[int, option("--max-sessions N", "Limit of open browser tabs.", min=1)] = 20,
+    max_sessions: Annotated[int, option("--max-sessions N", "Maximum number of open browser tabs.", min=1)] = 20,
     queue: Annotated[
-        str | None, option("--queue NAME", "Order or queue that each session opens, as for fcreview open.")
+        str | None, option("--queue NAME", "Order, selection or queue that each session opens, as for fcreview open.")
     ] = None,
     where: WhereOption = "",
     run: RunOption = None,
@@ -85,8 +86,8 @@ def serve(
 ) -> None:
     """Open the app in a browser.
 
-    The login name is the annotator name. Starts a process of the app for each browser tab. A session writes only its
-    annotator's journal and settings; exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
+    Annotators log in with their annotator name. Each browser tab has its own process of the app, which writes only the
+    annotator's journal and settings. Exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
 
     Example: fcreview serve runs/ --users users.toml
     """
@@ -94,7 +95,7 @@ def serve(
         _set_user_password(users, add_user)
         return
     if not options.paths:
-        raise UsageError("missing PATH: a run, a folder of runs, or a folder with a workspace")
+        raise UsageError("pass PATH: a run, a folder of runs, or a folder with a workspace")
     try:
         import textual_serve  # noqa: F401
     except ImportError:
@@ -109,7 +110,7 @@ def serve(
 def build_open_arguments(
     options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
 ) -> list[str]:
-    """Return the options and paths of `fcreview open` for each session."""
+    """Build the options and paths with which each session runs `fcreview open`."""
     given = {"format": options.format, "decoder": options.decoder, "workspace": options.workspace}
     given |= {"queue": queue, "where": where, "run": run}
     arguments = [f"--{name}={value}" for name, value in given.items() if value]
@@ -123,7 +124,7 @@ def _check_serve_options(options: ServeOptions) -> None:
     if (options.users is None) == (options.trust_header is None):
         raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
     if options.trust_header is not None and not re.fullmatch(r"[A-Za-z0-9-]+", options.trust_header):
-        raise UsageError(f"invalid --trust-header {options.trust_header!a}: a header is letters, digits and -")
+        raise UsageError(f"invalid --trust-header {options.trust_header!a}: use only letters, digits and -")
     if (options.tls_cert is None) != (options.tls_key is None):
         raise UsageError("pass --tls-cert and --tls-key together")
     if options.socket is not None:
@@ -144,7 +145,9 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
     named = checks.parse_origin(options.url) if options.url is not None else None
     if named is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
-        raise UsageError(f"--host {host} needs --url: the address that browsers use")
+        raise UsageError(
+            f"--host {host} needs --url: the address that browsers use, such as https://review.example.org"
+        )
 
     def list_origins(port: int) -> list[str]:
         if named is not None:
@@ -175,12 +178,14 @@ def _build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Logi
     if options.users is not None:
         users = UsersFile(options.users)
         if not users.load():
-            raise UsageError(f"{options.users} has no users. Add one: fcreview serve --add-user NAME --users FILE")
+            raise UsageError(f"{options.users} has no users. Run fcreview serve --add-user NAME --users FILE")
         return PasswordLogin(users, cookie, is_secure)
     secret = _read_proxy_secret(options)
     if secret is None and options.socket is None:
-        needed = "--socket PATH, or a secret that the proxy sends"
-        raise UsageError(f"--trust-header needs {needed}: pass --secret-file FILE or set {SECRET_VARIABLE}")
+        raise UsageError(
+            "--trust-header needs --socket PATH, or a secret that the proxy sends. Pass --secret-file FILE or set"
+            f" {SECRET_VARIABLE}"
+        )
     return HeaderLogin(options.trust_header or "", secret)
 
 
@@ -205,12 +210,12 @@ def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_encrypted_key)
     except (OSError, ValueError) as error:
-        raise CommandError(f"{options.tls_cert}: the certificate does not match the key ({error})") from error
+        raise CommandError(f"fcreview cannot use {options.tls_cert} with {options.tls_key}: {error}") from error
     return context
 
 
 def _refuse_encrypted_key() -> str:
-    raise ValueError("the key is encrypted")
+    raise ValueError("the private key is encrypted")
 
 
 def _set_user_password(users: Path | None, name: str) -> None:
@@ -221,7 +226,7 @@ def _set_user_password(users: Path | None, name: str) -> None:
         raise UsageError("--add-user needs --users FILE")
     annotator = check_annotator(name)
     UsersFile(users).set_password(annotator, read_password(annotator))
-    print_message(f"{annotator} can log in with this password ({users})")
+    print_message(f"{annotator} can now log in. {users} has the hash of the password")
 
 
 def read_password(annotator: str) -> str:

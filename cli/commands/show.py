@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fcreview.tui.item_view.blocks import Block
     from fcreview.tui.text.lines import Line
 
-MAX_SEARCHED = 20_000  # limit of items whose ids are searched for similar ids
+MAX_SEARCHED = 20_000  # maximum number of ids that are searched for a similar id
 FULL_HINT = "use --full for the full text"
 INDENT = " " * 8
 
@@ -50,7 +50,7 @@ def show(
         chosen = find_item(session, item, run)
         if html is not None:
             if as_json:
-                raise UsageError("choose one of --html and --json")
+                raise UsageError("--html and --json exclude each other. Pass only one of them")
             _write_item_page(session, chosen, html, force=force)
         elif as_json:
             emit_json(_build_item_json(session.store.read_detail(chosen)))
@@ -65,25 +65,26 @@ def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force:
     page = render_item_page(detail, session.annotator, format_item_heading(detail))
     rules = OverwriteRules.for_store(session.store, force=force)
     write_output_file(file, page.encode("utf-8", "replace"), rules)
-    print_message(f"written: {file}")
+    print_message(f"wrote the item to {file}")
 
 
 def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
-    """Return the item number of an id. Raises CommandError with candidates for an unknown or ambiguous id."""
+    """Return the number of the item with an id. Raises CommandError if no item or several items have the id."""
     matches = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
     if len(matches) == 1:
         return matches[0][1]
     if not matches:
         ids = dict.fromkeys(row.id for row in iterate_rows(session, session.build_view(run=run), MAX_SEARCHED))
         close = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
-        raise CommandError(f"no item {item_id!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        advice = f"Did you mean {' or '.join(close)}?" if close else "Run fcreview items to list the ids"
+        raise CommandError(f"no item has the id {item_id!r}. {advice}")
     runs = list({row.run: row for row, _ in matches}.values())
     if len(runs) == 1:
         raise CommandError(
             f"{len(matches)} items of run {format_run_choices(runs)} have the id {item_id!r}."
             " Choose one of them in the app with fcreview open"
         )
-    raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_run_choices(runs)}")
+    raise CommandError(f"{len(runs)} runs have an item {item_id!r}. Choose --run {format_run_choices(runs)}")
 
 
 def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
@@ -95,12 +96,12 @@ def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
             for name, both in extra["state_differences"].items()
         }
     extra = {**extra.pop("more", {}), **extra}
-    item = _get_fields(detail.item) | {"extra": extra}
+    item = _get_dataclass_fields(detail.item) | {"extra": extra}
     item["common"] = item.pop("shared_content")
-    return _get_fields(detail) | {"item": item}
+    return _get_dataclass_fields(detail) | {"item": item}
 
 
-def _get_fields(value: Any) -> dict[str, Any]:
+def _get_dataclass_fields(value: Any) -> dict[str, Any]:
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
@@ -109,7 +110,7 @@ def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> N
 
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
-    """Format the item as lines of sanitised text. Unless `full`, long texts are cut, and their size is added."""
+    """Format the item as lines of sanitised text. Unless `full`, long texts are shortened and show their full size."""
     yield format_item_heading(detail)
     options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     for block in build_document(detail, annotator, options):
@@ -121,7 +122,8 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
 
 
 def format_item_heading(detail: ItemDetail) -> str:
-    """Format id, verdicts and error: `simple_3   official fail   recomp. fail   judge -   human -   value_error`."""
+    """Format a line with the id, the verdicts and the error type, such as `simple_3   official fail   recomp. fail
+    judge -   human -   value_error`."""
     row = detail.row
     sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))
     verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
@@ -130,7 +132,7 @@ def format_item_heading(detail: ItemDetail) -> str:
 
 
 LAYOUT_WIDTHS = {"wide": 96, "narrow": 42}
-"""Line width in cells by layout: wide for desktops and paper, narrow for phones. CSS shows the layout that fits."""
+"""Line width in characters by layout, wide for desktops and paper, narrow for phones. CSS shows one of the layouts."""
 CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
 :root { color-scheme: light dark; }
@@ -160,7 +162,8 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """Render the HTML page of an item. `heading` is a line with the verdicts. The reader can unfold long texts."""
+    """Render the HTML page of an item. `heading` is a line with the verdicts. Readers of the page can unfold long
+    texts."""
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))
@@ -180,7 +183,7 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
 
 def _render_block(block: Block) -> Iterator[str]:
     wide, narrow = (block.lines(cells) for cells in LAYOUT_WIDTHS.values())
-    if not block.full_text and len(narrow) == len(wide):  # no full text below: wrap lines that are clipped
+    if not block.full_text and len(narrow) == len(wide):  # without a full text below, wrap lines that are clipped
         narrow = [
             _strip_horizontal_rule(wide_line) if _is_clipped([line]) else line
             for line, wide_line in zip(narrow, wide, strict=True)
@@ -190,9 +193,10 @@ def _render_block(block: Block) -> Iterator[str]:
             yield f'<pre class="{layout}">' + "\n".join(map(_render_line, lines)) + "</pre>"
     if block.full_text and (block.folded or _is_clipped(narrow) or _is_clipped(wide)):
         full = "\n".join(map(escape, sanitize_lines(block.full_text())))
-        always = block.folded or _is_clipped(wide)
-        kind = "" if always else ' class="narrow"'
-        yield f"<details{kind}><summary>{escape(sanitize(block.title))}, full text</summary><pre>{full}</pre></details>"
+        is_needed_in_both = block.folded or _is_clipped(wide)
+        layout_class = "" if is_needed_in_both else ' class="narrow"'
+        summary = f"<summary>{escape(sanitize(block.title))}, full text</summary>"
+        yield f"<details{layout_class}>{summary}<pre>{full}</pre></details>"
 
 
 def _is_clipped(lines: Sequence[Line]) -> bool:
@@ -205,5 +209,5 @@ def _strip_horizontal_rule(line: Line) -> Line:
 
 
 def _render_line(line: Line) -> str:
-    """Render a line as spans. Only the text has to be escaped, because fcreview defines the style names."""
+    """Render a line as HTML. Only the text has to be escaped, because fcreview defines the style names."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)

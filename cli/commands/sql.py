@@ -22,14 +22,14 @@ def sql(
 ) -> None:
     """Query the workspace with SQL.
 
-    The statement can neither write nor access other files. docs/sql-and-json.md describes the tables.
+    The statement can only read, and only from the workspace. docs/sql-and-json.md describes the tables.
 
     Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
 
     Example: fcreview sql runs/ 'SELECT model, error_type, count(*) AS n FROM items GROUP BY ALL ORDER BY n DESC'
     """
     if as_json and as_csv:
-        raise UsageError("choose one of --json and --csv")
+        raise UsageError("--json and --csv exclude each other. Pass only one of them")
     with open_workspace(options) as session:
         columns, rows = session.store.run_sql(query, seconds)
         if as_json:
@@ -43,7 +43,7 @@ def sql(
 
 
 def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
-    """Format rows as CSV, with spreadsheet formulas neutralised. Lines end with LF, as shell tools expect."""
+    """Format rows as CSV in which spreadsheets run no formulas. Lines end with LF, as shell tools expect."""
     from fcreview.exporters.label_files import encode_csv, format_csv_cell
 
     return encode_csv((map(format_csv_cell, row) for row in rows), "\n")

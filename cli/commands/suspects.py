@@ -21,7 +21,7 @@ MAX_REASONS = 4
 MAX_MODELS = 5
 MAX_QUESTION = 150  # length limit of questions, in characters
 ONLY_FAILING = (
-    "Without a dataset, only failing items have golden answers, so N in 'of N runs' is the number of failing runs"
+    "Without a dataset, only failing items have golden answers. The N in 'of N runs' counts only runs that fail"
 )
 ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
@@ -31,7 +31,7 @@ def suspects(
     options: WorkspaceOptions,
     where: WhereOption = "",
     limit: Annotated[
-        int | None, option("--limit N", "List at most N items. Default: 20; with --json, all.", min=1)
+        int | None, option("--limit N", "List at most N items. Default: 20, or all with --json.", min=1)
     ] = None,
     run: RunOption = None,
     as_json: JsonOption = False,
@@ -39,8 +39,8 @@ def suspects(
     """List golden answers that look wrong.
 
     Ranks items by the evidence against their golden answers. The evidence comes from all runs at PATH and from the
-    golden answers of other items. A score of 0.5 or more is strong evidence. --where and --run only limit the items
-    that are listed. docs/suspects.md explains the reasons.
+    golden answers of other items. A score of 0.5 or more is strong evidence. --where and --run limit the list, but not
+    the evidence. docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """
@@ -57,8 +57,8 @@ def suspects(
 
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str | None = None) -> list[Suspect]:
-    """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs. `run`: number
-    or model of the only run whose questions are ranked."""
+    """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs, even if `run`
+    (number or model) limits the ranking to the questions of one run."""
     from fcreview.golden_audit.score import rank_suspects
     from fcreview.store.filters.tokens import add_terms
     from fcreview.store.garbage_collection import pause_garbage_collection
@@ -73,8 +73,8 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str |
 
 def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
     """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts, strongest first.
-    `alternative` is {answer, models, families} or null. `models` is empty if the answer was derived from golden answers
-    alone."""
+    `alternative` is {answer, models, families} or null. `models` is empty if the answer comes only from golden
+    answers."""
     other = suspect.alternative
     return {
         "rank": rank,
@@ -94,21 +94,22 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     from fcreview.golden_audit.score import STRONG_SCORE
 
     with_reason, n_strong = sum(bool(each.reasons) for each in ranking), sum(each.is_strong for each in ranking)
-    strong = f"{n_strong:,} of them strong (score {STRONG_SCORE} or more)"
-    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} suspect, {strong}")
+    strong = f"{format_count(n_strong, 'strong suspect')} (score {STRONG_SCORE} or more)"
+    emit(f"{format_count(len(ranking), 'golden answer')} · {format_count(with_reason, 'suspect')} · {strong}")
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         if rank == n_strong + 1 > 1:
-            emit(f"weak suspects, with a score below {STRONG_SCORE}:\n")
+            emit(f"weak suspects (score below {STRONG_SCORE}):\n")
         emit_lines(_format_suspect_lines(rank, suspect))
     if ranking:
         emit("", ACTION_HINT)
     if len(ranking) > limit:
-        emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}: use --limit N, or --json for all")
+        emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}. Use --limit N, or --json to list all")
 
 
 def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
-    """Format a suspect: `  1  0.92  simple_3  simple  12 of 12 runs fail`, question, reasons, alternative answer."""
+    """Format a suspect as a line such as `  1  0.92  simple_3  simple  12 of 12 runs fail`, and lines with the
+    question, the reasons and the alternative answer."""
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
@@ -123,11 +124,11 @@ def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
         yield from _wrap_indented("-", _format_alternative(suspect.alternative))
 
 
-def _format_alternative(other: AlternativeAnswer) -> str:
-    if not other.models:
-        return other.text
-    more = f" and {len(other.models) - MAX_MODELS} more" if len(other.models) > MAX_MODELS else ""
-    return f"{other.text}  ({', '.join(other.models[:MAX_MODELS])}{more})"
+def _format_alternative(answer: AlternativeAnswer) -> str:
+    if not answer.models:
+        return answer.text
+    more = f" and {len(answer.models) - MAX_MODELS} more models" if len(answer.models) > MAX_MODELS else ""
+    return f"{answer.text}  ({', '.join(answer.models[:MAX_MODELS])}{more})"
 
 
 def _wrap_indented(prefix: str, text: str) -> list[str]:

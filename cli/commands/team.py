@@ -1,6 +1,7 @@
 """Exchange reviews with a team through a PostgreSQL server.
 
-Reviews are saved in your workspace first, and then sent. You can work while the server is unavailable (docs/team.md).
+fcreview saves reviews in your workspace first, and then sends them. You can work while the server is unavailable
+(docs/team.md).
 
 Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
 """
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
     from fcreview.store.team_server import RunDigest, ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 1_000_000  # size limit of `teams.json`
 IGNORED_FILE = "team.toml"
 
 
 def _find_teams_file() -> Path:
-    """Return the path of `teams.json` in the user's configuration. The file is not in the workspace, because a
-    workspace may come from somebody else and must not decide where fcreview connects."""
+    """Return the path of `teams.json` in the user's configuration folder. The file is not in the workspace, because
+    another user may have created the workspace and must not decide to which server fcreview connects."""
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 
@@ -63,9 +64,8 @@ def find_team_link(workspace: Workspace) -> TeamLink | None:
     try:
         return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
     except (LookupError, TypeError, AttributeError):
-        raise CommandError(
-            f"{_find_teams_file()}: the entry of {workspace.root} is damaged. Join the team again"
-        ) from None
+        file = _find_teams_file()
+        raise CommandError(f"the entry for {workspace.root} in {file} is damaged. Join the team again") from None
 
 
 def save_team_link(workspace: Workspace, link: TeamLink) -> None:
@@ -82,11 +82,11 @@ def _remove_team_link(workspace: Workspace) -> bool:
 
 
 def warn_of_ignored_team_files(workspace: Workspace) -> None:
-    """Print the names of files in a workspace that look like the configuration of a team and are ignored."""
+    """Print a warning for each team configuration file in a workspace, because fcreview ignores such files."""
     for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
         if os.path.lexists(file):
             print_message(
-                f"fcreview: {file} is ignored: a file in a workspace cannot set the team. Use fcreview team join"
+                f"fcreview: ignoring {file}, because a file in a workspace cannot set the team. Use fcreview team join"
             )
 
 
@@ -105,7 +105,7 @@ def _read_team_entries() -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError):
         entries = None
     if not isinstance(entries, dict):
-        raise CommandError(f"{file}: damaged. Delete it and join your teams again")
+        raise CommandError(f"{file} is damaged. Delete the file and join your teams again")
     return entries
 
 
@@ -120,14 +120,14 @@ def _write_team_entries(entries: dict[str, Any]) -> None:
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an `Exchange` with the team of the workspace. It is not connected yet. Raises CommandError without a
-    team."""
+    """Yield an `Exchange` with the team of the workspace, which is not connected yet. Raises CommandError if the
+    workspace belongs to no team."""
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_team_files(workspace)
     link = find_team_link(workspace)
     if link is None:
-        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
+        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL to join a team")
     exchange = Exchange(workspace, link)
     try:
         yield exchange
@@ -137,7 +137,7 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
 
 @contextmanager
 def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
-    """Exchange reviews with the annotator's team in a thread while the block runs. Yields None without a team."""
+    """Exchange reviews with the annotator's team in a thread while the block runs. Yield None if there is no team."""
     sync = start_team_sync(session)
     try:
         yield sync
@@ -147,8 +147,8 @@ def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
 
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
-    """Start a thread that exchanges reviews with the annotator's team. Returns None without a team, and in a browser,
-    where a session must not write the journals of other annotators."""
+    """Start a thread that exchanges reviews with the annotator's team. Return None if there is no team, and in a
+    browser, where a session must not write the journals of other annotators."""
     if is_in_browser():
         return None
     link = find_team_link(session.workspace)
@@ -156,7 +156,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
         return None
     if link.annotator != session.annotator:
         name = f"your annotator name in the team is {cell_text(link.annotator)}"
-        print_message(f"fcreview: {name}. Reviews by {session.annotator} are not sent")
+        print_message(f"fcreview: {name}, so that reviews by {session.annotator} are not sent")
         return None
     from fcreview.store.team_exchange import TeamSync
 
@@ -166,32 +166,34 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
 
 
 def print_team_status(status: SyncStatus) -> None:
-    """Print the number of reviews that were not sent to the team, and the reason."""
+    """Print how many reviews were not sent to the team, and why."""
     if status.unsent:
         why = f" ({status.problem})" if status.problem else ""
         count = format_count(status.unsent, "review")
-        print_message(f"fcreview: {count} not sent to the team yet{why}. The next start sends them")
+        print_message(f"fcreview: {count} not sent to the team yet{why}. fcreview sends them at the next start")
     if status.refusal:
         print_message(f"fcreview: {status.refusal}")
 
 
-WATCH_SECONDS = 2.0
-MAX_WAIT_SECONDS = 30.0
+WATCH_SECONDS = 2.0  # seconds between two exchanges with --watch
+MAX_WAIT_SECONDS = 30.0  # longest time between two attempts to connect
 NEW_PASSWORD = "FCREVIEW_TEAM_PASSWORD"  # noqa: S105 - the name of a variable
 UrlArgument = Annotated[str, argument("URL", "postgresql://USER@HOST:PORT/DATABASE")]
 PathArgument = Annotated[Path, argument("[PATH]", "A run, or a folder with a workspace.", show_default=True)]
 WorkspaceOption = Annotated[Path | None, option("--workspace DIR", "Folder that contains .fcreview/.")]
 
 
-def create(
-    url: Annotated[str, argument("[URL]", "URL of the server, with an administrator's login.", show_default=True)] = "",
+def create_project(
+    url: Annotated[
+        str, argument("[URL]", "URL of the server that contains the login of an administrator.", show_default=True)
+    ] = "",
     project: Annotated[str, option("--project P", "Name of the project.")] = "",
     reveal: Annotated[
         str,
         option(
             "--reveal RULE",
-            "When annotators see others' reviews of an item: closed (adjudicated, or reviewed by everyone to whom"
-            " a queue assigns it), own (after their own verdict) or never.",
+            "When annotators see reviews of others: closed (when the item is adjudicated, or reviewed by all its"
+            " annotators in a queue), own (after their own verdict) or never.",
         ),
     ] = "closed",
     lead: Annotated[str | None, option("--lead NAME", "Annotator name of the lead.", show_default="you")] = None,
@@ -201,8 +203,8 @@ def create(
 ) -> None:
     """Create a project on a PostgreSQL server.
 
-    Creates or upgrades the schema `fcreview` of the database, and a project with its lead. Only this command needs
-    the login of an administrator. Prints the lead's login and one-time password.
+    Creates or upgrades the schema `fcreview` in the database, and creates a project with its lead. Only this command
+    needs the login of an administrator. Prints the lead's login and one-time password.
 
     Example: fcreview team create postgresql://postgres@db.example.org/reviews --project pilot
     """
@@ -212,7 +214,7 @@ def create(
     from fcreview.store.team_server import REVEAL_RULES, create_team, parse_server_url
 
     if not url or not project:
-        raise UsageError("team create needs a URL and --project. Try fcreview team create --local")
+        raise UsageError("team create needs a URL and --project. For a trial server, use fcreview team create --local")
     check_choice(REVEAL_RULES, reveal, "reveal rule")
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
@@ -220,7 +222,7 @@ def create(
     emit(f"project {project} created · reveal rule: {reveal}")
     _print_invitation(address.with_user(login), password)
     for warning in warnings:
-        print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")
+        print_message(f"fcreview: {warning}. Use the method scram-sha-256 or peer")
 
 
 def _print_trial_server_commands(project: str) -> None:
@@ -232,19 +234,19 @@ def _print_trial_server_commands(project: str) -> None:
 
 
 def _print_invitation(address: ServerAddress, password: str) -> None:
-    """Print the command with which the new member joins. The address of a socket is replaced by localhost, because a
-    login over a socket asks for no password."""
+    """Print the command with which the new member joins. It contains localhost instead of a socket, because a login
+    over a socket asks for no password."""
     if address.host.startswith("/"):
         address = replace(address, host="localhost")
     emit(f"join with: fcreview team join {address}")
     emit(f"one-time password, valid for 7 days: {password}")
 
 
-def invite(
+def invite_member(
     name: Annotated[str, argument("NAME", "Annotator name of the new member.")],
     path: PathArgument = Path(),
     role: Annotated[
-        str, option("--role ROLE", "annotator, adjudicator, lead, or none to end a membership.")
+        str, option("--role ROLE", "Role of the member: annotator, adjudicator, lead, or none to end a membership.")
     ] = "annotator",
     workspace: WorkspaceOption = None,
 ) -> None:
@@ -266,12 +268,12 @@ def invite(
             _print_invitation(exchange.link.address.with_user(invitation.login), invitation.password)
 
 
-def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
     """Join a team with a workspace.
 
-    The server and the project are saved in your own configuration, not in the workspace. The password comes from
-    PGPASSWORD, ~/.pgpass or a service file. If none of them has it, the command asks for it. You replace a one-time
-    password with your own.
+    Saves the server and the project in your own configuration, not in the workspace. Reads the password from
+    PGPASSWORD, ~/.pgpass or a service file, or asks for the password. If it is a one-time password, you choose a new
+    one.
 
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
     """
@@ -310,24 +312,26 @@ def _ask_new_password() -> str:
     if not password and sys.stdin.isatty():
         password = typer.prompt("Choose a new password", hide_input=True, confirmation_prompt=True, err=True)
     if len(password) < 8:
-        raise CommandError(f"the new password needs at least 8 characters. Without a terminal, set {NEW_PASSWORD}")
+        raise CommandError(
+            f"the new password must have at least 8 characters. Without a terminal, set {NEW_PASSWORD} to the password"
+        )
     return password
 
 
-def leave(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+def leave_team(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
     """Disconnect a workspace from its team.
 
-    Reviews stay in the workspace and on the server. Unsent reviews are sent with a later `team join`.
+    Reviews stay in the workspace and on the server. If you join again, fcreview sends the unsent reviews.
 
     Example: fcreview team leave runs/gpt4o
     """
     here = _locate_workspace(path, workspace)
     if not _remove_team_link(here):
-        raise CommandError(f"{here.root} belongs to no team")
-    emit("left the team. All reviews stay in the workspace")
+        raise CommandError(f"{here.root} belongs to no team, so there is nothing to leave")
+    emit("You have left the team. All reviews stay in the workspace.")
 
 
-def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+def send_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
     """Send your reviews to the team.
 
     Example: fcreview team push runs/gpt4o
@@ -337,8 +341,8 @@ def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
         _print_sync_counts(exchange, sent=exchange.push_lines())
 
 
-def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
-    """Fetch the reviews of the team that are revealed to you, and its queues.
+def fetch_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+    """Fetch the queues of the team, and the reviews that you may see.
 
     Example: fcreview team pull runs/gpt4o
     """
@@ -349,7 +353,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
         _print_sync_counts(exchange, received=received)
 
 
-def sync(
+def sync_reviews(
     path: PathArgument = Path(),
     watch: Annotated[bool, option("--watch", "Send and fetch reviews until you press Ctrl+C.")] = False,
     workspace: WorkspaceOption = None,
@@ -374,18 +378,20 @@ def sync(
                 if not watch:
                     raise
                 exchange.close()
-                print_message(f"fcreview: {error}. Trying again in {wait:.0f} s")
+                print_message(f"fcreview: {error}. fcreview tries again in {wait:.0f} s")
                 wait = min(wait * 2, MAX_WAIT_SECONDS)
             if not watch:
                 return
             time.sleep(wait)
 
 
-def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+def show_team_status(
+    path: PathArgument = Path(), workspace: WorkspaceOption = None, as_json: JsonOption = False
+) -> None:
     """Show the team, unsent reviews and problems.
 
-    Compares your copies of reviews with the server, and the runs with those of other members. Lists transactions
-    on the server that delay the delivery of reviews.
+    Compares your copies of reviews with the reviews on the server, and your runs with the runs of other members. Lists
+    transactions on the server that delay new reviews.
 
     Example: fcreview team status runs/gpt4o
     """
@@ -398,11 +404,11 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         lost = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
         members = server.fetch_members()
         problems = [
-            f"the server no longer has {format_count(n, 'line')} by {name} (you have a copy)"
+            f"the server no longer has {format_count(n, 'journal line')} of {name}, but you have a copy"
             for name, n in lost.items()
         ]
         problems += [
-            f"{what} of {login} has delayed new reviews for {n} s"
+            f"{what} by {login} has delayed new reviews for {n} s"
             for what, login, n in server.fetch_blocking_transactions()
         ]
         runs = _report_own_runs(server, here)
@@ -421,8 +427,8 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
-def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
-    """Report to the team which golden answers and predictions the workspace has, and return the report."""
+def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
+    """Send digests of the workspace's golden answers and predictions to the team server, and return the digests."""
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import compute_run_digests, report_run_digests
 
@@ -452,8 +458,17 @@ def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: in
         print_message(f"fcreview: {problem}")
 
 
-def _locate_workspace(path: Path, workspace: Path | None) -> Workspace:
-    return locate_workspace(WorkspaceOptions([path], workspace=workspace), create=False)
+def _locate_workspace(path: Path, workspace_folder: Path | None) -> Workspace:
+    return locate_workspace(WorkspaceOptions([path], workspace=workspace_folder), create=False)
 
 
-COMMANDS = {each.__name__: each for each in (create, invite, join, leave, push, pull, sync, status)}
+COMMANDS = {
+    "create": create_project,
+    "invite": invite_member,
+    "join": join_team,
+    "leave": leave_team,
+    "push": send_reviews,
+    "pull": fetch_reviews,
+    "sync": sync_reviews,
+    "status": show_team_status,
+}

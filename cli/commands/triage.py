@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
-from fcreview.cli.output import check_choice, clip_to_terminal, emit, emit_json, emit_lines, format_row, print_message
+from fcreview.cli.output import check_choice, clip_to_terminal, emit, emit_json, format_row, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 MAX_GROUPS = 10
-MAX_PLACES = 3  # maximum number of failing places that are listed below a group
-MIN_SHARE = 0.1  # minimum share of a group's items, 0 to 1, for listing all but its most frequent place
+MAX_SUBGROUPS = 3  # maximum number of subgroups that are listed below a group
+MIN_SHARE = 0.1  # share of a group's items, from 0 to 1, that all subgroups but the largest need to be listed
 MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
-"""Widths of the columns, in cells. With gaps, a line has 80 cells, and more if counts have more than six characters."""
+"""Widths of the columns in terminal columns. With gaps, a line is 80 columns wide, or wider if the largest count has
+more than six characters."""
 GROUPINGS_BY_NAME = {
     "error": BY_ERROR_TYPE,
     "function": BY_FUNCTION,
@@ -53,10 +54,12 @@ GROUPINGS_BY_NAME = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailingPlace:
-    where: str
-    count: int
-    examples: list[str]
+class Subgroup:
+    """Items of a group that fail at the same place, such as one argument of a function."""
+
+    name: str
+    count: int  # number of items
+    examples: list[str]  # item ids
 
 
 @workspace_command("annotator")
@@ -72,9 +75,9 @@ def triage(
 ) -> None:
     """Group failures by cause.
 
-    Groups failing items by error type, then by the function and argument of the first difference; --by chooses another
-    grouping. Each group shows the meaning of its error type and an example. For failed conversations, a second table
-    groups them by the kind of their decisive step. With --json, each cluster has a filter that selects its items.
+    Groups failing items by error type, then by the function and argument of the first difference, or as --by says. Each
+    group shows the meaning of its error type and an example. For failed conversations, a second table groups them by
+    the kind of their decisive step. With --json, each group has a filter that selects its items.
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """
@@ -102,9 +105,9 @@ def triage(
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
-    """Build the JSON object of a cluster. `share` is the fraction of all failing items. `where` is a filter that
-    selects the items. The first fields depend on the grouping. Golden and predicted values are JSON texts. If several
-    golden values are accepted, the text is of the form `"km" or 2 more`."""
+    """Build the JSON object of a cluster. The first fields depend on the grouping. `share` is the share of all failing
+    items, from 0 to 1. `where` is a filter that selects the items. Golden and predicted values are JSON texts. If the
+    golden answer accepts several values, the text is, for example, `"km" or 2 more`."""
     names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
     if grouping == BY_CATEGORY:
         names = {"category": cluster.category} | names
@@ -120,6 +123,8 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
 
 @dataclass(frozen=True, slots=True)
 class TriageTable:
+    """Clusters to print as a table of groups."""
+
     clusters: Sequence[Cluster]
     n_failing: int  # number of failing items, including items without a cluster
     grouping: int = BY_ERROR_TYPE
@@ -127,7 +132,7 @@ class TriageTable:
 
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
-    emit_lines(_format_summary(session, view, table.n_failing))
+    emit(_format_summary(session, view, table.n_failing))
     for line in _format_triage_table(table):
         emit(clip_to_terminal(line))
 
@@ -138,23 +143,24 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
     if not groups:
         return
     yield ""
-    widths = _compute_triage_widths(failing)
+    widths = _compute_column_widths(failing)
     yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], widths, right_aligned=(0, 1))
     for group in groups[:limit]:
         yield from format_group_lines(group, failing, by)
     if len(groups) > limit:
         rest = sum(group.count for group in groups[limit:])
         more = format_count(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}")
-        yield f"… {more} with {format_count(rest, 'item')}; use --limit {len(groups)}"
+        yield f"… {more} with {format_count(rest, 'item')}. Use --limit {len(groups)} to list all"
     if rarer := failing - sum(group.count for group in groups):
         yield f"… {format_count(rarer, 'item')} with less frequent values"
 
 
-def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:
+def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> str:
+    """Format a line with the number of items, the pass rates and the number of failing items."""
 
-    def count(term: str) -> int:
-        both = f"({view.where}) {term}" if view.where.strip() else term
-        return session.store.count_items(replace(view, where=both, queue="dataset"))
+    def count_items(filter_term: str) -> int:
+        where = f"({view.where}) {filter_term}" if view.where.strip() else filter_term
+        return session.store.count_items(replace(view, where=where, queue="dataset"))
 
     verdicts = session.store.count_by_official_and_recomputed(view)
     total = sum(verdicts.values())
@@ -165,23 +171,25 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> li
     only_judge = "official:unknown rule:unknown"
     judged = (0, 0)
     if verdicts.get((None, None)):
-        judged = count(f"{only_judge} judge:pass"), count(f"{only_judge} judge:fail -judge:pass")
+        judged = count_items(f"{only_judge} judge:pass"), count_items(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
-    known = [f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f]
-    parts += known or ["no official scores"]
+    known = [f"{source} {format_rate_of_known(p, p + f, total)}" for source, p, f in rates if p + f]
+    parts += known or ["no official verdicts"]
     parts += [f"{n_failing:,} failing"]
     if any(rule is not None for _, rule in verdicts):
-        parts += [f"official and recomputed differ on {differ:,}" if differ else "official and recomputed agree"]
-    return [" · ".join(parts)]
+        differing = f"official and recomputed verdicts differ on {differ:,}"
+        parts += [differing if differ else "official and recomputed verdicts agree"]
+    return " · ".join(parts)
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
-    """Format a group: its line, the meaning of the error type, an example, and the most frequent places."""
+    """Format a group as lines: its row of the table, the meaning of the error type, an example, and its largest
+    subgroups."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
-    widths = _compute_triage_widths(n_failing)
+    widths = _compute_column_widths(n_failing)
     indent = " " * (sum(widths[:3]) + 6)
-    lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_examples(group), widths)]
+    lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_example_ids(group), widths)]
     words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
@@ -189,40 +197,43 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
         lines.append(indent + words)
     if example is not None:
         lines.append(f"{indent}{sanitize(example.examples[0])}: {sanitize(example.description)}")
-    for place in _find_failing_places(group, grouping):
-        lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples, widths))
+    for subgroup in _find_subgroups(group, grouping):
+        cells = (f"{subgroup.count:,}", "", "", "  " + subgroup.name)
+        lines.append(_format_group_row(cells, subgroup.examples, widths))
     return lines
 
 
-def _select_examples(group: ClusterGroup) -> list[str]:
-    firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
-    others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
-    return [*firsts, *others][:MAX_PLACES]
+def _select_example_ids(group: ClusterGroup) -> list[str]:
+    firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_SUBGROUPS] if cluster.examples]
+    others = [name for cluster in group.clusters[:MAX_SUBGROUPS] for name in cluster.examples[1:]]
+    return [*firsts, *others][:MAX_SUBGROUPS]
 
 
-def _find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
-    """Find the places where two or more items of the group fail, most items first. With the default grouping, a place
-    is an argument of one function, or an argument in several functions."""
+def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[Subgroup]:
+    """Find the largest subgroups of two or more items that fail at the same place. With the default grouping, a place
+    is an argument of one function, or an argument with the same name in several functions."""
     outer, inner = SUBDIVISIONS[grouping]
-    named_clusters = select_subdivided_clusters(group.clusters, grouping)
-    # The line of the group already shows the first example of each cluster, so these examples come last.
-    places = [
-        FailingPlace(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])
+    named_clusters = select_named_clusters(group.clusters, grouping)
+    # The row of the group already shows the first example of each cluster, so that these examples come last.
+    subgroups = [
+        Subgroup(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])
         for each in named_clusters
         if each.count > 1
     ]
-    for name, of in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
-        where = f"{format_count(len(of), GROUPINGS[outer])} · {sanitize(name)}"
-        places.append(FailingPlace(where, len(of), [each for cluster in of[1:] for each in cluster.examples]))
-    most = sorted(places, key=lambda place: -place.count)[:MAX_PLACES]
-    return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
+    for name, clusters in group_by_shared_name((each for each in named_clusters if each.count == 1), inner).items():
+        title = f"{format_count(len(clusters), GROUPINGS[outer])} · {sanitize(name)}"
+        examples = [each for cluster in clusters[1:] for each in cluster.examples]
+        subgroups.append(Subgroup(title, len(clusters), examples))
+    largest = sorted(subgroups, key=lambda subgroup: -subgroup.count)[:MAX_SUBGROUPS]
+    return largest[:1] + [subgroup for subgroup in largest[1:] if subgroup.count >= MIN_SHARE * group.count]
 
 
-def _compute_triage_widths(n_failing: int) -> tuple[int, ...]:
+def _compute_column_widths(n_failing: int) -> tuple[int, ...]:
     return max(MIN_COUNT_WIDTH, len(f"{n_failing:,}")), SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH
 
 
 def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str], widths: Sequence[int]) -> str:
+    """Format the row of a group or subgroup. `cells` are the count, the share, the bar and the name."""
     *counts, name = cells
     *first_widths, name_width, ids_width = widths
     ids = _join_fitting_ids(examples, ids_width)

@@ -111,11 +111,11 @@ def test_workspace_files_cannot_choose_a_team(
     for command in (("team", "push"), ("team", "pull"), ("team", "sync"), ("team", "status"), ("team", "invite", "x")):
         done = cli("eve", *command, "run")
         assert done.code == 1
-        assert done.err.count("team.toml is ignored") == 2
+        assert done.err.count("team.toml, because") == 2
         assert "belongs to no team" in done.err
     done = cli("eve", "open", "run")
     assert done.code == 0
-    assert "team.toml is ignored" in done.err
+    assert "team.toml, because" in done.err
 
 
 @pytest.mark.parametrize(

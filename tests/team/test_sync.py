@@ -70,8 +70,8 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == ""
     print_team_status(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
     assert capsys.readouterr().err == (
-        "fcreview: 12 reviews not sent to the team yet (server away). The next start sends them\n"
-        "fcreview: the server refused 1 line: reason\n"
+        "fcreview: 12 reviews not sent to the team yet (server away). fcreview sends them at the next start\n"
+        "fcreview: 1 line refused by the server: reason\n"
     )
 
 
@@ -86,7 +86,7 @@ def test_only_the_member_is_synchronized(
     assert start_team_sync(WorkspaceSession(here, "alice")) is None
     save_team_link(here, TeamLink(ServerAddress("127.0.0.1", 1, "d", "p.alice"), "p", "alice"))
     assert start_team_sync(WorkspaceSession(here, "bob")) is None
-    assert "Reviews by bob are not sent" in capsys.readouterr().err
+    assert "reviews by bob are not sent" in capsys.readouterr().err
     started = start_team_sync(WorkspaceSession(here, "alice"))
     assert started is not None
     assert "refused" in wait_until(started, lambda status: status.problem).problem

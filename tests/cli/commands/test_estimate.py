@@ -215,7 +215,7 @@ def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path)
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
     first = queue_items(cli, run, "pilot")
     refused = cli("queue", "extend", run, "--name", "pilot")
-    assert refused.code == 1 and "no item of the queue is reviewed yet" in refused.err
+    assert refused.code == 1 and "the queue has no reviewed items" in refused.err
     label_items(cli, run, tmp_path, {name: true_verdict(name) for name in first})
     before = next(
         one for one in cli("estimate", run, "--half-width", "6", "--json").objects if one["name"] == "simple_python"

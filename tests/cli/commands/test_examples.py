@@ -13,7 +13,7 @@ from fcreview.cli.program import COMMANDS, START_HERE, load_command, split_help_
 from tests.cli.conftest import Cli
 
 NEEDS = {
-    "extend": "no item of the queue is reviewed yet",
+    "extend": "the queue has no reviewed items",
     "issue": "contains no corrected golden answer",
     "serve": "users.toml: No such file",
 }

@@ -93,7 +93,7 @@ def test_json_has_benchmark_fields(cli: Cli, tmp_path: Path, samples: Path) -> N
 def test_unknown_item_is_reported_with_similar_ids(cli: Cli, imported_run: Path) -> None:
     done = cli("show", imported_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")
-    assert "did you mean" in done.err
+    assert "Did you mean" in done.err
     assert "simple_python_1" in done.err
 
 

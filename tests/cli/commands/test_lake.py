@@ -76,7 +76,7 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
     ("arguments", "problem"),
     [
         (["import", "{lake}", "--part", "1/2"], "--part needs --lake"),
-        (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "expected K/N"),
+        (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "Pass K/N"),
         (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect with --lake"),
         (["import", "{lake}"], "is a lake"),
         (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
@@ -155,7 +155,7 @@ def test_folder_with_other_files_does_not_become_lake(cli: Cli, samples: Path, t
     (tmp_path / "other/notes.txt").touch()
     done = cli("import", samples / "generic", "--lake", tmp_path / "other")
     assert done.code == 1
-    assert "contains other files" in done.err
+    assert "contains files and is not a lake" in done.err
 
 
 @pytest.mark.sweep

@@ -53,7 +53,7 @@ def test_notes_faults_scores_and_undo(plain_review: PlainReview, imported_run: P
     note, fault, undo = read_events(imported_run)
     assert (note["note"], fault["fault"], undo["act"]) == ("it's odd", "golden", "retract")
     assert "Choose a fault: model, golden" in done.out
-    assert "this benchmark has no scores" in done.out and "s skip, b back" in done.out
+    assert "this benchmark has no scores" in done.out and "s: skip the item · b: go back" in done.out
 
 
 @pytest.mark.sweep
@@ -108,8 +108,8 @@ def test_labels_and_states_are_printed_like_arguments() -> None:
     item.extra = Extra(
         state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
     )
-    lines = list(format_item_text(make_detail(item), "alice", hidden=False))
+    lines = list(format_item_text(make_detail(item), "alice", hide_verdicts=False))
     assert "labels, differs. golden: inform. predicted: ask" in lines
     assert "root, differs. golden: b. predicted: c" in lines
-    hidden = [line.split() for line in format_item_text(make_detail(item), "alice", hidden=True)]
+    hidden = [line.split() for line in format_item_text(make_detail(item), "alice", hide_verdicts=True)]
     assert ["labels", "inform", "(hidden)"] in hidden

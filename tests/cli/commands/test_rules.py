@@ -73,7 +73,7 @@ def test_rule_can_change_pass_to_fail(cli: Cli, runs: Path) -> None:
     (flip,) = done.objects
     assert (flip["id"], flip["flip"]) == ("parallel_0", "pass -> fail")
     assert flip["difference"]
-    assert "1 pass -> fail" in cli("rules", "try", folder, "accept 2 for 1").out
+    assert "1 from pass to fail" in cli("rules", "try", folder, "accept 2 for 1").out
 
 
 def test_rules_are_listed_and_removed(cli: Cli, runs: Path) -> None:

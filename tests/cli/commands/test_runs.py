@@ -40,7 +40,7 @@ def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) 
     table = cli("runs", samples, "--workspace", workspace, "--only", "hammerbench").out
     assert f"{len(filtered)} run" in table and "acebench" not in table
     none = cli("runs", samples, "--workspace", workspace, "--only", "kangaroo")
-    assert (none.code, none.out) == (0, f"none of {len(every)} runs matches kangaroo\n")
+    assert (none.code, none.out) == (0, f"None of {len(every)} runs matches kangaroo\n")
     assert not list_runs("--only", "kangaroo")
 
 

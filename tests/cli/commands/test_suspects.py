@@ -122,7 +122,7 @@ def test_reviews_change_scores(cli: Cli, suspect_runs: Path) -> None:
 
 def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None:
     out = cli("suspects", suspect_runs, "--limit", "2").out
-    assert out.startswith("3 golden answers, 3 suspect, 1 of them strong (score 0.5 or more)\n")
+    assert out.startswith("3 golden answers · 3 suspects · 1 strong suspect (score 0.5 or more)\n")
     for text in (
         "simple_python_1",
         "3 of 3 runs fail",
@@ -131,7 +131,7 @@ def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None
     ):
         assert text in out
     assert "press g to mark the golden answer as wrong, G to correct it" in out
-    assert "… 1 more golden answer: use --limit N" in out
+    assert "… 1 more golden answer. Use --limit N" in out
 
 
 def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None:
@@ -139,4 +139,4 @@ def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None
     assert "no dataset" not in cli("suspects", suspect_runs).err
     (suspect_runs / "data").rename(suspect_runs.parent / "elsewhere")
     errors = cli("suspects", suspect_runs, "--workspace", suspect_runs.parent / "new").err
-    assert "3 of 3 runs: no dataset" in errors and "number of failing runs" in errors
+    assert "3 of 3 runs: no dataset" in errors and "counts only runs that fail" in errors

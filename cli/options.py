@@ -44,8 +44,8 @@ WhereOption = Annotated[
 ]
 RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model from `fcreview runs`.")]
 QUEUE_HELP = (
-    "Order items by failures, dataset, disagreement, unreviewed, random or stratified; or select items by judged,"
-    " uncertain, suspects or the name of a queue from `fcreview queue create`."
+    "Order of items (failures, dataset, disagreement, unreviewed, random or stratified), selected items (judged,"
+    " uncertain or suspects), or the name of a queue from `fcreview queue create`."
 )
 QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
 QueueOrDefaultOption = Annotated[str | None, option("--queue NAME", QUEUE_HELP)]
@@ -68,12 +68,13 @@ PATH_ARGUMENT: ParameterSpec = (Annotated[Path, argument("PATH", ONE_PATH_HELP)]
 PATHS_TYPE = Annotated[list[Path], argument("PATH", "Runs, folders of runs, or a folder with a workspace.")]
 PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, Parameter.empty)
 OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, None)
-ERRATA_HELP = "Apply an errata file (docs/errata.md). Remembered for the workspace; `none` removes it."
+ERRATA_HELP = "Apply an errata file (docs/errata.md). fcreview remembers it for the workspace; `none` removes it."
 DECODER_HELP = (
-    "Decoder for BFCL responses (docs/bfcl-decoders.md). Remembered for the run; `model` restores the default."
+    "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model` restores the"
+    " default."
 )
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
-DATA_HELP = "Dataset folder. Remembered for the run; repeatable."
+DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
 SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "annotator": (AnnotatorOption, None),

@@ -56,7 +56,7 @@ def run_in_subprocess(arguments: Sequence[str | Path], cwd: Path, environ: Mappi
 
 
 def run_in_this_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
-    """Run the command in this process and undo all global changes. Raises what `run_command_line` raises (FCREVIEW_DEBUG=1)."""
+    """Run the command in this process and undo all global changes. FCREVIEW_DEBUG=1 raises its error."""
     out, err = _stream(), _stream()
     with _changed_environment(cwd, environ), _streams(out, err):
         code = run_command_line([str(each) for each in arguments])

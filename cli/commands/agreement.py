@@ -88,13 +88,13 @@ def agreement(
         str | None,
         option(
             "--given KIND",
-            "Compare only blind reviews, seen (other verdicts were visible), unknown (not recorded), or all together.",
+            "Reviews to compare: blind, seen (other verdicts were visible), unknown (blindness not recorded), or all.",
             show_default="each group separately",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        option("--by NAME", f"Print only the table by {', '.join(SCOPES_BY_TABLE)}; repeatable.", show_default="all"),
+        option("--by NAME", f"Table to print; repeatable: {', '.join(SCOPES_BY_TABLE)}.", show_default="all tables"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -127,7 +127,7 @@ def agreement(
             _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
     _print_self_agreement(repeated_ratings, as_json=as_json)
     if not (pools or repeated_ratings or as_json):
-        emit("there are no reviews to compare" + (f": none is {given}" if given and ratings else ""))
+        emit(f"no review is {given}" if given and ratings else "there are no reviews to compare")
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:

@@ -41,9 +41,7 @@ def calibrate(
     run: RunOption = None,
     by: Annotated[
         list[str] | None,
-        option(
-            "--by NAME", f"Print only the table by {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"
-        ),
+        option("--by NAME", f"Table to print; repeatable: {', '.join(CALIBRATION_SCOPES)}.", show_default="all tables"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -108,7 +108,7 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
         return
     emit()
     if len(items[0].verdicts) > 3 * MAX_END_RUNS:
-        heading += f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; use --json for all)"
+        heading += f". Only the {MAX_END_RUNS} best and weakest runs are shown; use --json for all runs"
     emit(heading)
     marks = VERDICT_MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else ASCII_VERDICT_MARKS
     rows = [
@@ -233,12 +233,12 @@ def compare(
         str | None,
         option(
             "--source NAME",
-            f"Verdicts to compare: {', '.join(stats.VERDICT_SOURCES)}.",
+            f"Source of the verdicts: {', '.join(stats.VERDICT_SOURCES)}.",
             show_default="official, or rule if a run has no official verdicts",
         ),
     ] = None,
     against: Annotated[
-        str | None, option("--against NAME", "Verdicts to compare of the second run, if they differ from --source.")
+        str | None, option("--against NAME", "Source of the verdicts of the second run, if it differs from --source.")
     ] = None,
     where: WhereOption = "",
     limit: Annotated[int | None, option("--limit N", "Print at most N flips, or N items of the matrix.", min=0)] = None,

@@ -154,7 +154,7 @@ def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredR
     index = read_store_index(workspace)
     facts = [_build_fact("store", index.rebuild_reason, is_problem=True)] if index.rebuild_reason else []
     if index.usable:
-        state = "verified" if index.is_verified else f"not verified. {NOT_VERIFIED_ADVICE}"
+        state = "verified" if index.is_verified else f"the store is not verified. {NOT_VERIFIED_ADVICE}"
         facts.append(_build_fact("store", state, is_problem=not index.is_verified))
     if not is_workspace_path(workspace, options.paths):
         return facts
@@ -163,7 +163,7 @@ def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredR
         if key not in found:
             benchmark, version, language, model, path = orjson.loads(key)
             folder = workspace.to_absolute_path(path)
-            origin = f"imported from {folder}" + ("" if folder.exists() else ", which no longer exists")
+            origin = f"imported from {folder}" if folder.exists() else f"imported from {folder}, which no longer exists"
             items = format_count(stored.n_items, "item")
             facts.append(_build_fact("run", f"{benchmark} {version} {language}; {items} {origin}", model))
     return facts

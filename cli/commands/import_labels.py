@@ -52,7 +52,9 @@ def import_labels(
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
     if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
-        raise UsageError(f"cannot import format {format!r}. Choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
+        raise UsageError(
+            f"fcreview cannot import the format {format!r}. Choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}"
+        )
     with open_workspace(options) as session:
         record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
 
@@ -60,7 +62,7 @@ def import_labels(
 def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
     load = READABLE_FORMATS[format_name].read
     if load is None:
-        raise UsageError(f"cannot import format {format_name!r}")
+        raise UsageError(f"fcreview cannot import the format {format_name!r}")
     try:
         content = read_input_file(file)
     except OSError as error:
@@ -146,5 +148,5 @@ def read_input_file(path: Path) -> bytes:
         size = os.fstat(file.fileno()).st_size
         content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
     if max(size, len(content)) > MAX_INPUT_BYTES:
-        raise OSError(errno.EFBIG, f"more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
+        raise OSError(errno.EFBIG, f"the file has more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
     return content

@@ -49,7 +49,7 @@ def label(
         ),
     ] = CORRECT,
     fault: Annotated[str | None, option("--fault NAME", f"Who is to blame for the error: {', '.join(FAULTS)}.")] = None,
-    tag: Annotated[list[str] | None, option("--tag TAG", "Error tag; repeatable.")] = None,
+    tag: Annotated[list[str] | None, option("--tag TAG", "Error tag. You can repeat the option.")] = None,
     reason: Annotated[str | None, option("--reason --note TEXT", "Note that explains the review.")] = None,
     golden_fix: Annotated[
         str | None,

@@ -85,7 +85,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
         return
     emit(f"errata: {format_count(merged.new, 'new golden answer')}, {known}; {format_count(merged.rules, 'new rule')}")
     if merged.new or merged.rules:
-        print_message("fcreview: The next command on these runs applies the errata. Pass --errata none to remove them")
+        print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
     for key in merged.conflicts[:MAX_CONFLICTS]:
         name = cell_text(" ".join(filter(None, key)))
         print_message(
@@ -94,13 +94,13 @@ def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.conflicts:
         more = len(merged.conflicts) - MAX_CONFLICTS
         rest = f"There are {format_count(more, 'more conflict')}. " if more > 0 else ""
-        print_message(f"fcreview: {rest}All errata of the other workspace are saved as .fcreview/{merged.kept_as}")
+        print_message(f"fcreview: {rest}All errata of the other workspace are in .fcreview/{merged.kept_as}")
 
 
-QUEUE_STATES = {
-    "new": "imported as ",
-    "known": "already in this workspace as ",
-    "differs": "this workspace has another queue of this name, so the imported queue is saved as ",
+QUEUE_MESSAGES = {
+    "new": "queue {queue}: imported as {kept_as}",
+    "known": "queue {queue}: already in this workspace as {kept_as}",
+    "differs": "queue {queue}: this workspace has another queue {queue}, so the imported queue is saved as {kept_as}",
 }
 
 
@@ -224,4 +224,5 @@ def _print_merged_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
     else:
-        emit(f"queue {cell_text(merged.queue)}: {QUEUE_STATES[merged.state]}{cell_text(merged.kept_as)}")
+        names = {"queue": cell_text(merged.queue), "kept_as": cell_text(merged.kept_as)}
+        emit(QUEUE_MESSAGES[merged.state].format(**names))

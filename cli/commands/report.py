@@ -66,7 +66,7 @@ def report(
         raise UsageError("--conventions has no effect with --html or --markdown. Omit one of them")
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
-            raise UsageError("choose one of --json, --html and --markdown")
+            raise UsageError("--json, --html and --markdown exclude each other. Pass only one of them")
         from fcreview.store.garbage_collection import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
@@ -136,7 +136,7 @@ def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow
     yield from format_table(heads, cells, right_aligned=(2, 3, 4))
     yield ""
     yield "* marks the convention of the program that produced the run."
-    yield "The last column lists the items that other conventions count differently."
+    yield "The last column lists items that this convention and the program's convention count differently."
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))

@@ -129,7 +129,7 @@ def _check_serve_options(options: ServeOptions) -> None:
         raise UsageError("pass --tls-cert and --tls-key together")
     if options.socket is not None:
         if options.host is not None or options.port is not None or options.tls_cert is not None:
-            raise UsageError("--socket cannot be combined with --host, --port or --tls-cert")
+            raise UsageError("--socket has no effect with --host, --port or --tls-cert. Pass only --socket")
         if options.url is None:
             raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
     if options.url is not None:

@@ -156,7 +156,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
         return None
     if link.annotator != session.annotator:
         name = f"your annotator name in the team is {cell_text(link.annotator)}"
-        print_message(f"fcreview: {name}, so that reviews by {session.annotator} are not sent")
+        print_message(f"fcreview: {name}, so reviews by {session.annotator} are not sent")
         return None
     from fcreview.store.team_exchange import TeamSync
 
@@ -421,7 +421,7 @@ def show_team_status(
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
     emit(f"{link.project} at {link.address} · reveal rule: {reveal}")
-    emit(f"you are {cell_text(link.annotator)} ({role}) · {unsent} unsent")
+    emit(f"you are {cell_text(link.annotator)} ({role}) · {format_count(unsent, 'unsent review')}")
     rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
     emit_lines(f"! {sanitize(problem)}" for problem in problems)

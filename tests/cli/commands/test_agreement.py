@@ -188,7 +188,7 @@ def test_blind_reviews_are_compared_separately(labelled_runs: LabelledRuns, tmp_
     shown = changed("--by", "criterion").out
     assert "blind reviews: 2 annotators (alice, bob)" in shown
     assert "reviews with unknown blind status: 1 annotator (carol)" in shown
-    assert changed("--given", "seen").out == "there are no reviews to compare: none is seen\n"
+    assert changed("--given", "seen").out == "no review is seen\n"
 
 
 def rewrite_blind_flags(journal: Path, blind: bool | None) -> None:

@@ -82,7 +82,9 @@ def test_refused_workspace_files_are_listed(cli: Cli, imported_run: Path, tmp_pa
 def test_store_of_other_user_is_marked(cli: Cli, imported_run: Path) -> None:
     store = imported_run / ".fcreview" / "store.duckdb"
     os.chown(store, 4242, 4242)
-    assert "! store           not verified. Another user wrote this store" in cli("doctor", imported_run).out
+    assert (
+        "! store           the store is not verified. Another user wrote this store" in cli("doctor", imported_run).out
+    )
     for path in imported_run.iterdir():
         if path.name != ".fcreview":
             path.rename(imported_run.parent / path.name)

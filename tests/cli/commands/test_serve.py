@@ -23,7 +23,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*HEADER, "--host", "192.0.2.1"), "needs TLS"),
     (("--users", "u", "--tls-cert", "c"), "together"),
     ((*HEADER, "--socket", "s"), "--url"),
-    ((*HEADER, "--socket", "s", "--port", "1", "--url", "https://x"), "cannot be combined"),
+    ((*HEADER, "--socket", "s", "--port", "1", "--url", "https://x"), "Pass only --socket"),
     (("--users", "u", "--url", "https://x/path"), "invalid --url"),
     (("--users", "u", "--url", "http://review.example.org"), "not encrypted"),
     (("--users", "absent.toml"), "absent.toml"),

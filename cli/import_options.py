@@ -49,7 +49,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
     def assign_dataset(plan: RunPlan) -> RunPlan:
         if select_dataset_folders(named_folders, plan):
             return plan
-        before = remembered.folders_of(plan.run)
+        before = remembered.dataset_folders_of(plan.run)
         assigned = search_plans(_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
         if named_folders and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"

@@ -427,7 +427,7 @@ def show_team_status(
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
-def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
+def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
     """Send digests of the workspace's golden answers and predictions to the team server, and return the digests."""
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import compute_run_digests, report_run_digests

@@ -173,7 +173,7 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
     if verdicts.get((None, None)):
         judged = count_items(f"{only_judge} judge:pass"), count_items(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
-    known = [f"{source} {format_rate_of_known(p, p + f, total)}" for source, p, f in rates if p + f]
+    known = [f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f]
     parts += known or ["no official verdicts"]
     parts += [f"{n_failing:,} failing"]
     if any(rule is not None for _, rule in verdicts):
@@ -213,7 +213,7 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     """Find the largest subgroups of two or more items that fail at the same place. With the default grouping, a place
     is an argument of one function, or an argument with the same name in several functions."""
     outer, inner = SUBDIVISIONS[grouping]
-    named_clusters = select_named_clusters(group.clusters, grouping)
+    named_clusters = select_subdivided_clusters(group.clusters, grouping)
     # The row of the group already shows the first example of each cluster, so that these examples come last.
     subgroups = [
         Subgroup(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])

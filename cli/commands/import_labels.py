@@ -24,7 +24,7 @@ MAX_INPUT_BYTES = 1 << 30  # size limit of input files
 RUN_FORMAT = "inspect"  # format of files that contain a run with human reviews
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
-READABLE_FORMATS = {each.name: each for each in FORMATS if each.read}
+READERS = {each.name: each.read for each in FORMATS if each.read}
 RECORD_UNITS = {"labelstudio": "task"}  # what error messages call a record of a format, if not `line`
 AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
 
@@ -34,7 +34,7 @@ def import_labels(
     options: WorkspaceOptions,
     file: Annotated[Path, argument("FILE", "File with exported labels.")],
     format: Annotated[  # noqa: A002
-        str, option("--format NAME", f"Format of the file: {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}.")
+        str, option("--format NAME", f"Format of the file: {', '.join([*READERS, *OTHER_FORMATS])}.")
     ] = "jsonl",
     source_annotator: Annotated[
         str | None, option("--said-by NAME", "Name of the annotator in the file, if it differs from --annotator.")
@@ -51,23 +51,20 @@ def import_labels(
 
     Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
     """
-    if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
+    if format not in (*READERS, *OTHER_FORMATS):
         raise UsageError(
-            f"fcreview cannot import the format {format!r}. Choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}"
+            f"fcreview cannot import the format {format!r}. Choose {', '.join([*READERS, *OTHER_FORMATS])}"
         )
     with open_workspace(options) as session:
         record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
 
 
 def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
-    load = READABLE_FORMATS[format_name].read
-    if load is None:
-        raise UsageError(f"fcreview cannot import the format {format_name!r}")
     try:
         content = read_input_file(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
-    return list(load()(content))
+    return list(READERS[format_name]()(content))
 
 
 def _read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:

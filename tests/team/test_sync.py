@@ -71,7 +71,7 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
     print_team_status(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
     assert capsys.readouterr().err == (
         "fcreview: 12 reviews not sent to the team yet (server away). fcreview sends them at the next start\n"
-        "fcreview: 1 line refused by the server: reason\n"
+        "fcreview: the server refused 1 line: reason\n"
     )
 
 

@@ -142,7 +142,7 @@ def test_output_forms_exclude_each_other(cli: Cli, two_imported_runs: Path, tmp_
     ):
         done = cli("report", two_imported_runs, *forms)
         assert (done.code, done.out) == (2, "")
-        assert "choose one" in done.err
+        assert "Pass only one of them" in done.err
     assert not (tmp_path / "x").exists()
 
 

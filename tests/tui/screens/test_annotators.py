@@ -154,7 +154,7 @@ def test_new_name_is_checked_and_confirmed(run_apps: Any, workspace: Workspace) 
         (workspace.reviews / "Carol.jsonl").touch()
         for name, message in (
             ("a/b", "invalid annotator name"),
-            ("carol", "differs from it in case"),
+            ("carol", "differs from it only in case"),
             ("alice", "already"),
         ):
             await keys("A", "end", "enter", *name, "enter")

@@ -123,8 +123,8 @@ LIST_ACTIONS = [
 QUEUE_ACTIONS = [
     Action("queue.open", "enter", "open", "open"),
     Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
-    Action("queue.search", "slash", "search", "search"),
-    Action("queue.filter", "f", "filter", "filter"),
+    Action("queue.search", "slash", "open_search", "search"),
+    Action("queue.filter", "f", "open_filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
     Action(
         "queue.clusters",
@@ -274,9 +274,9 @@ ITEM_ACTIONS = [
     Action("item.fail", "f", "verdict('fail')", "fail"),
     Action("item.golden_wrong", "g", "verdict('golden')", "golden wrong"),
     Action("item.unsure", "u", "verdict('unsure')", "unsure"),
-    Action("item.fault", "w", "fault", "fault"),
-    Action("item.tag", "e", "tag", "tag"),
-    Action("item.note", "n", "note", "note"),
+    Action("item.fault", "w", "ask_fault", "fault"),
+    Action("item.tag", "e", "edit_tags", "tag"),
+    Action("item.note", "n", "edit_note", "note"),
     Action("item.undo", "z", "undo", "undo"),
     hidden("item.last_fault", "W", "prompt_for_last_item('fault')", "set the fault of the last reviewed item"),
     hidden("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item"),
@@ -306,7 +306,7 @@ ITEM_ACTIONS = [
     hidden(
         "item.decisive_step",
         "D",
-        "decisive_step",
+        "mark_decisive_step",
         "mark the decisive step",
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
@@ -390,8 +390,8 @@ PAGER_ACTIONS = [
     hidden("pager.fold", "left,h", "change_depth(-1)", "fold JSON by one level"),
     hidden("pager.unfold", "right,l", "change_depth(1)", "unfold JSON by one level"),
     *scroll_actions("pager"),
-    hidden("pager.top", "home", "edge(-1)", "go to the top"),
-    hidden("pager.bottom", "end", "edge(1)", "go to the end"),
+    hidden("pager.top", "home", "scroll_to_edge(-1)", "go to the top"),
+    hidden("pager.bottom", "end", "scroll_to_edge(1)", "go to the end"),
     hidden("pager.copy", "y", "copy", "copy"),
 ]
 

@@ -127,7 +127,7 @@ class ReviewLoop:
         if not rows:
             emit("No items match the filter.")
             return 0
-        first = QueueNavigator.locate(self._store, self._view, rows[0].item)
+        first = QueueNavigator.locate_item(self._store, self._view, rows[0].item)
         start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
         if start is None:
             emit("You have reviewed every item of the queue.")
@@ -218,7 +218,7 @@ class ReviewLoop:
             self._show_item(item)
 
     def _show_item(self, item: int, *, full: bool = False) -> None:
-        self._navigator = QueueNavigator.locate(self._store, self._view, item, self._navigator)
+        self._navigator = QueueNavigator.locate_item(self._store, self._view, item, self._navigator)
         detail, at = self._store.read_detail(item), self._navigator.position
         position = "" if at is None else f", {at + 1} of {self._navigator.count}"
         run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"

@@ -164,7 +164,7 @@ class ClusterRow:
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
-def cluster_rows(groups: Sequence[ClusterGroup], unfolded_groups: set[str]) -> list[ClusterRow]:
+def list_cluster_rows(groups: Sequence[ClusterGroup], unfolded_groups: set[str]) -> list[ClusterRow]:
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))

@@ -265,10 +265,10 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[st
     return tuple(parts)
 
 
-def _column_cell(row: QueueRow, column: str, width: int, short_names: Mapping[str, str]) -> StyledText:
-    match column:
+def _column_cell(row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]) -> StyledText:
+    match column_name:
         case "item" | "model":
-            text = row.id if column == "item" else row.run_name or row.model
+            text = row.id if column_name == "item" else row.run_name or row.model
             return pad(
                 short_names.get(text) or truncate_middle(sanitize(text), width), width
             ), "" if text is row.id else "dim"
@@ -277,8 +277,8 @@ def _column_cell(row: QueueRow, column: str, width: int, short_names: Mapping[st
         case "category":
             return pad(truncate_middle(sanitize(row.category), width), width), "dim"
         case _:
-            value = getattr(row, column)
-            is_own = column == "you"
+            value = getattr(row, column_name)
+            is_own = column_name == "you"
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
             if is_own and row.is_overruled:
                 return center_text(f"({symbol})", width), "dim"
@@ -364,12 +364,12 @@ def _shortened_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     """Yield short forms of an id, the best first. The first forms keep the character at `kept_index`, where the id
     begins to differ from other ids."""
 
-    def cut(head_cells: int) -> str:
+    def cut_middle(head_cells: int) -> str:
         return truncate_middle(text, width, (head_cells + 0.5) / max(width - 1, 1))
 
-    yield from map(cut, range(kept_index + 1, width - MIN_TAIL_CELLS))
+    yield from map(cut_middle, range(kept_index + 1, width - MIN_TAIL_CELLS))
     yield truncate(symbols().ellipsis + text[max(kept_index - 1, 0) :], width)
-    yield from map(cut, range(width - 1))
+    yield from map(cut_middle, range(width - 1))
     yield from (truncate(symbols().ellipsis + text[at:], width) for at in range(1, len(text)))
 
 

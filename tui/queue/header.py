@@ -349,7 +349,7 @@ def store_loading_line(seconds: float = 0) -> Line:
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
-def empty_line(where: str, search: str, n_reviewed: int) -> Line:
+def empty_queue_line(where: str, search: str, n_reviewed: int) -> Line:
     """Return the line that an empty list shows instead of rows. `n_reviewed`: number of items reviewed in this
     session."""
     if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):

@@ -77,7 +77,7 @@ class QueueLoader:
         self._estimate_key: tuple[int, ...] = ()
         self._estimate: PassRateEstimate | None = None
 
-    async def load_view(self, request: QueueRequest) -> QueuePage:
+    async def load_page(self, request: QueueRequest) -> QueuePage:
         """Load the requested page. Raises FilterError, or SessionError if the store cannot be opened."""
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
@@ -119,7 +119,7 @@ class QueueLoader:
             self._estimate_key = key
         return self._estimate
 
-    async def find_item(self, item_or_id: int | str, run: int | None) -> int | None:
+    async def find_item_number(self, item_or_id: int | str, run: int | None) -> int | None:
         """Return the number of an item, given its id or its number. None if no item has this id."""
         if not isinstance(item_or_id, str):
             return item_or_id
@@ -322,7 +322,7 @@ class QueueNavigator:
     last_position: int = 0
 
     @classmethod
-    def locate(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
+    def locate_item(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
         """Find the position of an item. `previous`: navigator of the item displayed before."""
         position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0

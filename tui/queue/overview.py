@@ -157,13 +157,13 @@ def _overall_pass_counts(run: RunRow) -> PassCounts:
     return official if official.n_with_verdict else PassCounts(run.rule_pass, run.rule_known)
 
 
-def _format_overall_rate(run: RunRow) -> str:
+def _format_overall_pass_rate(run: RunRow) -> str:
     passes, known = _overall_pass_counts(run)
     rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
     return f"{rate} judge" if run.is_judged else rate
 
 
-def _category_rate(run: RunRow, category: str) -> float | None:
+def _category_pass_rate(run: RunRow, category: str) -> float | None:
     """Return the pass rate of a category, from 0 to 1. None if no source has a verdict on every item of the
     category."""
     row = next((each for each in run.categories if each["category"] == category), None)
@@ -175,7 +175,7 @@ def _category_rate(run: RunRow, category: str) -> float | None:
     return None
 
 
-def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
+def sort_runs_by_pass_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
     """Return the runs, highest overall pass rate first. In blind review, the runs are sorted by model."""
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
@@ -201,12 +201,12 @@ class RunArrangement:
         orders = BLIND_ORDERS if self.blind else ORDERS
         self.order = orders[(orders.index(self.order or orders[0]) + 1) % len(orders)]
 
-    def filter_and_sort(self, runs: Sequence[RunRow]) -> list[RunRow]:
+    def filter_and_sort_runs(self, runs: Sequence[RunRow]) -> list[RunRow]:
         """Return the runs that match the search, sorted by `order`, or by pass rate if there is no order."""
         found = search_runs(runs, self.search)
         if self.order in SORT_KEYS:
             return sort_runs(found, self.order)
-        return sort_runs_by_rate(found, blind=self.blind)
+        return sort_runs_by_pass_rate(found, blind=self.blind)
 
     @property
     def order_description(self) -> str:
@@ -238,7 +238,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
     names = _padded_run_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
-    rates = [_format_overall_rate(run) for run in runs]
+    rates = [_format_overall_pass_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
     room = cells - size - rate_cells - bar_cells - 4
     shown = _category_column_widths(categories, room)
@@ -256,7 +256,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
         for category, width in shown.items():
-            line += [(" ", ""), heat_cell(_category_rate(run, category), width)]
+            line += [(" ", ""), heat_cell(_category_pass_rate(run, category), width)]
         lines.append(tuple(line))
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
 

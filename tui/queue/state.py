@@ -34,15 +34,15 @@ class FilterHistory:
         self.blind = blind
         self._texts: dict[str, list[str]] | None = None
 
-    def history_texts(self, kind: str) -> list[str]:
+    def history_texts(self, history_kind: str) -> list[str]:
         def reveals_verdicts(text: str) -> bool:
             return bool(saved.find_filter_problem(text, blind=True)) and not saved.find_filter_problem(text)
 
-        texts = self._load_history().get(kind, [])
-        return [text for text in texts if not (self.blind and kind == "filter" and reveals_verdicts(text))]
+        texts = self._load_history().get(history_kind, [])
+        return [text for text in texts if not (self.blind and history_kind == "filter" and reveals_verdicts(text))]
 
-    def add_to_history(self, kind: str, text: str) -> None:
-        texts = self._load_history().setdefault(kind, [])
+    def add_to_history(self, history_kind: str, text: str) -> None:
+        texts = self._load_history().setdefault(history_kind, [])
         texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
         self._annotator_state.try_write(HISTORY_FOLDER, dict(self._load_history()))
 
@@ -80,10 +80,12 @@ class FilterHistory:
         return saved.delete_filter(self._annotator_state, name)
 
 
-def _valid_history_texts(value: object) -> list[str]:
-    if not isinstance(value, list):
+def _valid_history_texts(stored_texts: object) -> list[str]:
+    if not isinstance(stored_texts, list):
         return []
-    return [text for text in value if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
+    return [text for text in stored_texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][
+        -MAX_HISTORY:
+    ]
 
 
 ORDER_DESCRIPTIONS = {
@@ -185,13 +187,13 @@ class QueueState:
         """Set the filter and drop the search and the selection of items."""
         self.where, self.search, self.items = where, "", ()
 
-    def narrow_to_cluster(self, terms: Sequence[str]) -> None:
+    def narrow_to_cluster(self, filter_terms: Sequence[str]) -> None:
         """Narrow the filter to the failing items of a cluster."""
-        self.where = add_terms(self.where, FAILING_FILTER, *terms)
+        self.where = add_terms(self.where, FAILING_FILTER, *filter_terms)
 
-    def cluster_view(self, terms: Sequence[str]) -> View:
+    def cluster_view(self, filter_terms: Sequence[str]) -> View:
         """Return the view of the failing items of a cluster."""
-        return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
+        return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *filter_terms))
 
     def show_issue_item(self, where: str) -> None:
         """Set the filter that selects the item of an import issue. If `where` is empty, the issue is about a file and
@@ -199,23 +201,23 @@ class QueueState:
         if where:
             self.set_filter(where)
 
-    def select_items(self, items: Sequence[int]) -> None:
+    def select_items(self, item_numbers: Sequence[int]) -> None:
         """Select items by number and drop filter and search."""
         self.set_filter("")
-        self.items = tuple(items)
+        self.items = tuple(item_numbers)
 
-    def show_suspects(self, items: Sequence[int] = ()) -> None:
+    def show_suspects(self, item_numbers: Sequence[int] = ()) -> None:
         """List the items whose golden answer looks wrong, or only the items with these numbers."""
-        self.select_items(items)
+        self.select_items(item_numbers)
         self.queue = SUSPECTS_QUEUE
 
-    def open_queue_file(self, name: str) -> None:
+    def open_queue_file(self, queue_name: str) -> None:
         """Show the items of a queue file that are assigned to the annotator."""
-        self.file = self.queue = name
+        self.file = self.queue = queue_name
 
-    def select_run(self, run: int) -> None:
+    def select_run(self, run_number: int) -> None:
         """Select the run with this number, or all runs with `ALL_RUNS`."""
-        self.run = None if run == ALL_RUNS else run
+        self.run = None if run_number == ALL_RUNS else run_number
 
     def set_order(self, order: str) -> None:
         """Set an available order. Selecting a random order a second time shuffles the items again."""

@@ -232,19 +232,19 @@ def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
     names = [] if calibration.name is None else [sanitize(calibration.name)]
     names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
     heading = f" {symbols().separator} ".join(names)
-    row = _statistics_row(heading, _unique_items(group.pairs), n=calibration.n, style="strong")
+    row = _calibration_row(heading, _unique_items(group.pairs), n_pairs=calibration.n, style="strong")
     yield replace(row, explanation=SELECTIONS[calibration.chosen])
     source = format_source_and_criterion(calibration)[0]
     for cell in calibration.cells:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
         style = "" if automatic == human else "fail"
-        row = _statistics_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
+        row = _calibration_row(f"  automatic {automatic}, human {human}", cell.items, n_pairs=cell.n, style=style)
         meaning = f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,} pairs"
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
         items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
-        row = _statistics_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
+        row = _calibration_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)
         yield replace(row, interval=make_interval(rate.low, rate.value, rate.high), explanation=meaning)
 
@@ -272,10 +272,10 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
     return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 
-def _statistics_row(
-    name: str, items: tuple[int, ...], value: str = "", interval: str = "", *, n: int, style: str = ""
+def _calibration_row(
+    name: str, item_numbers: tuple[int, ...], value: str = "", interval: str = "", *, n_pairs: int, style: str = ""
 ) -> StatisticsRow:
-    return StatisticsRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n:,}", "")], items)
+    return StatisticsRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n_pairs:,}", "")], item_numbers)
 
 
 def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:

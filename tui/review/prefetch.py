@@ -176,7 +176,7 @@ class ItemPrefetcher:
 
 def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
     previous = None if before is None else before.navigator
-    navigator = QueueNavigator.locate(store, view, item, previous)
+    navigator = QueueNavigator.locate_item(store, view, item, previous)
     return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))
 
 

@@ -41,7 +41,7 @@ from fcreview.tui.widgets.base import GuardedScreen, is_small
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 
-REVIEW_ACTIONS = frozenset({"accept_answer", "verdict", "fault", "note", "enter_value", "undo"})
+REVIEW_ACTIONS = frozenset({"accept_answer", "verdict", "ask_fault", "edit_note", "enter_value", "undo"})
 """Actions that record a review."""
 
 
@@ -119,8 +119,8 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     # -- display
 
-    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(work, group="actions")
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(coroutine, group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
         """Show the disagreement that `Adjudicator` moved to."""
@@ -200,8 +200,8 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_accept_answer(self, number: int) -> None:
         self.adjudicator.accept_answer(number)
 
-    def action_verdict(self, key: str) -> None:
-        self.adjudicator.record_verdict(key)
+    def action_verdict(self, verdict_key: str) -> None:
+        self.adjudicator.record_verdict(verdict_key)
 
     def action_switch_target(self) -> None:
         self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))
@@ -217,11 +217,11 @@ class AdjudicationScreen(GuardedScreen[None]):
             AskScreen(sanitize(prompt)), lambda text: self.adjudicator.record_value(text) if text else None
         )
 
-    def action_fault(self) -> None:
+    def action_ask_fault(self) -> None:
         name = sanitize(self.adjudicator.detail.row.id) if self.adjudicator.detail else ""
         self.app.push_screen(FaultScreen(name), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
 
-    def action_note(self) -> None:
+    def action_edit_note(self) -> None:
         case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.own_review
         if case is not None and detail is not None:
             before = (mine.note if mine else None) or ""

@@ -79,13 +79,15 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
         known = await session.query(read_other_annotators)
         names = [each.name for each in known]
 
-        def choose(name: str | None) -> None:
+        def switch_or_ask_name(name: str | None) -> None:
             if name == NEW_NAME:
-                app.push_screen(AskScreen("annotator name:"), lambda typed: choose((typed or "").strip() or None))
+                app.push_screen(
+                    AskScreen("annotator name:"), lambda typed: switch_or_ask_name((typed or "").strip() or None)
+                )
             elif name is not None:
                 _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
 
-        app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), choose)
+        app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), switch_or_ask_name)
 
     app.run_worker(read_and_show(), group="annotator", exclusive=True)
 
@@ -105,11 +107,11 @@ def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgr
 
 
 def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object]) -> None:
-    def answer(is_confirmed: bool | None) -> None:
+    def call_action(is_confirmed: bool | None) -> None:
         if is_confirmed:
             action()
 
-    app.push_screen(ConfirmScreen(question), answer)
+    app.push_screen(ConfirmScreen(question), call_action)
 
 
 def _request_switch(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:

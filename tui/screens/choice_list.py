@@ -63,7 +63,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
         self.list.focus()
         self.watch(self.list, "cursor", lambda: self.show_message(""), init=False)
         if self._load_choices is not None:
-            self._load()
+            self._load_table()
 
     @property
     def list(self) -> TextList:
@@ -75,7 +75,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
         return self.size.width
 
     @work()
-    async def _load(self) -> None:
+    async def _load_table(self) -> None:
         if self._load_choices is not None:
             self.waiting.start()
             self._choices = await self._load_choices()

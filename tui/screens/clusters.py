@@ -22,7 +22,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
-from fcreview.tui.queue.choices import ClusterRow, cluster_rows, cluster_table, explain_cluster_row, is_unfoldable
+from fcreview.tui.queue.choices import ClusterRow, cluster_table, explain_cluster_row, is_unfoldable, list_cluster_rows
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import (
     MAX_SHOWN_ITEMS,
@@ -101,19 +101,19 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
 
     # -- entry
 
-    def action_verdict(self, key: str) -> None:
-        """Set the verdict. `key` is one of `VERDICTS_BY_KEY`."""
-        self._review.set_verdict(key)
+    def action_verdict(self, verdict_key: str) -> None:
+        """Set the verdict. `verdict_key` is one of `VERDICTS_BY_KEY`."""
+        self._review.set_verdict(verdict_key)
         self._draw()
 
-    def action_fault(self) -> None:
+    def action_ask_fault(self) -> None:
         def set_fault(fault: Fault | None) -> None:
             self._review.fault = fault or self._review.fault
             self._draw()
 
         self.app.push_screen(FaultScreen(), set_fault)
 
-    def action_tag(self) -> None:
+    def action_edit_tags(self) -> None:
         review = self._review
         errors = [row.error_type or row.rule_error_type for row in review.rows]
         tags = tag_choices(self._session.vocabulary.tags, errors, review.known_tags, review.tags)
@@ -230,7 +230,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.table_width
         counts = self._state.counts.get(get_grouping_to_compute(grouping))
         groups = group_clusters(counts.clusters, grouping) if counts else []
-        self._rows = cluster_rows(groups, unfolded)
+        self._rows = list_cluster_rows(groups, unfolded)
         if counts is None:
             return None
         table = cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
@@ -276,7 +276,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)
         self._redraw_at(0)
         if self._choices is None:
-            self._load()
+            self._load_table()
 
     # -- bulk review
 
@@ -308,4 +308,4 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""
             self.app.notify(message + hint, markup=False)
             self._state.counts.clear()
-            self._load()
+            self._load_table()

@@ -162,7 +162,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         if not self._is_running:
             self.query_one(LineBlock).show(self._form.help_lines(self.app.size.width))
 
-    def _show_line(self, line: Line) -> None:
+    def _show_status_line(self, line: Line) -> None:
         self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
 
     def action_move(self, by: int) -> None:
@@ -172,7 +172,7 @@ class CommandFormScreen(BottomDialog[str | None]):
     def action_submit(self) -> None:
         if not self._is_running:
             self._is_running = True
-            self._show_line((("running ...", "dim"),))
+            self._show_status_line((("running ...", "dim"),))
             self._run_command(self._form.arguments)
 
     @work()
@@ -182,7 +182,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         if result.is_successful or not self._fields:
             self.dismiss(result.text)
             return
-        self._show_line(command_error_line(result))
+        self._show_status_line(command_error_line(result))
 
 
 def open_command_form(app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]) -> None:

@@ -469,9 +469,9 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._run_when_ready(move)
 
     def action_complete(self) -> None:
-        self._run_when_ready(self._complete, needs_items=True)
+        self._run_when_ready(self._complete_query, needs_items=True)
 
-    def _complete(self) -> None:
+    def _complete_query(self) -> None:
         """Replace the query by the label of the command under the cursor."""
         option = self._list.highlighted_option
         if isinstance(option, Command):

@@ -430,10 +430,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self._compute()
+        self._compare_runs()
 
     @work(exclusive=True, group="compare")
-    async def _compute(self) -> None:
+    async def _compare_runs(self) -> None:
         a, b = (row.run for row in self._runs)
         source_a, source_b = self._sources
         self.waiting.start()
@@ -524,4 +524,4 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def action_next_source(self) -> None:
         sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))
         self._sources = sources[(sources.index(self._sources) + 1) % len(sources)]
-        self._compute()
+        self._compare_runs()

@@ -260,14 +260,14 @@ class TagsScreen(BottomDialog[list[str] | None]):
         keys = {at: names[f"tags.set_{at}"] for at in range(1, 10) if f"tags.set_{at}" in names}
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
-        self._load()
+        self._load_used_tags()
         parts: Line = ((f" {sanitize(self._label)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
         for key, name in key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
 
     @work()
-    async def _load(self) -> None:
+    async def _load_used_tags(self) -> None:
         used = await self._used() if self._used is not None else []
         self._tags += [tag for tag in used if tag not in self._tags]
         self._draw(self._cursor)

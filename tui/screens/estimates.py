@@ -35,7 +35,7 @@ from fcreview.tui.queue.estimates import (
 )
 from fcreview.tui.queue.header import unique_run_labels
 from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
-from fcreview.tui.queue.overview import Overview, sort_runs_by_rate, with_queue_progress
+from fcreview.tui.queue.overview import Overview, sort_runs_by_pass_rate, with_queue_progress
 from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
@@ -110,7 +110,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         )
         self._list.focus()
         self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
-        self._load()
+        self._load_runs()
 
     @property
     def _list(self) -> TextList:
@@ -132,7 +132,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- reading
 
     @work(exclusive=True, group="estimates")
-    async def _load(self) -> None:
+    async def _load_runs(self) -> None:
         await self._session.query(lambda store: store.refresh_reviews())
         scope = self._view.runs
         runs = [
@@ -144,7 +144,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             await self._session.query(read_other_annotators), self._session.annotator
         )
         self._queue_names = list(await self._session.query(has_share_by_queue_file))
-        runs = sort_runs_by_rate(runs, blind=False)
+        runs = sort_runs_by_pass_rate(runs, blind=False)
         here = self._selected_run.run if self._selected_run is not None else self._first_run
         if self._selected_run is None and here not in overview.sampled_runs and overview.sampled_runs:
             here = None  # the sampled runs come first
@@ -315,11 +315,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if not self._is_running and commands is not None and self._form.field_values:
             self._is_running = True
             self._show_message("drawing ...")
-            self._submit(commands, self._form.arguments, self.focused)
+            self._run_sampling_command(commands, self._form.arguments, self.focused)
             self.set_focus(self._list)  # keys that are pressed now wait, and are not typed into the form
 
     @work(group="draw")
-    async def _submit(self, commands: CommandService, arguments: Sequence[str], field: Widget | None) -> None:
+    async def _run_sampling_command(
+        self, commands: CommandService, arguments: Sequence[str], field: Widget | None
+    ) -> None:
         result = await commands.run(self._command, arguments)
         drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._is_running = False
@@ -331,7 +333,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.call_after_refresh(self.release_keys)
         self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
         self._is_loaded = False
-        self._load()
+        self._load_runs()
 
     def action_cancel(self) -> None:
         self._message = ()
@@ -361,7 +363,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
         def reload(_: None) -> None:
             self._message, self._is_loaded = (), False
-            self._load()
+            self._load_runs()
 
         self.app.push_screen(AdjudicationScreen(self._session, self._view), reload)
 
@@ -374,9 +376,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def action_suspects(self) -> None:
         self.dismiss(("order", SUSPECTS_QUEUE))
 
-    def action_open_form(self, name: str) -> None:
-        values = {"run": str(self._selected_run.run)} if self._selected_run is not None and name == "estimate" else {}
-        open_command_form(self.app, self._session, FORMS[name], values)
+    def action_open_form(self, form_name: str) -> None:
+        values = (
+            {"run": str(self._selected_run.run)} if self._selected_run is not None and form_name == "estimate" else {}
+        )
+        open_command_form(self.app, self._session, FORMS[form_name], values)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and self._form.has_focus_within:

@@ -101,7 +101,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def on_mount(self) -> None:
         self._text_area.focus()
-        self._check()
+        self._check_text()
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._draw_bars)
@@ -121,10 +121,10 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def on_text_area_changed(self, _: TextArea.Changed) -> None:
         self._confirms_cancel = False
-        self._check()
+        self._check_text()
 
     @work(exclusive=True, group="check")
-    async def _check(self) -> None:
+    async def _check_text(self) -> None:
         await asyncio.sleep(CHECK_DELAY if self._checked.golden_fix or self._checked.problem else 0)
         detail, text = self._detail, self._text_area.text
         self._checked = await asyncio.to_thread(check_text, text, self._golden, detail.run, detail.item)

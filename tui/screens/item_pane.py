@@ -175,10 +175,10 @@ class ItemPane(Vertical):
         """Whether the pane displays the item of `view` with its current reviews, or will display it."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
-    def set_request(self, requested: RequestedItem) -> None:
+    def set_request(self, requested_item: RequestedItem) -> None:
         """Set the item that `ItemReviewer.show_requested` displays. No review is recorded until it is displayed."""
-        self._opened, self.is_awaiting_list, self._from_list = requested.item, False, True
-        self.item_reviewer.set_request(requested)
+        self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
+        self.item_reviewer.set_request(requested_item)
 
     def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of `other`, a pane that was closed, with its cursor and folds."""
@@ -236,8 +236,8 @@ class ItemPane(Vertical):
         # `Screen.is_current` is also true for a screen below a transparent prompt
         return not self.follows_list and self.app.screen is self.screen
 
-    def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
-        self.run_worker(work, group="actions")
+    def run_coroutine(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(coroutine, group="actions")
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
@@ -361,16 +361,16 @@ class ItemPane(Vertical):
 
     # -- reviews
 
-    def action_verdict(self, key: str) -> None:
-        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
+    def action_verdict(self, verdict_key: str) -> None:
+        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
         if (subject := self._pressed_subject()) is not None:
-            self.item_reviewer.record_verdict(subject, key)
+            self.item_reviewer.record_verdict(subject, verdict_key)
 
     def action_score(self, value: int) -> None:
         if (subject := self._pressed_subject()) is not None:
             self.item_reviewer.handle_score_key(subject, value)
 
-    def action_decisive_step(self) -> None:
+    def action_mark_decisive_step(self) -> None:
         message = self.cursor.block.message
         if (subject := self._pressed_subject()) is None:
             return
@@ -379,15 +379,15 @@ class ItemPane(Vertical):
         else:
             self.item_reviewer.mark_decisive_step(subject, message)
 
-    def action_fault(self) -> None:
+    def action_ask_fault(self) -> None:
         if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_fault(self, subject)
 
-    def action_tag(self) -> None:
+    def action_edit_tags(self) -> None:
         if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
 
-    def action_note(self) -> None:
+    def action_edit_note(self) -> None:
         if (subject := self._pressed_subject()) is not None:
             item_dialogs.ask_note(self, subject)
 

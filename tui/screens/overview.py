@@ -131,7 +131,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Values from which the lines of the runs were last drawn."""
         self._suspects_done = (0, 0)
         """Numbers of (checked, all) questions of the search for suspects. The store's thread sets them."""
-        self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next())
+        self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = 0
         self._loader = QueueLoader(session)
         self._message = ""
@@ -166,7 +166,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._session.shows_welcome:
             self._session.shows_welcome = False
             self._message = welcome_message(self.app)
-        self._load()
+        self._load_parts()
 
     @property
     def _has_lists(self) -> bool:
@@ -188,15 +188,15 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- reading
 
     @work(exclusive=True, group="overview")
-    async def _load(self) -> None:
+    async def _load_parts(self) -> None:
         """Read the parts of the overview, the fastest first. Each part is shown as soon as it is read."""
         scope = self._view.runs
         runs, self._first_runs = self._first_runs, ()
         if not runs:
             runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
-        self._runs = self._arrangement.filter_and_sort(runs)
-        self._update(Overview(runs, self._session.annotator, blind))
+        self._runs = self._arrangement.filter_and_sort_runs(runs)
+        self._set_overview(Overview(runs, self._session.annotator, blind))
         await self._read_and_update(with_queue_progress)
         if blind:
             return
@@ -215,7 +215,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
         else:
-            self._update(
+            self._set_overview(
                 replace(self._overview, n_suspects=found.n_suspects, n_strong_suspects=found.n_strong_suspects)
             )
         finally:
@@ -231,7 +231,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         for run in self._visible_runs():
             if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
                 overview.estimates[run.run] = await self._loader.load_estimate(run, in_background=True)
-                self._draw_right()
+                self._draw_right_column()
 
     def _visible_runs(self) -> list[RunRow]:
         runs: dict[int, RunRow] = {}
@@ -245,12 +245,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Read a part of the overview. Another query of the screen interrupts it."""
         work = partial(reader, self._overview, self._view)
         try:
-            self._update(await self._session.query(work, interruptible=True))
+            self._set_overview(await self._session.query(work, interruptible=True))
         except FcreviewError as error:
             self._message = sanitize(str(error))
             self._draw()
 
-    def _update(self, overview: Overview) -> None:
+    def _set_overview(self, overview: Overview) -> None:
         self._overview = overview
         self._draw()
 
@@ -272,7 +272,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_top()
         self._draw_runs()
         self._draw_reasons()
-        self._draw_right()
+        self._draw_right_column()
         self.query_one("#message", LineBar).show(make_line(f" {self._message}" if self._message else "", "warn"))
         self.refresh_bindings()
 
@@ -312,11 +312,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             "2 Why items fail", failure_reasons_facts(self._overview), flat_facts=True
         )
 
-    def _draw_right(self) -> None:
+    def _draw_right_column(self) -> None:
         overview = self._overview
         lines = review_progress_lines(overview, self._list_width("reviews"))
         review_rows = 6 if self.size.height >= 40 else 4
-        self._show_list("reviews", lines, review_rows)
+        self._show_lines("reviews", lines, review_rows)
         self.query_one("#reviews-panel", Panel).set_title("3 Review", format_label_progress(overview))
         has_estimates = bool(overview.sampled_runs)
         facts = "95 % confidence intervals" if has_estimates else format_count(len(self._runs), "run")
@@ -324,19 +324,19 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#scores-heading", LineBar).show(((" ", ""), *heading))
         n_next = len(list_next_actions(overview))
         room = self.query_one("#right").size.height - min(len(lines), review_rows) - n_next - 7
-        self._show_list("scores", scores, max(min(room, MAX_SCORE_LINES), 2))
+        self._show_lines("scores", scores, max(min(room, MAX_SCORE_LINES), 2))
         self.query_one("#scores-panel", Panel).set_title("4 Scores", facts)
-        self._draw_next()
+        self._draw_next_actions()
 
-    def _draw_next(self) -> None:
+    def _draw_next_actions(self) -> None:
         names = dict(active_key_names(self.app))
-        self._show_list("next", next_action_lines(self._overview, names, self._list_width("next")), 6)
+        self._show_lines("next", next_action_lines(self._overview, names, self._list_width("next")), 6)
         done, total = self._suspects_done
         is_searching = total and self._overview.n_suspects is None
         facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
-    def _show_list(self, list_name: str, lines: list[Line], max_height: int) -> None:
+    def _show_lines(self, list_name: str, lines: list[Line], max_height: int) -> None:
         widget = self._list(list_name)
         widget.styles.height = max(min(len(lines), max_height), 1)
         widget.set_lines(lines)
@@ -344,7 +344,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- order and search of the runs
 
     def _rearrange_runs(self) -> None:
-        self._runs = self._arrangement.filter_and_sort(self._overview.runs)
+        self._runs = self._arrangement.filter_and_sort_runs(self._overview.runs)
         self._drawn_runs = ()
         self._draw()
         self._list("runs").move_cursor(0)
@@ -365,10 +365,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._arrangement.search = event.value
             self._rearrange_runs()
 
-    def action_end_search(self, apply: bool) -> None:
-        """Return from the search box to the list. `apply`: keep the search; otherwise show all runs."""
+    def action_end_search(self, keep_search: bool) -> None:
+        """Return from the search box to the list. `keep_search`: keep the search; otherwise show all runs."""
         box = self.query_one(RunSearchInput)
-        if not apply:
+        if not keep_search:
             box.value = ""
         box.display = False
         self._list("runs").focus()
@@ -427,29 +427,29 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         def apply_choice(choice: OverviewChoice | None) -> None:
             if choice is None:
-                self._load()
+                self._load_parts()
             else:
                 self.dismiss(choice)
 
         run = self._runs[at].run if at < len(self._runs) else None
         self.app.push_screen(EstimatesScreen(self._session, self._view, run, is_above_overview=True), apply_choice)
 
-    def action_open_form(self, name: str) -> None:
+    def action_open_form(self, form_name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form
 
         if self._overview.blind:
-            self._show_message(f"{name}: not available in blind mode")
+            self._show_message(f"{form_name}: not available in blind mode")
         else:
-            open_command_form(self.app, self._session, FORMS[name], {})
+            open_command_form(self.app, self._session, FORMS[form_name], {})
 
-    def action_show_list(self, name: str) -> None:
+    def action_show_list(self, list_name: str) -> None:
         """Show a list: failures, disagreements, suspects, estimates, runs or the annotator's queue file.
 
         In blind mode, all items are shown instead of the failures.
         """
-        if name == "estimates":
+        if list_name == "estimates":
             self.action_show_estimates()
-        elif name == "queue":
+        elif list_name == "queue":
             queue = find_unfinished_queue(self._overview)
             other = find_unfinished_of_others(self._overview.queues or (), self._overview.annotator)
             if queue is not None:
@@ -465,9 +465,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                     else f". Press {failures} to review failures or {estimate} to draw a sample"
                 )
                 self._show_message(f"No queue has items left for you{hint}")
-        elif self._overview.blind and name != "failures":
-            self._show_message(f"{name}: not available in blind mode")
-        elif name == "adjudicate":
+        elif self._overview.blind and list_name != "failures":
+            self._show_message(f"{list_name}: not available in blind mode")
+        elif list_name == "adjudicate":
             from fcreview.tui.screens.adjudication import AdjudicationScreen
 
             self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
@@ -478,7 +478,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 "runs": ("menu", "runs"),
                 "compare": ("menu", "runs"),
             }
-            self.dismiss(choices[name])
+            self.dismiss(choices[list_name])
 
     @property
     def _failures_choice(self) -> OverviewChoice:
@@ -489,7 +489,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return "clusters", ()
 
     def _reload(self, _: None) -> None:
-        self._load()
+        self._load_parts()
 
     def _show_message(self, message: str) -> None:
         self._message = message

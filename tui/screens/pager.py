@@ -73,11 +73,11 @@ class PagerScreen(GuardedScreen[None]):
             self._show_text()
         else:
             self._draw_bars("reading")
-            self._load(self._load_text)
+            self._load_and_show(self._load_text)
 
     @work()
-    async def _load(self, load: Callable[[], Awaitable[PagerText]]) -> None:
-        self._text = await load()
+    async def _load_and_show(self, load_text: Callable[[], Awaitable[PagerText]]) -> None:
+        self._text = await load_text()
         self._show_text()
 
     @property
@@ -119,7 +119,7 @@ class PagerScreen(GuardedScreen[None]):
     def action_page(self, pages: int) -> None:
         self.action_scroll(pages * max(self._view.size.height - 1, 1))
 
-    def action_edge(self, side: int) -> None:
+    def action_scroll_to_edge(self, side: int) -> None:
         self._view.scroll_to_edge(side)
         self._draw_bars()
 

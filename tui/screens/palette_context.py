@@ -137,10 +137,10 @@ class PaletteContext:
         matches = matches or [run for run in self.runs if name.lower() in run.info.model.lower()]
         return matches[0] if len(matches) == 1 else None
 
-    def show_comparison(self, a: RunRow, b: RunRow) -> None:
+    def show_comparison(self, run_a: RunRow, run_b: RunRow) -> None:
         from fcreview.tui.screens.compare import CompareScreen
 
-        self.app.push_screen(CompareScreen(self.session, self.state.view, (a, b)))
+        self.app.push_screen(CompareScreen(self.session, self.state.view, (run_a, run_b)))
 
     def show_report(self) -> None:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))

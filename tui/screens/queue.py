@@ -166,9 +166,9 @@ class QueueScreen(GuardedScreen[None]):
 
         screen = ItemScreen(self._session, self.state.view, item)
         screen.can_close_for_split = not self._split.is_split
-        self.app.push_screen(screen, partial(self._return_from_screen, screen))
+        self.app.push_screen(screen, partial(self._return_from_item_screen, screen))
 
-    def _return_from_screen(self, screen: ItemScreen, item: int | None) -> None:
+    def _return_from_item_screen(self, screen: ItemScreen, item: int | None) -> None:
         if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
             self._split.adopt_item(screen.pane)
         self._reload_view(item)
@@ -242,12 +242,12 @@ class QueueScreen(GuardedScreen[None]):
 
     # -- settings
 
-    def action_filter(self) -> None:
+    def action_open_filter(self) -> None:
         key = active_key_names(self.app).get("app.help", "")
         hint = FilterLine.FILTER_HINT + (f"  ({key} lists all filter keys)" if key else "")
         self._filter_line.open("filter", self.state.where, hint)
 
-    def action_search(self) -> None:
+    def action_open_search(self) -> None:
         self._filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
 
     def on_filter_line_submitted(self, submitted: FilterLine.Submitted) -> None:
@@ -266,7 +266,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def on_descendant_focus(self) -> None:
         """Close the filter line when the list or the item gets the focus, as after a click."""
-        self._wait_for_drawing()
+        self._ignore_quit_until_drawn()
         if self._filter_line.display and not self._filter_line.has_focus_within:
             self._filter_line.close()
 
@@ -372,9 +372,9 @@ class QueueScreen(GuardedScreen[None]):
 
     def on_screen_resume(self) -> None:
         self._split.resume()
-        self._wait_for_drawing()
+        self._ignore_quit_until_drawn()
 
-    def _wait_for_drawing(self) -> None:
+    def _ignore_quit_until_drawn(self) -> None:
         """Ignore the key to quit if it is pressed before the user sees the list again."""
         if not self._preloaded:  # the list was not left yet
             return

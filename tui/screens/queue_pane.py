@@ -66,7 +66,7 @@ class QueueMenus:
             ),
             "agreement": self._statistics_menu("agreement", state.select_items),
             "calibration": self._statistics_menu("calibration", state.select_items),
-            "conventions": self._statistics_menu("conventions", self._show_items),
+            "conventions": self._statistics_menu("conventions", self._select_items_including_passes),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues),
                 state.show_issue_item,
@@ -138,7 +138,7 @@ class QueueMenus:
 
         return QueueMenu(make_screen, apply, self._blind_mode_reason(name))
 
-    def _show_items(self, items: Sequence[int]) -> None:
+    def _select_items_including_passes(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""
         self._state.select_items(items)
         self._state.queue = "dataset"
@@ -163,11 +163,11 @@ class QueueMenus:
             self._run_list = RunListState()
         return RunsScreen(self.runs or [], self._run_list, self._initial_run(), compare)
 
-    def _make_compare_screen(self, a: int, b: int) -> Screen[Any]:
+    def _make_compare_screen(self, run_a: int, run_b: int) -> Screen[Any]:
         from fcreview.tui.screens.compare import CompareScreen
 
         rows = {row.run: row for row in self.runs or ()}
-        return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
+        return CompareScreen(self._session, self._state.view, (rows[run_a], rows[run_b]))
 
     def _initial_run(self) -> int | None:
         last_choice: int | None = self._levels.lists.selections.get("runs")
@@ -235,9 +235,9 @@ class QueuePane(Vertical):
         self.list.set_blind(self._state.blind)
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
-    def load_first_rows(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
-        """Load the first rows. `item`: id or number of an item to open afterwards."""
-        self._first_item = item
+    def load_first_rows(self, cursor: CursorPosition, item_or_id: int | str | None, message: str) -> None:
+        """Load the first rows. `item_or_id`: id or number of an item to open afterwards."""
+        self._first_item = item_or_id
         self.load_view(cursor, message)
 
     def load_and_open_unreviewed(self) -> None:
@@ -281,7 +281,7 @@ class QueuePane(Vertical):
         """Show the same view from a new store. The cursor stays on its line of the screen."""
         row = self.list.cursor_row
         self._loader.clear_caches()
-        self._show_list(page)
+        self._fill_list(page)
         self.list.scroll_cursor_into_row(row)
         self._message = message or self._message
         self._draw_header()
@@ -397,9 +397,9 @@ class QueuePane(Vertical):
         request = QueueRequest(self._state.view, cursor, self._page is not None, self.opens_unreviewed)
         try:
             if item is not None:
-                cursor = CursorPosition(await self._loader.find_item(item, self._state.run), cursor.line)
+                cursor = CursorPosition(await self._loader.find_item_number(item, self._state.run), cursor.line)
                 request = replace(request, position=cursor)
-            page = await self._loader.load_view(request)
+            page = await self._loader.load_page(request)
             message = message or (await self._loader.load_review_warnings() if self._page is None else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
@@ -420,14 +420,16 @@ class QueuePane(Vertical):
     def _show_page(self, page: QueuePage, message: str) -> None:
         self._message = message
         self._waiting.stop()
-        self._show_list(page)
+        self._fill_list(page)
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=True))
         self.load_runs()
 
-    def _show_list(self, page: QueuePage) -> None:
+    def _fill_list(self, page: QueuePage) -> None:
         self._page, self._target, self._shown = page, None, replace(self._state)
-        self.list.empty_line = header.empty_line(self._state.where, self._state.search, self._session.reviewed_count)
+        self.list.empty_line = header.empty_queue_line(
+            self._state.where, self._state.search, self._session.reviewed_count
+        )
         self.list.show_view(page.total, page.cursor, page.column_widths)
         self.list.add_window(page.window_index, self.list.version, page.rows)
 

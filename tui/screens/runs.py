@@ -97,7 +97,7 @@ class RunListRow:
         return ALL_RUNS if self.run is None else self.run.run
 
 
-def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
+def list_run_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
     """Return the lines of the list: the line for all runs, then groups and runs. During a search, the line for all runs
     is omitted and all groups are unfolded."""
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
@@ -130,7 +130,7 @@ def run_choices(
     runs: Sequence[RunRow], state: RunListState, width: int, *, selected_run: int | None = None, blind: bool = False
 ) -> ChoiceTable[int | str]:
     """Return the table of runs without empty columns. `selected_run`: number of the run under the cursor."""
-    rows = run_list_rows(runs, state)
+    rows = list_run_rows(runs, state)
     titles = {run_title(run) for run in runs}
     title = titles.pop() if len(titles) == 1 else ""
     sorted_title = COLUMN_TITLES.get(state.order, state.order)
@@ -374,9 +374,9 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
             self._list_state.search = event.value
             self._redraw(self._value_at_cursor)
 
-    def action_end_search(self, apply: bool) -> None:
-        """Return from the search box to the list. `apply`: keep the search; otherwise show all runs."""
-        if not apply:
+    def action_end_search(self, keep_search: bool) -> None:
+        """Return from the search box to the list. `keep_search`: keep the search; otherwise show all runs."""
+        if not keep_search:
             self._search_input.value = self._list_state.search = ""
         self._search_input.display = bool(self._list_state.search)
         self.list.focus()

@@ -113,7 +113,7 @@ class SplitView(Horizontal):
             if is_item_focused:
                 if self._queue.is_loading and not self._is_adopting:
                     self.item_pane.is_awaiting_list = True
-                self._show_requested()
+                self._show_requested_item()
                 self.item_pane.item_reviewer.start_measuring_pace()
             else:
                 self._show_current_item()
@@ -174,17 +174,17 @@ class SplitView(Horizontal):
         item_pane.set_request(RequestedItem(row.item, view, reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
-            self._show_requested()
+            self._show_requested_item()
         else:
-            self._delayed_request = self._show_requested_later()
+            self._delayed_request = self._show_requested_item_later()
 
     @work(exclusive=True, group="rest")
-    async def _show_requested_later(self) -> None:
+    async def _show_requested_item_later(self) -> None:
         await asyncio.sleep(REST_DELAY)
         self._delayed_request = None
-        self._show_requested()
+        self._show_requested_item()
 
-    def _show_requested(self) -> None:
+    def _show_requested_item(self) -> None:
         if self._delayed_request is not None:
             self._delayed_request.cancel()
             self._delayed_request = None

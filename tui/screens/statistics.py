@@ -118,10 +118,10 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     def on_mount(self) -> None:
         super().on_mount()
         self.watch(self.list, "cursor", self._draw_row, init=False)
-        self._compute()
+        self._compute_and_show()
 
     @work(exclusive=True, group="figures")
-    async def _compute(self) -> None:
+    async def _compute_and_show(self) -> None:
         await self.compute_statistics()
         self.show_progress("")
 

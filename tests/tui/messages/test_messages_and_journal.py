@@ -45,7 +45,17 @@ QUICK_BENCHMARK = "generic"
 SHARE = 23
 """Every how many combinations one is tested. Smaller than the number of lines, so each key is tested."""
 Press = tuple[ItemLine, tuple[str, ...], bool]
-REVIEW_ACTIONS = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "choose_labels", "edit_golden", "undo")
+REVIEW_ACTIONS = (
+    "verdict",
+    "score",
+    "ask_fault",
+    "edit_tags",
+    "edit_note",
+    "prompt_for_last",
+    "choose_labels",
+    "edit_golden",
+    "undo",
+)
 
 
 def test_every_review_key_is_tested() -> None:

@@ -26,7 +26,7 @@ from fcreview.tui.queue.overview import (
     review_progress_lines,
     runs_facts,
     score_lines,
-    sort_runs_by_rate,
+    sort_runs_by_pass_rate,
 )
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
@@ -63,8 +63,8 @@ def failure_groups(*counts: tuple[str, int]) -> list[object]:
 
 def test_best_run_and_largest_category_are_first() -> None:
     runs = make_two_runs()
-    assert [run.run for run in sort_runs_by_rate(runs, blind=False)] == [2, 1]
-    assert [run.info.model for run in sort_runs_by_rate(runs, blind=True)] == ["strong", "weak"]
+    assert [run.run for run in sort_runs_by_pass_rate(runs, blind=False)] == [2, 1]
+    assert [run.info.model for run in sort_runs_by_pass_rate(runs, blind=True)] == ["strong", "weak"]
     assert list_categories(runs) == ["simple", "live"]
 
 
@@ -80,7 +80,7 @@ def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
 
 @pytest.mark.parametrize("cells", [60, 78, 116, 156])
 def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
-    runs = sort_runs_by_rate(make_two_runs(), blind=False)
+    runs = sort_runs_by_pass_rate(make_two_runs(), blind=False)
     table = build_run_table(Overview(runs, "alice"), runs, cells, 0)
     strong, weak = map(plain_text, table.lines)
     assert "strong" in strong and "75.0 %" in strong and "100.0" in strong and "0.0" in strong

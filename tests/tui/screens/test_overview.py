@@ -99,7 +99,7 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(
 async def test_enter_waits_until_the_chosen_run_is_loaded(open_overview: OpenOverview, wait_for_screen: Any) -> None:
     async with open_overview(size=(80, 24)) as (app, pilot):
         gate = Event()
-        app.screen_stack[0].pane._loader.load_view = hold(app.screen_stack[0].pane._loader.load_view, gate)
+        app.screen_stack[0].pane._loader.load_page = hold(app.screen_stack[0].pane._loader.load_page, gate)
         await pilot.press("j", "enter", "enter")
         assert isinstance(app.screen, QueueScreen)
         gate.set()

@@ -120,13 +120,13 @@ async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported
     """The item on the screen belongs to the list before, so `]` would continue in that list."""
     async with watch_panes(imported, tmp_path / "work") as watcher:
         pane = queue_screen(watcher.app).query_one(QueuePane)
-        read, go = pane._loader.load_view, asyncio.Event()
+        read, go = pane._loader.load_page, asyncio.Event()
 
         async def load_slowly(request: QueueRequest) -> QueuePage:
             await go.wait()
             return await read(request)
 
-        pane._loader.load_view = load_slowly  # type: ignore[method-assign]
+        pane._loader.load_page = load_slowly  # type: ignore[method-assign]
         queue_screen(watcher.app).state.search = "city 7"
         pane.load_view(CursorPosition())
         send_keys(watcher.app, "tab", "p", "right_square_bracket", "p")

@@ -88,8 +88,7 @@ def issue_choices(
 
 
 def _missing_verdict_issue(reason: str, count: int) -> ImportIssue:
-    verb = "has" if count == 1 else "have"
-    what = f"{format_count(count, 'item')} {verb} no recomputed verdict: {reason}"
+    what = f"no recomputed verdict for {format_count(count, 'item')}: {reason}"
     return ImportIssue("", None, what, severity="notice")
 
 
@@ -118,7 +117,7 @@ def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> Choice
             TextColumn("suspects", align_right=True),
             TextColumn("strong", align_right=True),
             TextColumn("strongest reason"),
-            TextColumn("for example", min_width=20),
+            TextColumn("example", min_width=20),
         ),
         rows=[
             [
@@ -298,7 +297,7 @@ def _cluster_columns(grouping: int, width: int) -> list[TextColumn]:
     title = mostly if width >= EXAMPLES_MIN_CELLS else "mostly"
     columns.append(TextColumn(title, truncate=_truncate_at_word, min_width=MOSTLY_CELLS[size]))
     if width >= EXAMPLES_MIN_CELLS:
-        columns.append(TextColumn("for example", truncate=_truncate_id_list, min_width=EXAMPLE_CELLS))
+        columns.append(TextColumn("example", truncate=_truncate_id_list, min_width=EXAMPLE_CELLS))
     return columns
 
 
@@ -410,15 +409,16 @@ class EditedText(NamedTuple):
 
 
 def insert_completion(text: str, cursor: int, completion: Completion) -> EditedText:
-    """Replace the word at the cursor by a completion."""
+    """Replace the word at the cursor with a completion."""
     start = find_word_at_cursor(text, cursor).start
     return EditedText(text[:start] + completion.text + text[cursor:], start + len(completion.text))
 
 
 def format_completions(completions: Sequence[Completion], first_index: int, max_count: int = 6) -> str:
-    """Format completions on one line, starting with index `first_index`: ` official: pass, fail   ...   and 3 more`."""
+    """Format completions on one line, starting with index `first_index`: ` official: pass, fail ... and 3 more
+    matches`."""
     labels = [
         each.display_text.strip() for each in (*completions[first_index:], *completions[:first_index])[:max_count]
     ]
-    more = f"   and {len(completions) - max_count} more" if len(completions) > max_count else ""
+    more = f"   and {len(completions) - max_count:,} more matches" if len(completions) > max_count else ""
     return " " + "   ".join(labels) + more if labels else " no matches"

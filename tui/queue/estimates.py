@@ -190,7 +190,7 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
 def next_step_line(
     sample: RunSample | None, annotator: str, key_names: Mapping[str, str], *, can_switch_annotator: bool = True
 ) -> Line:
-    """Return a press_hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
+    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
 
     Args:
         key_names: Key name by action id.
@@ -230,9 +230,8 @@ def next_step_line(
         text = "The sample covers only part of the run. Draw one from the whole run"
         return make_line(text + press_hint("estimates.draw"), "warn")
     if estimate.needed:
-        key = key_names.get("estimates.draw", "")
-        offer = f". For {symbols().plus_minus} 2 points, draw {estimate.needed:,} more: press {key}" if key else ""
-        return make_line(f"All drawn items are reviewed{offer}")
+        text = f"All drawn items are reviewed. For {symbols().plus_minus} 2 points, draw {estimate.needed:,} more"
+        return make_line(text + press_hint("estimates.draw"))
     return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
 
 
@@ -295,16 +294,16 @@ def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: 
         known, all_items = sample.n_decided, run.n_items
         share = max(1 / (known + size) - 1 / all_items, 0) / (1 / known - 1 / all_items)
         points = 50 * (estimate.high - estimate.low) * sqrt(share)
-        interval = f"about {symbols().plus_minus} {points:.0f} points"
+        interval = f"expected: about {symbols().plus_minus} {points:.0f} points"
     else:
         points = 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
-        interval = f"at most {symbols().plus_minus} {points:.0f} points"
+        interval = f"expected: at most {symbols().plus_minus} {points:.0f} points"
     shared = min(_parse_count(form_values.get("overlap", "")) or 0, size)
     each = ""
     if annotators:
         count = shared + -(-(size - shared) // len(annotators))
         each = f", {format_count(count, 'item')}" + (" each" if len(annotators) > 1 else "")
-    return make_line(f"expected: {interval}{each}", "dim")
+    return make_line(f"{interval}{each}", "dim")
 
 
 def _parse_count(text: str) -> int:

@@ -355,8 +355,9 @@ def empty_queue_line(where: str, search: str, n_reviewed: int) -> Line:
     if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
         text = f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or fcreview report"
         return ((f" {text}", "good"),)
-    criteria = "search and filter" if search and where else "search" if search else "filter"
-    return ((f" no item matches the {criteria}", "warn"),)
+    if search and where:
+        return ((" no item matches the search and the filter", "warn"),)
+    return ((" no item matches the search" if search else " no item matches the filter", "warn"),)
 
 
 def _describe_order(view: View) -> str:

@@ -129,12 +129,9 @@ class QueueLoader:
     async def load_review_warnings(self) -> str:
         """Return the first warning and the number of further warnings about the store, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
-        more = (
-            f", and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
-            if len(warnings) > 1
-            else ""
-        )
-        return f"{warnings[0]}{more}" if warnings else ""
+        if len(warnings) > 1:
+            return f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
+        return warnings[0] if warnings else ""
 
 
 def read_page(request: QueueRequest, store: Store) -> QueuePage:

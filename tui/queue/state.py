@@ -94,10 +94,10 @@ ORDER_DESCRIPTIONS = {
     "disagreement": "items with different official, recomputed or judge verdicts come first",
     "unreviewed": "items that you have not reviewed come first",
     "random": "random (select again to reshuffle)",
-    "stratified": "random, one item of each category in turn",
+    "stratified": "random order, with one item of each category in turn",
     "judged": "only items with a judge verdict",
     "uncertain": "only near misses: one argument differs, or the judge score is 1 (of 0 to 2)",
-    "suspects": "only golden answers that look wrong, the most suspect first",
+    "suspects": "only items whose golden answer looks wrong, the most suspicious first",
 }
 SHUFFLED = ("random", "stratified")
 SHARE_ORDER = "items of the queue file that are assigned to you, in the file's order"

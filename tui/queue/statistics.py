@@ -127,7 +127,7 @@ class AgreementStatistic:
 
 def agreement_columns(width: int) -> list[TextColumn]:
     columns = [
-        TextColumn("reviews and coefficient", truncate=truncate_middle, min_width=20),
+        TextColumn("group and coefficient", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=7),
         TextColumn("[95 %]", min_width=16),
         TextColumn("units", align_right=True),
@@ -264,8 +264,8 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
         return f"{source_name} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
     if measure == "precision":
         total = count_pairs(True, None)
-        pairs = f"{count_pairs(True, True):,} of the {total:,} pairs"
-        return f"human verdict is {passed} on {pairs} with {source_name} verdict {passed}"
+        equal = count_pairs(True, True)
+        return f"human verdict is {passed} on {equal:,} of the {total:,} pairs with {source_name} verdict {passed}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
         return f"{source_name} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
@@ -443,7 +443,11 @@ def convention_rows(runs: Sequence[RunConventions], width: int) -> list[Statisti
             if each.figure != last:
                 last = each.figure
                 points = 100 * ranges.get(last, 0.0)
-                parts = [sanitize(run.name), last, *([f"{points:.1f} points apart"] if points > 1e-7 else [])]
+                parts = [
+                    sanitize(run.name),
+                    last,
+                    *([f"values differ by {points:.1f} points"] if points > 1e-7 else []),
+                ]
                 rows.append(StatisticsRow([(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()))
             rows.append(_convention_row(each, run.find_item_numbers(each), n_columns))
     return rows

@@ -151,7 +151,7 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
             continue
         label, run = f"queue {sanitize(name)}", partial(context.change_queue, "file", name)
         if has_share:
-            yield PaletteCommand("queue", label, run, "your items of the queue file")
+            yield PaletteCommand("queue", label, run, "items of the queue file that are assigned to you")
         else:
             yield unavailable_command(context, "queue", label, "no items are assigned to you")
 
@@ -353,7 +353,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
                 icon = SearchIcon()
                 icon.icon = " : "
                 yield icon
-                yield PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
+                yield PaletteInput(placeholder="search for actions, filters, runs or item ids", select_on_focus=False)
             with Vertical(id="--results"):
                 yield PaletteList(markup=False)
                 yield LoadingIndicator()

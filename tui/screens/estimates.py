@@ -193,7 +193,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._list.empty_line = make_line(" reading", "dim")
         self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
         self._list.set_lines(lines)
-        self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"target {symbols().plus_minus} 2 points")
+        self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
         self._draw_run()
         self._draw_run_and_form()
 

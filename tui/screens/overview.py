@@ -459,12 +459,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             else:
                 keys = active_key_names(self.app)
                 failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
-                hint = (
-                    ""
-                    if self._overview.blind
-                    else f". Press {failures} to review failures or {estimate} to draw a sample"
-                )
-                self._show_message(f"No queue has items left for you{hint}")
+                message = "No queue has items left for you"
+                if not self._overview.blind:
+                    message += f". Press {failures} to review failures or {estimate} to draw a sample"
+                self._show_message(message)
         elif self._overview.blind and list_name != "failures":
             self._show_message(f"{list_name}: not available in blind mode")
         elif list_name == "adjudicate":

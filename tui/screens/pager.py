@@ -136,7 +136,7 @@ class PagerScreen(GuardedScreen[None]):
         """Show one indentation level less (-1) or more (1)."""
         max_depth = max_indent_level(self._text.indented)
         if self._raw or not max_depth:
-            self._draw_bars("nothing to fold")
+            self._draw_bars("the text has no JSON to fold")
             return
         depth = min(max((max_depth if self._depth is None else self._depth) + by, 1), max_depth)
         self._depth = depth if depth < max_depth else None

@@ -129,7 +129,7 @@ class PaletteContext:
             if pair[0] is not None and pair[1] is not None and pair[0] is not pair[1]:
                 self.show_comparison(pair[0], pair[1])
                 return
-        self.show_message(f"compare {names}: enter the numbers or models of two runs")
+        self.show_message(f"Cannot compare {names}. Enter the numbers or models of two runs")
 
     def _find_run(self, name: str) -> RunRow | None:
         """Return the run with this number or model, or the only run whose model contains the name."""

@@ -151,9 +151,9 @@ class QueueScreen(GuardedScreen[None]):
         if self._is_restored and (search or where not in ("", FAILING_FILTER)):
             what = f'search "{search}"' if search else f"filter {where}"
             key = active_key_names(self.app).get("queue.clear", "")
-            hint = f". Press {key} to show all items" if key else ""
+            restored = f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored"
             self._is_share_mentioned = True
-            self.pane.append_message(f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored{hint}")
+            self.pane.append_message(f"{restored}. Press {key} to show all items" if key else restored)
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)

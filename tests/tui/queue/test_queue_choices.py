@@ -95,7 +95,7 @@ async def test_search_matches_ids_and_reports_no_matches(make_app, wait_for_scre
         await wait_for_screen(pilot)
         await pilot.press("slash", *"_77", "enter")
         shown = "\n".join(await wait_for_screen(pilot))
-        assert "no item matches the search and filter" in shown
+        assert "no item matches the search and the filter" in shown
 
 
 async def test_search_accepts_quotation_marks(make_app, wait_for_screen):
@@ -257,4 +257,4 @@ async def test_issues_say_why_items_have_no_recomputed_verdict(make_app, wait_fo
         await wait_for_screen(pilot)
         await pilot.press("i")
         assert "notice" in (await wait_for_screen(pilot))[2]
-        assert "1 item has no recomputed verdict: multi-turn" in (await wait_for_screen(pilot))[2]
+        assert "no recomputed verdict for 1 item: multi-turn" in (await wait_for_screen(pilot))[2]

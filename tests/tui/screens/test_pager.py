@@ -37,4 +37,4 @@ async def test_levels_fold_and_search_includes_folded_text() -> None:
         await pilot.press("left", "right")
         assert shown(app) == whole
         await pilot.press("r", "left")
-        assert "nothing to fold" in plain_text(app.screen.query_one("#pager-title", LineBar).line)
+        assert "no JSON to fold" in plain_text(app.screen.query_one("#pager-title", LineBar).line)

@@ -106,7 +106,7 @@ async def test_enter_alone_chooses_nothing_and_overridden_keys_are_shown(make_ap
         await pilot.press("enter")
         await wait_for_screen(pilot)
         lines = await type_in_palette(pilot, wait_for_screen, "", "enter", "enter")
-        assert isinstance(app.screen, CommandPaletteScreen) and "search actions" in "\n".join(lines)
+        assert isinstance(app.screen, CommandPaletteScreen) and "search for actions" in "\n".join(lines)
         assert selected_row(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 

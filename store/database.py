@@ -47,7 +47,8 @@ DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 
 
 def is_damage_error(error: BaseException) -> bool:
-    """Whether an error means that the content of the store is missing, invalid or does not match its checksums."""
+    """Return whether an error means that the content of the store is missing, invalid or does not match its
+    checksums."""
     return isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
     )

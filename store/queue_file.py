@@ -111,7 +111,7 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
     if queue.name != path.stem:
-        raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
+        raise QueueError(f"{path}: the file contains the queue {queue.name!a}. The file name must be the queue name")
     return queue
 
 

@@ -213,14 +213,14 @@ class RunRow:
     judge_known: int = 0  # number of items with a judge verdict
 
     @property
-    def is_judged(self) -> bool:
+    def has_only_judge_verdicts(self) -> bool:
         """Whether the run has judge verdicts, but no official and no recomputed verdicts."""
         return bool(self.judge_known) and not self.official_known and not self.rule_known
 
     @property
     def official_rate(self) -> str:
         """Official pass rate as text: `71.3 %`, or `83.0 % judge` for a run with judge verdicts only."""
-        if self.is_judged and not self.stated_of:
+        if self.has_only_judge_verdicts and not self.stated_of:
             return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
         return format_official_rate(self.official_pass, self.official_known, self.n_items, **stated)

@@ -224,9 +224,9 @@ class Store:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
         return self._run_query(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
 
-    def fetch_clusters(self, view: View, limit: int | None = None, by: int = BY_ERROR_TYPE) -> list[Cluster]:
-        """Group the view's failing items by `GROUPINGS[by]`, largest cluster first. Empty in blind mode."""
-        return self.fetch_clusters_by(view, [by], limit)[0]
+    def fetch_clusters(self, view: View, limit: int | None = None, grouping: int = BY_ERROR_TYPE) -> list[Cluster]:
+        """Group the view's failing items by `GROUPINGS[grouping]`, largest cluster first. Empty in blind mode."""
+        return self.fetch_clusters_by(view, [grouping], limit)[0]
 
     def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
         """Return one list of clusters for each grouping, faster than with several calls of `fetch_clusters`."""
@@ -358,7 +358,7 @@ class Store:
     def refresh_reviews(self) -> int:
         """Read new journal events, update views that depend on reviews, and return the number of new events."""
         with self.lock:
-            events = self.reviews.refresh()
+            events = self.reviews.add_appended_events()
             self._orders.drop_orders_with_reviews()
             return events
 

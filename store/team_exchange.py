@@ -194,7 +194,7 @@ class Inbox:
             try:
                 event = parse_line(line)
             except LineError as error:
-                self.warnings[f"team: ignored an invalid line of your journal: {error}"] = None
+                self.warnings[f"team: an invalid line of your journal was ignored: {error}"] = None
                 continue
             if event.annotator == self.annotator:
                 new[event.hash] = line
@@ -475,7 +475,7 @@ def fetch_and_merge_queues(server: TeamServer, workspace: Workspace) -> list[Mer
     for name, body in server.fetch_queue_files():
         queue: QueueFile | QueueError
         try:
-            queue = parse_queue(body, f"queue {name!a} of the team")
+            queue = parse_queue(body, f"team queue {name!a}")
         except QueueError as error:
             queue = error
         results.append(merge_queue(workspace, queue))

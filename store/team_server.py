@@ -173,6 +173,9 @@ class CreatedProject(NamedTuple):
     warnings: list[str]  # one message for each unsafe access rule of the server
 
 
+RefusalReasons = dict[int, str]  # why the server refused a line, by position in the sent lines
+
+
 class TeamServer:
     """An open connection to a team server. Every request is a separate transaction."""
 
@@ -225,7 +228,7 @@ class TeamServer:
         """Replace the one-time password of this login by a password that the member chose."""
         self._fetch("SELECT fcreview.accept(%s)", _make_verifier(self._connection, password))
 
-    def push_lines(self, lines: Sequence[bytes]) -> dict[int, str]:
+    def push_lines(self, lines: Sequence[bytes]) -> RefusalReasons:
         """Send journal lines. Return why the server refused lines: a reason for each position in `lines`."""
         rows = self._fetch("SELECT place, reason FROM fcreview.push(%b::bytea[])", list(lines))
         return {place - 1: str(reason) for place, reason in rows}

@@ -65,28 +65,28 @@ class AnnotatorState:
     root: Path | None  # The folder `.fcreview/`. If None, nothing is read or saved.
     annotator: str
 
-    def path_of(self, kind: str) -> Path | None:
-        return self.root / kind / f"{self.annotator}.json" if self.root is not None else None
+    def path_of(self, state_kind: str) -> Path | None:
+        return self.root / state_kind / f"{self.annotator}.json" if self.root is not None else None
 
-    def read(self, kind: str) -> dict[str, Any]:
+    def read(self, state_kind: str) -> dict[str, Any]:
         """Read the state of this kind, a JSON object. Return an empty object if the file is missing or unreadable."""
-        file = self.path_of(kind)
+        file = self.path_of(state_kind)
         return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
 
-    def try_write(self, kind: str, value: dict[str, Any]) -> None:
+    def try_write(self, state_kind: str, state: dict[str, Any]) -> None:
         """Save the state of this kind. Do nothing if the file cannot be written."""
         with suppress(OSError):
-            self.write(kind, value)
+            self.write(state_kind, state)
 
-    def write(self, kind: str, value: dict[str, Any]) -> None:
+    def write(self, state_kind: str, state: dict[str, Any]) -> None:
         """Save the state of this kind. Raises: OSError if the file cannot be written."""
-        file = self.path_of(kind)
+        file = self.path_of(state_kind)
         if self.root is None or file is None:
             raise FileNotFoundError("there is no workspace to save to")
         self.root.stat()  # raises if the workspace was deleted, so that it is not created again
         files = WorkspaceFiles(self.root)
         files.make_folder(file.parent)
-        files.write_json(file, value)
+        files.write_json(file, state)
 
 
 class WorkspaceError(FcreviewError):

@@ -81,7 +81,7 @@ _IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({sql.VERDICT_VALUE} AS DOUBLE)"
-"""SQL for the value of a verdict as a number; null for true and false."""
+"""SQL that returns the value of a verdict as a number, or null for true and false."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {
@@ -101,7 +101,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "you": _make_choice_key(
         "h.you",
         _OWN_CONDITIONS,
-        f"your verdict: {', '.join(PASS_FAIL)}, part, none or any",
+        f"your verdict: {', '.join(PASS_FAIL)}, part (only parts reviewed), none or any",
         shows_verdict=False,
         depends_on_reviews=True,
     ),

@@ -49,8 +49,8 @@ JUDGE_CONDITIONS = {
     "none": f"(i.judge IS NULL AND NOT {HAS_JUDGE_VERDICT})",
     "any": f"(i.judge IS NOT NULL OR {HAS_JUDGE_VERDICT})",
 }
-"""Value of the key `judge` -> SQL condition over judge verdicts on the item or its parts. One failing part is enough
-for `fail`."""
+"""SQL condition for each value of the key `judge`, over the judge verdicts on the item or its parts. One failing part
+is enough for `fail`."""
 
 _N_DIFFERENCES = (
     "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
@@ -132,7 +132,7 @@ def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
 
 
 def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
-    """Combine the conditions of a term's values, so that any value (for `!=`, no value) must match."""
+    """Combine the conditions of a term's values. The result is true if any value (for `!=`: no value) matches."""
     conditions = [compare(value) for value in term.values]
     text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
     params = [param for _, params in conditions for param in params]

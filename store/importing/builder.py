@@ -33,7 +33,7 @@ _COPY_BYTES = 1 << 20
 ROW_GROUP_SIZE = 16_384  # DuckDB's default of 122,880 rows takes too much memory, because items are large
 _ATTACH_OPTIONS = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
 """Options of the new database file. Its storage version is the oldest one with zstd compression, so that every
-supported DuckDB version can read the file. A recovery log is not needed, because an incomplete file is deleted."""
+supported DuckDB version can read the file. The file needs no recovery log, because an incomplete file is deleted."""
 
 _CALLS_TYPE = (
     'STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR,'

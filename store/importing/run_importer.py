@@ -153,8 +153,8 @@ class ImportPlanner:
             if stored_run and not plan.has_same_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
 
-    def _is_unchanged(self, now: list[SourceFile], before: list[SourceFile]) -> bool:
-        return is_unchanged(now, before, self._workspace.to_absolute_path)
+    def _is_unchanged(self, current_files: list[SourceFile], stored_files: list[SourceFile]) -> bool:
+        return is_unchanged(current_files, stored_files, self._workspace.to_absolute_path)
 
     def _has_same_results(self, job: ReadJob, stored: StoredRun) -> bool:
         """Return whether all files of the run are unchanged, except the dataset files."""
@@ -188,7 +188,7 @@ BATCH_BYTES = 16_000_000  # size of the staging files that one statement loads
 def import_runs(
     workspace: Workspace,
     plans: Sequence[RunPlan],
-    read: RunReader,
+    read_items: RunReader,
     *,
     issues: Sequence[ImportIssue] = (),
     on_progress: ImportProgressCallback | None = None,
@@ -198,7 +198,7 @@ def import_runs(
     """Update the store with the planned runs. Runs that were imported earlier and are not planned are kept.
 
     Args:
-        read: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
+        read_items: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
         issues: import issues from the search for runs.
         n_workers: number of processes; None to choose by the size of the files.
         dataset_options: the dataset folders. By default, a run whose dataset is missing keeps its last import.
@@ -206,7 +206,7 @@ def import_runs(
     Raises WorkspaceError if the workspace is not writable and there is something to import.
     """
     started = time.perf_counter()
-    new_import = partial(_Import, workspace, plans, read, issues, on_progress, n_workers, dataset_options)
+    new_import = partial(_Import, workspace, plans, read_items, issues, on_progress, n_workers, dataset_options)
     try:
         with import_lock(workspace):
             summary = new_import().run()
@@ -233,7 +233,7 @@ class _Import:
 
     workspace: Workspace
     plans: Sequence[RunPlan]
-    read: RunReader
+    read_items: RunReader
     issues: Sequence[ImportIssue]
     on_progress: ImportProgressCallback | None
     n_workers: int | None
@@ -289,7 +289,7 @@ class _Import:
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
         plan = self._plan
-        outcomes = read_runs(self.workspace, folder, plan.jobs, self.read, self.n_workers, self.on_progress)
+        outcomes = read_runs(self.workspace, folder, plan.jobs, self.read_items, self.n_workers, self.on_progress)
         try:
             first = next(outcomes, None)  # forks the worker processes before DuckDB starts threads
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:

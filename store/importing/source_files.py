@@ -67,12 +67,14 @@ def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -
     return replace(source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else "")
 
 
-def is_unchanged(now: list[SourceFile], stored: list[SourceFile], to_absolute_path: Callable[[str], Path]) -> bool:
+def is_unchanged(
+    current_files: list[SourceFile], stored_files: list[SourceFile], to_absolute_path: Callable[[str], Path]
+) -> bool:
     """Return whether the content of all files is unchanged. Read a file only if its time changed but not its size."""
-    before = {(source.path, source.kind): source for source in stored}
-    if len(before) != len(now) or any((source.path, source.kind) not in before for source in now):
+    before = {(source.path, source.kind): source for source in stored_files}
+    if len(before) != len(current_files) or any((source.path, source.kind) not in before for source in current_files):
         return False
-    pairs = [(source, before[source.path, source.kind]) for source in now]
+    pairs = [(source, before[source.path, source.kind]) for source in current_files]
     if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
     return all(
@@ -178,8 +180,7 @@ def select_dataset_folders(folders: Sequence[Path], plan: RunPlan) -> tuple[Path
 
 
 def find_missing_dataset_folder(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
-    """Return a remembered_folders folder that is missing, empty (not mounted), or without a dataset that the run
-    needs."""
+    """Return a remembered folder that is missing, empty (not mounted), or does not contain the run's dataset."""
     missing = next((folder for folder in remembered_folders if not _has_content(folder)), None)
     return missing or (remembered_folders[0] if remembered_folders and not plan.data else None)
 
@@ -205,7 +206,7 @@ def find_lost_dataset(
     for path in map(workspace.to_absolute_path, sorted(before - now.keys())):
         if path.is_file():
             # The plan does not need an existing dataset file whose results were deleted. But if the plan has no dataset
-            # and no folder is remembered_folders, the import did not know where to search, so the dataset is lost.
+            # and no folder is remembered, the import did not know where to search, so the dataset is lost.
             is_needed = not plan.data and not remembered_folders
         else:  # a dataset in the folder of a result may have been deleted together with the result
             is_needed = path.parent not in result_folders or path.parent.is_dir()

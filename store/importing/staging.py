@@ -153,7 +153,7 @@ def _copy_bytes(data: bytes) -> bytes:
 
 
 def dump_json(value: Any) -> bytes:
-    """Serialise a value that may not be valid JSON, such as a huge integer or a text with lone surrogates."""
+    """Serialise a value, even if JSON cannot represent it, such as a huge integer or a text with lone surrogates."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -129,7 +129,7 @@ def read_runs(
     workspace: Workspace,
     folder: Path,
     jobs: Sequence[ReadJob],
-    read: RunReader,
+    read_items: RunReader,
     n_workers: int | None,
     on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
@@ -141,7 +141,7 @@ def read_runs(
     if n_workers is None:
         n_workers = (os.cpu_count() or 1) if sum(job.n_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
     n_workers = min(n_workers, len(jobs))
-    read_job = partial(read_run, workspace, folder, read)
+    read_job = partial(read_run, workspace, folder, read_items)
     report = on_progress or (lambda *_: None)
     try:
         if n_workers > 1:
@@ -154,7 +154,7 @@ def read_runs(
 
 
 def read_run(
-    workspace: Workspace, folder: Path, read: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
+    workspace: Workspace, folder: Path, read_items: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
 ) -> ReadOutcome:
     """Read one run. If the importer raises an exception, return its message as the outcome's `error`, so that the
     import continues with the other runs."""
@@ -165,7 +165,7 @@ def read_run(
         stem = folder / f"{job.run_number}-{os.getpid()}"
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
-                read(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
+                read_items(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
             )
         outcome.sources = [_add_cached_hash(source, workspace, folder) for source in job.sources]
     except Exception as error:

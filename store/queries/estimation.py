@@ -432,7 +432,9 @@ def find_sample_outcomes(
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = list_sampled_keys(queue)
-        verdicts = [events.current_verdicts(item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
+        verdicts = [
+            events.current_verdict_events(item.key, item.prediction_hash, item.golden_hash) for item in queue.items
+        ]
         for at in _find_reached_positions(queue, verdicts):
             is_unsure = any(not decides(each.verdict) for each in verdicts[at])
             outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")

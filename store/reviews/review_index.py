@@ -248,9 +248,9 @@ class EventIndex:
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
         """Return the names of the queues in which annotators reviewed an item. Only current, individual verdicts
         count."""
-        return {event.queue for event in self.current_verdicts(key, prediction_hash, golden_hash) if event.queue}
+        return {event.queue for event in self.current_verdict_events(key, prediction_hash, golden_hash) if event.queue}
 
-    def current_verdicts(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
+    def current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews."""
         return [
             event

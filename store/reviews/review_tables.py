@@ -76,7 +76,7 @@ class ReviewTables:
                 decision_cache.load_cached_decisions(connection, workspace, inputs) if inputs else None
             ) or {}
             if self._unread:
-                self.refresh()
+                self.add_appended_events()
             else:
                 self._decide_all(self._reader.read_new_events())
 
@@ -89,7 +89,7 @@ class ReviewTables:
         """Write the cache if it is outdated and there are at least `MIN_EVENTS` events."""
         if not self._is_cache_outdated or len(self._events) < decision_cache.MIN_EVENTS:
             return
-        self.refresh()
+        self.add_appended_events()
         self._is_cache_outdated = False
         inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
         prefixes = self._reader.verified_prefixes()
@@ -155,7 +155,7 @@ class ReviewTables:
             self._write_decisions(keys, replace_existing=True)
         return len(new)
 
-    def refresh(self) -> int:
+    def add_appended_events(self) -> int:
         """Add the events that this and other processes have appended since the last call, and return their number."""
         if self._unread and not self._reader.has_changed_since(self._unread):
             return 0

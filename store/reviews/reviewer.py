@@ -83,7 +83,7 @@ class Reviewer:
         if self._store.blind:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
-            self._store.reviews.refresh()
+            self._store.reviews.add_appended_events()
             unreviewed = self._store.reviews.items.find_unreviewed_items(items)
             overridden = self._store.find_overridden_verdicts([(each.item, annotation) for each in unreviewed])
         reviews = [
@@ -98,7 +98,7 @@ class Reviewer:
     def undo(self) -> list[Event]:
         """Retract this annotator's latest review (all reviews of a bulk review), and return the retracted events."""
         with self._store.lock:
-            self._store.reviews.refresh()
+            self._store.reviews.add_appended_events()
             events = self._store.reviews.events.last_reviews(self.annotator)
         retractions = self._journal.retract(*events)
         with self._store.lock:

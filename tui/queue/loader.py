@@ -192,7 +192,7 @@ def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
     """Count the failing items of a view by cluster. `grouping`: index in `fcreview.matching.clusters.GROUPINGS`."""
-    clusters = store.fetch_clusters(view, by=grouping)
+    clusters = store.fetch_clusters(view, grouping=grouping)
     if grouping != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
     failing = replace(

@@ -151,7 +151,7 @@ def list_categories(runs: Sequence[RunRow]) -> list[str]:
 
 
 def _overall_pass_counts(run: RunRow) -> PassCounts:
-    if run.is_judged:
+    if run.has_only_judge_verdicts:
         return PassCounts(run.judge_pass, run.judge_known)
     official = PassCounts(run.official_pass, run.official_known)
     return official if official.n_with_verdict else PassCounts(run.rule_pass, run.rule_known)
@@ -160,7 +160,7 @@ def _overall_pass_counts(run: RunRow) -> PassCounts:
 def _format_overall_pass_rate(run: RunRow) -> str:
     passes, known = _overall_pass_counts(run)
     rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
-    return f"{rate} judge" if run.is_judged else rate
+    return f"{rate} judge" if run.has_only_judge_verdicts else rate
 
 
 def _category_pass_rate(run: RunRow, category: str) -> float | None:
@@ -169,7 +169,7 @@ def _category_pass_rate(run: RunRow, category: str) -> float | None:
     row = next((each for each in run.categories if each["category"] == category), None)
     if row is None:
         return None
-    for source in ("official", "rule", *(("judge",) if run.is_judged else ())):
+    for source in ("official", "rule", *(("judge",) if run.has_only_judge_verdicts else ())):
         if row[f"{source}_known"] == row["n"] and row["n"]:
             return float(row[f"{source}_pass"] / row["n"])
     return None

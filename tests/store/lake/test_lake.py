@@ -111,7 +111,7 @@ def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
 
 
 def format_clusters(store: Store, run: int, by: int) -> list[Any]:
-    return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), by=by)]
+    return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), grouping=by)]
 
 
 @pytest.mark.sweep

@@ -75,7 +75,7 @@ def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
     """Check that the filter of each group and cluster finds as many items as its count."""
     view = state.view
     failing = store.count_items(QueueState(where=add_terms(view.where, FAILING_FILTER), scope=view.runs).view)
-    clusters = store.fetch_clusters(view, by=by)
+    clusters = store.fetch_clusters(view, grouping=by)
     assert sum(cluster.count for cluster in clusters) == failing
     for group in group_clusters(clusters, by):
         for count, terms in [(group.count, [group.term]), *((each.count, each.terms) for each in group.clusters)]:
@@ -131,21 +131,21 @@ def test_clusters_of_sample_runs_have_the_right_counts(name: str, imports: Impor
             assert all(
                 explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
             )
-        told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, by=BY_VALUE)}
+        told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, grouping=BY_VALUE)}
         assert told - {(None, None)}, "no failing item of the sample differs in a value"
 
 
 @pytest.mark.parametrize("by", [BY_CATEGORY, BY_VALUE])
 def test_no_clusters_in_blind_mode(workspace: Workspace, by: int) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
-        assert store.fetch_clusters(QueueState().view, by=by) == []
+        assert store.fetch_clusters(QueueState().view, grouping=by) == []
 
 
 def test_only_the_most_frequent_values_are_listed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(workspace, "alice") as store:
-        every = group_clusters(store.fetch_clusters(QueueState().view, by=BY_VALUE), BY_VALUE)
+        every = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_VALUE), BY_VALUE)
         monkeypatch.setattr(module, "MAX_VALUE_PAIRS", 3)
-        told = group_clusters(store.fetch_clusters(QueueState().view, by=BY_VALUE), BY_VALUE)
+        told = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_VALUE), BY_VALUE)
     counts = sorted((group.count for group in every), reverse=True)
     assert sorted((group.count for group in told), reverse=True) == counts[:3]
     assert {(group.term, group.count) for group in told} < {(group.term, group.count) for group in every}
@@ -166,7 +166,7 @@ def test_value_is_found_with_and_without_json_quotation_marks(workspace: Workspa
 def test_error_types_functions_and_arguments_share_clusters(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert all(
-            store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view)
+            store.fetch_clusters(QueueState().view, grouping=by) == store.fetch_clusters(QueueState().view)
             for by in (BY_ERROR_TYPE, 1, 2)
         )
 
@@ -185,7 +185,7 @@ def test_interrupt_ends_counting_after_the_query(imported: Imported, tmp_path: P
 
 def test_clusters_count_guessed_decisive_steps(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        groups = group_clusters(store.fetch_clusters(QueueState().view, by=BY_DECISIVE_STEP), BY_DECISIVE_STEP)
+        groups = group_clusters(store.fetch_clusters(QueueState().view, grouping=BY_DECISIVE_STEP), BY_DECISIVE_STEP)
         assert {group.name: group.term for group in groups} == {
             None: "decisive:none", "wrong_write": "decisive:wrong_write", "user_choice": "decisive:user_choice",
         }  # fmt: skip

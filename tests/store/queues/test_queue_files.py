@@ -90,7 +90,7 @@ def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     ("damage", "why"),
     [
         (lambda c: c | {"fcreview_queue": 9}, "another version"),
-        (lambda c: c | {"name": "other"}, "must be the queue name, 'other'"),
+        (lambda c: c | {"name": "other"}, "contains the queue 'other'"),
         (lambda c: c | {"shares": [{"annotator": "a", "order": [99], "repeats": []}]}, "an item that does not exist"),
         (lambda c: c | {"items": [{"key": {"id": 3}}]}, "is not a valid queue file"),
         (lambda c: [], "is not a valid queue file"),

@@ -181,7 +181,7 @@ async def test_counting_failures_can_be_cancelled(
 ) -> None:
     endless = EndlessQuery()
 
-    def count_endlessly(store: Store, view: View, by: int) -> list[Cluster]:
+    def count_endlessly(store: Store, view: View, grouping: int) -> list[Cluster]:
         endless(store.connection)
         return []
 

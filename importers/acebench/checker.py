@@ -53,7 +53,7 @@ DecodedCall = tuple[str, dict[Any, Any]]
 
 
 class ValueFailure(NamedTuple):
-    """Why a predicted value does not match its golden value."""
+    """Reason why a predicted value does not match its golden value."""
 
     error_type: str
     """Error type of the official evaluator."""
@@ -65,7 +65,7 @@ class DeclaredType(NamedTuple):
 
     name: str
     items: Any = None
-    """Schema of the elements of an array; None if it is not declared."""
+    """Schema of the elements of an array, or None if the function doc does not declare it."""
 
 
 class TypeCheck(NamedTuple):
@@ -197,7 +197,7 @@ def _has_valid_elements(predicted: Any, golden: Any, declared: DeclaredType) -> 
 
 
 def compare_values(path: str, predicted: Any, golden: Any, declared: DeclaredType) -> ValueFailure | None:
-    """Compare a predicted value with the golden value. `path` names the value in the message."""
+    """Compare a predicted value with the golden value. The message contains `path`, the name of the value."""
     expected = to_python_type(declared.name)
     if expected is str:
         if normalise_text(str(golden)) in normalise_text(str(predicted)):
@@ -412,11 +412,11 @@ def compute_process_accuracy(messages: Any, milestones: Any, is_end_state_correc
 
 def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
     """Return the share of milestones that the agent met before it missed one, or 1 without milestones."""
-    return len(find_milestone_messages(messages, milestones)) / len(milestones) if milestones else 1.0
+    return len(find_milestone_message_indexes(messages, milestones)) / len(milestones) if milestones else 1.0
 
 
-def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the indexes in `messages` of the messages that equal the milestones, up to the first missed milestone."""
+def find_milestone_message_indexes(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
+    """Return the index of the message that meets each milestone, up to the first missed milestone."""
     texts = [str(message).strip() for message in messages]
     found: list[int] = []
     for milestone in milestones:
@@ -440,8 +440,7 @@ def rank_milestone_sequences(messages: Sequence[Any], milestones: Any) -> Milest
 
 
 def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
-    """Describe the milestones that the agent met and the first one that it missed: `1 of 3 met: turn_on_wifi; not
-    login`."""
+    """Describe the milestones that the agent met and the first missed one: `1 of 3 met: open; missed: login`."""
     names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
     met = f": {', '.join(names[:n_met])}" if n_met else ""
-    return f"{n_met} of {len(names)} met{met}" + (f"; not {names[n_met]}" if n_met < len(names) else "")
+    return f"{n_met} of {len(names)} met{met}" + (f"; missed: {names[n_met]}" if n_met < len(names) else "")

@@ -147,10 +147,10 @@ def _make_plan(
         plan.data = [path for path in data_files if path.is_file()]
     plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
     if not language:
-        what = "imported without questions because no folder name states the language (result_en, result_zh)"
+        what = "the run has no questions, because no folder name states its language (result_en or result_zh)"
         plan.issues.append(ImportIssue(str(model_folder), None, what))
     elif dataset is None:
-        what = f"no dataset found (data_{language}). Pass --data DIR to recompute verdicts."
+        what = f"the dataset data_{language} was not found. Pass --data DIR to recompute verdicts."
         plan.issues.append(ImportIssue(str(model_folder), None, what))
     scored = {category for category, kind in map(parse_file_name, scores) if kind == "score"}
     report_missing_scores(plan, categories, [category for category in categories if category not in scored])

@@ -59,7 +59,7 @@ OTHER_ANSWERS = "other accepted answers"
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 JsonObject = dict[str, Any]
 MAX_STATE_DIFFERENCES = 40
-"""Maximum number of differences between two end states that an item lists. It only counts the others."""
+"""Maximum number of differences between two end states that an item lists. Of the others, it has only the number."""
 MAX_STATE_DEPTH = 12
 """Maximum depth of values that are compared field by field. Deeper values are compared as a whole."""
 
@@ -91,7 +91,7 @@ def fill_non_agent_item(
 def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
     record = question or {}
     time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
-    return parse_transcript(str(record.get("question", "")), time=time, profile=profile)
+    return parse_transcript(str(record.get("question", "")), time=time, user_profile=profile)
 
 
 def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
@@ -169,12 +169,14 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
     )
 
 
-def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
+def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "") -> list[Message]:
     """Split a transcript, in which `user:` or `system:` begins a message. Each user message begins a turn.
 
     The time and the user profile become system messages at the start, as in the model's prompt.
     """
-    messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
+    messages = [
+        Message(0, -1, "system", text, name) for text, name in ((time, "time"), (user_profile, "profile")) if text
+    ]
     speakers = list(_SPEAKER.finditer(transcript))
     if not speakers:
         return [*messages, Message(0, -1, "user", transcript.strip())]
@@ -272,7 +274,7 @@ def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, State
     if not isinstance(end_state, list) or not isinstance(golden_state, list):
         return None
     differences: dict[str, StateDifference] = {}
-    expected_by_class, attributes_by_class = _attributes_by_class(golden_state), _attributes_by_class(end_state)
+    expected_by_class, attributes_by_class = _get_attributes_by_class(golden_state), _get_attributes_by_class(end_state)
     on_both_sides = {name.casefold() for name in expected_by_class} & {name.casefold() for name in attributes_by_class}
     for name, expected in expected_by_class.items():
         attributes = attributes_by_class.get(name)
@@ -292,7 +294,7 @@ def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, State
     return differences or None
 
 
-def _attributes_by_class(end_state: list[Any]) -> dict[str, dict[str, Any]]:
+def _get_attributes_by_class(end_state: list[Any]) -> dict[str, dict[str, Any]]:
     pairs = (pair for state in list_objects(end_state) for pair in state.items())
     return {str(name): attributes for name, attributes in pairs if isinstance(attributes, dict)}
 
@@ -339,7 +341,7 @@ def fill_agent_item(
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
         item.extra.metadata["other milestone sequences"] = others
-    met = checker.find_milestone_messages(process, sequence)
+    met = checker.find_milestone_message_indexes(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
     else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.

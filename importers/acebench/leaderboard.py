@@ -95,7 +95,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
     found += [process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process]
     note = "the official program swaps object_short and object_deep"
-    for name, value in compute_summary_row(_rounded_values(scores), _rounded_values(process)).items():
+    for name, value in compute_summary_row(_get_rounded_values(scores), _get_rounded_values(process)).items():
         found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
     counts = [
         sum(len(part) for name, part in by_category.items() if name.startswith(kind))
@@ -103,7 +103,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     ]
     exact = {name: rate.exact for name, rate in scores.items()}
     corrected = compute_summary_row(
-        exact, _rounded_values(process), compute_paper_weights(counts), swap_object_columns=False
+        exact, _get_rounded_values(process), compute_paper_weights(counts), swap_object_columns=False
     )
     note = "weighted by the square root of the sample counts, as in the paper's appendix E"
     found += [
@@ -121,12 +121,12 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     rows = []
     for each in known:
         scores, process = _compute_category_rates(_group_by_scored_category(each.items))
-        rows.append(compute_summary_row(_rounded_values(scores), _rounded_values(process)))
+        rows.append(compute_summary_row(_get_rounded_values(scores), _get_rounded_values(process)))
     metrics = []
     for title, column in TABLE_2_COLUMNS.items():
         values = [value for row in rows if (value := row[column]) is not None]
         mean = sum(values) / len(values) if len(values) == len(rows) else None
-        metrics.append(Metric("both languages", title, mean, note="mean of en and zh"))
+        metrics.append(Metric("both languages", title, mean, note="mean of the English and the Chinese run"))
     return metrics
 
 
@@ -173,7 +173,7 @@ class DialogueAccuracies(NamedTuple):
 def compute_dialogue_accuracies(steps: Sequence[DialogueStep]) -> DialogueAccuracies:
     """Compute the two accuracies of a multi-turn category from its steps in file order.
 
-    A dialogue is omitted if one of its steps has no verdict. `all_steps` still counts it if another step fails.
+    A dialogue in which a step has no verdict is omitted. However, if another step fails, it counts in `all_steps`.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -284,5 +284,5 @@ def _compute_category_rates(by_category: Mapping[str, Sequence[ScoredItem]]) -> 
     return CategoryRates(scores, process)
 
 
-def _rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
+def _get_rounded_values(rates: Mapping[str, CategoryRate]) -> dict[str, float | None]:
     return {name: rate.value for name, rate in rates.items()}

@@ -179,7 +179,7 @@ def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs,
     else:
         return
     inputs.process_entries = None
-    what += ". The process accuracies are unknown"
+    what = f"{what}. The process accuracies are unknown"
     issues.append(ImportIssue(str(process_file), None, what, severity="error"))
 
 

@@ -107,9 +107,11 @@ def _has_override(item: ScoredItem) -> bool:
     )
 
 
-def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
+def _rewrite_score_file(
+    content: bytes, failures: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]
+) -> bytes:
     order = writeback.positions_by_name([item.id for item in items])
-    records = list(writeback.parse_numbered_records(raw))
+    records = list(writeback.parse_numbered_records(content))
     lines = {inputs.get_item_id(record["id"]): line for line, record in records if record.get("id") is not None}
     edits = LineEdits(positions={line: order[item_id] for item_id, line in lines.items() if item_id in order})
     results = load_results_by_id(inputs.result_file)
@@ -117,25 +119,25 @@ def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs,
     verdicts: list[bool] = []
     for item in items:
         override = writeback.get_item_override(item)
-        verdicts.append(item.id not in scored.entries if override is None else override)
+        verdicts.append(item.id not in failures.entries if override is None else override)
         if override is True and item.id in lines:
             edits.removed.add(lines[item.id])
             n_gained_passes += 1
-        elif override is False and item.id not in scored.entries:
+        elif override is False and item.id not in failures.entries:
             if item.id in lines:  # The file also lists items that match only a later golden answer.
                 edits.removed.add(lines[item.id])
             edits.added.append((order[item.id], make_failure_entry(inputs, item, results.get(item.id, {}))))
             n_gained_passes -= 1
     header = next((record for _, record in records if "total_count" in record), {})
-    edits.replaced[writeback.header_line_number(raw)] = _update_header(
+    edits.replaced[writeback.header_line_number(content)] = _update_header(
         header, inputs.category, items, verdicts, n_gained_passes
     )
-    return writeback.apply_edits(raw, edits)
+    return writeback.apply_edits(content, edits)
 
 
-def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
+def _rewrite_process_file(content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     """Update the entries of reviewed items in a process file, which lists items with a process accuracy below 1."""
-    lines = {name: line for line, record in writeback.parse_numbered_records(raw) for name in record}
+    lines = {name: line for line, record in writeback.parse_numbered_records(content) for name in record}
     names = {item.id: f"{inputs.category}_{inputs.get_dataset_position(item.id)}" for item in items}
     order = writeback.positions_by_name([names[item.id] for item in items])
     edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
@@ -152,7 +154,7 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
                 entry = {PROCESS_ACCURACY: None, "model_output": process, "call_process": milestones}
             accuracy = share if (ITEM, PROCESS_ACCURACY) in item.overrides else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
-    return writeback.apply_edits(raw, edits)
+    return writeback.apply_edits(content, edits)
 
 
 def _update_header(

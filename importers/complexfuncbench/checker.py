@@ -88,7 +88,7 @@ EXACT_PARAMETERS: dict[str, frozenset[str]] = {
 
 
 class CallError(NamedTuple):
-    """Why a predicted call does not match a golden call."""
+    """Reason why a predicted call does not match a golden call."""
 
     error_type: str
     """Error type of the evaluator."""
@@ -157,9 +157,9 @@ def find_format_error(call: dict[str, Any], function_docs: list[dict[str, Any]])
     declared = read_declared_parameters(function_doc, strict=True)
     properties, given = declared.properties or {}, call.get("arguments") or {}
     if missing := [name for name in declared.required or () if name not in given]:
-        return f"missing required parameters: {', '.join(missing)}"
+        return f"the call does not have the required parameters {', '.join(missing)}"
     if unknown := [name for name in given if name not in properties]:
-        return f"unknown parameters: {', '.join(unknown)}"
+        return f"the function does not have the parameters {', '.join(unknown)}"
     for name, value in given.items():
         type_name = (properties[name] or {}).get("type")
         if type_name in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[type_name]):
@@ -175,7 +175,7 @@ class GoldenPath:
     observations: list[Any] = field(default_factory=list)
     """Recorded reply to each call, or None if the record has no reply."""
     steps: int = 0
-    """Number of turns with calls."""
+    """Number of steps with calls."""
 
 
 def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
@@ -227,7 +227,7 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
             path.steps.append([_make_predicted_call(call, step + 1, index) for index, call in numbered])
             path.replies.append([])
         elif role == "observation":
-            replies = content if isinstance(content, list) else [_parse_json_text(content)]
+            replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
             if path.replies:
                 path.replies[-1] += replies
             path.messages += [Message(0, max(step, 0), "tool", to_text_or_json(reply)) for reply in replies]
@@ -247,18 +247,18 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return Call("predicted", "", None, 0, step, index, to_text_or_json(call), "the value is not a call")
-    arguments = _parse_json_text(call.get("arguments"))
+    arguments = _parse_json_if_text(call.get("arguments"))
     if not isinstance(arguments, dict):
         error = "the arguments are not a JSON object"
         return Call("predicted", call["name"], None, 0, step, index, to_text_or_json(call), error)
     return Call("predicted", call["name"], arguments, 0, step, index)
 
 
-def _parse_json_text(text: Any) -> Any:
+def _parse_json_if_text(value: Any) -> Any:
     try:
-        return json.loads(text) if isinstance(text, str) else text
+        return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        return text
+        return value
 
 
 def to_text_or_json(value: Any) -> str:
@@ -298,8 +298,8 @@ def derive_call_verdicts(
         for position, call in enumerate(calls):
             reply = replies[position] if position < len(replies) else None
             verdicts.append(
-                _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
-                or _verdict_from_reply(call, reply, golden_path, function_docs, accepted_indexes, log is not None)
+                _find_logged_verdict(call, comparisons, golden_path, accepted_indexes)
+                or _infer_verdict_from_reply(call, reply, golden_path, function_docs, accepted_indexes, log is not None)
             )
         accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
         accepted_indexes.update(golden.index for golden in accepted)
@@ -313,7 +313,7 @@ def call_to_json(call: Call) -> JsonCall:
     return {"name": call.name, "arguments": arguments}
 
 
-def _verdict_from_log(
+def _find_logged_verdict(
     call: Call, comparisons: list[LoggedComparison], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> CallVerdict | None:
     for comparison in comparisons:
@@ -335,7 +335,7 @@ def _choose_unused_golden_call(golden_calls: list[Call], accepted_indexes: set[i
     )
 
 
-def _verdict_from_reply(
+def _infer_verdict_from_reply(
     call: Call,
     reply: Any,
     golden_path: GoldenPath,
@@ -405,7 +405,7 @@ def index_verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[Call
     }
 
 
-def list_required_calls(
+def list_required_call_addresses(
     golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
 ) -> list[list[str]]:
     """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.

@@ -64,7 +64,7 @@ def _make_plan(
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
     run.settings["experiment"] = result_file.stem
     plan = RunPlan(
-        run, [result_file], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False
+        run, [result_file], data=files, reason="the records have gen_convs, message and count_dict", needs_scores=False
     )
     plan.logs = sorted(result_file for result_file in log_folder.glob("*.log") if result_file.is_file())
     if not files:

@@ -90,7 +90,7 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
     """
     recorded = as_object(item.metadata.get("counts"))
     n_accepted = sum(call.officially_accepted is True for call in calls)
-    correct = read_count(recorded, "correct_call_num") if recorded else n_accepted
+    correct = get_count_or_zero(recorded, "correct_call_num") if recorded else n_accepted
     covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
         if call.officially_accepted and not call.accepted:
@@ -98,12 +98,12 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
         elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
             correct += 1
             covered.add(call.golden)
-    return CallCounts(correct, read_count(recorded, "total_call_num") or item.n_golden)
+    return CallCounts(correct, get_count_or_zero(recorded, "total_call_num") or item.n_golden)
 
 
-def read_count(counts: Mapping[str, Any], name: str) -> int:
+def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:
     """Return a field of `count_dict`, or 0 if it is missing or not an integer."""
-    return counts[name] if is_integer(counts.get(name)) else 0
+    return counts[field_name] if is_integer(counts.get(field_name)) else 0
 
 
 def get_sample_error_type(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
@@ -247,8 +247,8 @@ def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[M
 
 def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     counts = [item.metadata["counts"] for item in items if isinstance(item.metadata.get("counts"), dict)]
-    steps_taken = [read_count(each, "real_turn_num") for each in counts]
-    golden_steps = [read_count(each, "total_turn_num") for each in counts]
+    steps_taken = [get_count_or_zero(each, "real_turn_num") for each in counts]
+    golden_steps = [get_count_or_zero(each, "total_turn_num") for each in counts]
     if not sum(golden_steps):
         return []
     metrics = [

@@ -69,7 +69,7 @@ class LogRecord(NamedTuple):
     lines: list[str]
 
     @property
-    def text(self) -> str:
+    def body(self) -> str:
         """The record without its header."""
         return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
 
@@ -89,7 +89,7 @@ def split_log_records(text: str) -> Iterator[LogRecord]:
         yield record
 
 
-def parse_literal(text: str) -> Any:
+def parse_python_literal(text: str) -> Any:
     """Parse a Python literal. Return None for any other text."""
     if len(text) > MAX_LITERAL_CHARS:
         return None
@@ -110,7 +110,7 @@ def parse_log(text: str) -> EvaluationLog:
     """Parse the last attempt at a sample in a log."""
     log = EvaluationLog()
     comparison: LoggedComparison | None = None
-    for record in (each.text for each in split_log_records(text) if each.header):
+    for record in (each.body for each in split_log_records(text) if each.header):
         head, _, body = record.partition("\n")
         turn = log.turns[-1] if log.turns else None
         if head.startswith("Test Example "):
@@ -121,12 +121,14 @@ def parse_log(text: str) -> EvaluationLog:
             _read_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
-            comparison = LoggedComparison(_call_or_none(parse_literal(predicted)), _call_or_none(parse_literal(golden)))
+            comparison = LoggedComparison(
+                _to_call_or_none(parse_python_literal(predicted)), _to_call_or_none(parse_python_literal(golden))
+            )
             turn.comparisons.append(comparison)
-        elif comparison is not None and record_outcome(record, comparison):
+        elif comparison is not None and try_apply_outcome(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
-            _read_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
+            _read_calls(parse_python_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
             turn.observations = as_list(_parse_json(body))
         else:
@@ -141,7 +143,7 @@ def _read_sample_line(record_text: str, log: EvaluationLog) -> None:
         log.surplus_call = record_text.partition(":")[2].strip()
 
 
-def record_outcome(record_text: str, comparison: LoggedComparison) -> bool:
+def try_apply_outcome(record_text: str, comparison: LoggedComparison) -> bool:
     """Set the outcome of a comparison from a later log record. Return False if the record states no outcome."""
     if record_text.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True
@@ -149,14 +151,14 @@ def record_outcome(record_text: str, comparison: LoggedComparison) -> bool:
         comparison.tier, comparison.accepted = "response", True
     elif record_text.startswith("LLM-based comparison output:"):
         comparison.tier = "judge"
-        parsed = parse_literal(record_text.partition(":")[2])
+        parsed = parse_python_literal(record_text.partition(":")[2])
         comparison.judge = parsed if isinstance(parsed, dict) else {"reason": record_text.partition(":")[2].strip()}
     elif record_text.startswith("LLM-based compare success"):
         comparison.tier, comparison.accepted = "judge", True
     elif record_text.startswith("All compare method failed"):
         comparison.accepted = False
     elif record_text.startswith("{'error_type'"):
-        parsed = as_object(parse_literal(record_text))
+        parsed = as_object(parse_python_literal(record_text))
         comparison.tier, comparison.accepted = "exact", False
         comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
     else:
@@ -164,7 +166,7 @@ def record_outcome(record_text: str, comparison: LoggedComparison) -> bool:
     return True
 
 
-def _call_or_none(value: Any) -> JsonCall | None:
+def _to_call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(as_object(value).get("name"), str) else None
 
 
@@ -172,4 +174,4 @@ def _read_calls(value: Any, log: EvaluationLog, record_title: str) -> list[JsonC
     if not isinstance(value, list):
         log.problems.append(f"the log record '{record_title}' does not contain a list of calls")
         return []
-    return [call for call in map(_call_or_none, value) if call]
+    return [call for call in map(_to_call_or_none, value) if call]

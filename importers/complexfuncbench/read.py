@@ -110,7 +110,9 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     unpaired = {call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None}
     compared = {name: each.golden.index for name, each in by_address.items() if each.golden and name in unpaired}
     item.extra.compared_with = compared or None
-    item.extra.needs = checker.list_required_calls(golden_path, by_address, bool(item.official)) if sample else None
+    item.extra.needs = (
+        checker.list_required_call_addresses(golden_path, by_address, bool(item.official)) if sample else None
+    )
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
     if sample:
@@ -249,7 +251,7 @@ def _add_metadata(
     if isinstance(counts, dict):
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
-        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} golden steps"
+        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} model steps, {golden_steps} golden steps"
     if missing_calls := checker.find_missing_golden_calls(golden_path, verdicts):
         item.extra.metadata["missing golden calls"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):

@@ -30,8 +30,8 @@ from fcreview.importers.complexfuncbench.log import (
     EvaluationLog,
     LoggedComparison,
     parse_log,
-    record_outcome,
     split_log_records,
+    try_apply_outcome,
 )
 from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
@@ -58,7 +58,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to each call"
     for call in (call for step in steps for call in step):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
-            return 'a call must be {"name": text, "arguments": object}'
+            return 'a call must have the form {"name": string, "arguments": object}'
         if error := writeback.check_golden_call(call["name"], call["arguments"], item.functions):
             return error
     return None
@@ -144,18 +144,18 @@ def _find_comparison_positions(predicted_path: PredictedPath, log: EvaluationLog
 
 def _replace_outcomes(log_text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
     records = list(split_log_records(log_text))
-    attempts = [index for index, record in enumerate(records) if record.text.startswith("Test Example ")]
+    attempts = [index for index, record in enumerate(records) if record.body.startswith("Test Example ")]
     last_attempt = max(attempts, default=0)
     lines: list[str] = []
     turn, comparison, verdict = -1, -1, None
     for index, record in enumerate(records):
-        if index >= last_attempt and record.text.startswith("Function Calls:"):
+        if index >= last_attempt and record.body.startswith("Function Calls:"):
             turn, comparison = turn + 1, -1
-        if verdict is not None and record_outcome(record.text, LoggedComparison(None, None)):
+        if verdict is not None and try_apply_outcome(record.body, LoggedComparison(None, None)):
             continue
         verdict = None
         lines += record.lines
-        if index >= last_attempt and record.text.startswith("Start compare_single_call:"):
+        if index >= last_attempt and record.body.startswith("Start compare_single_call:"):
             comparison += 1
             verdict = verdicts_by_position.get((turn, comparison))
             if verdict is not None:
@@ -199,24 +199,31 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
+class RewrittenLog(NamedTuple):
+    file: RewrittenFile | None
+    """The log with the overrides, or None if it does not change."""
+    n_missing_calls: int
+    """Number of overridden calls that the log does not contain."""
+
+
 def _rewrite_log(
     plan: RunPlan, result_record: JsonObject, item: ScoredItem, samples: dict[str, JsonObject]
-) -> tuple[RewrittenFile | None, int]:
-    """Return the log of a sample, or None if it does not change, and the number of overridden calls that it lacks."""
+) -> RewrittenLog:
+    """Write the overrides on the calls of a sample into its log."""
     overrides = {
         target: value
         for (target, criterion), value in item.overrides.items()
         if criterion in ROLL_UP_CRITERIA and isinstance(value, bool) and parse_address(target) is not None
     }
     if not overrides:
-        return None, 0
+        return RewrittenLog(None, 0)
     path = next((each for each in plan.logs if each.stem == item.id), None)
     if path is None:
-        return None, len(overrides)
+        return RewrittenLog(None, len(overrides))
     text = read_file(path).decode("utf-8", "surrogateescape")
     new_text, missing = write_overrides_to_log(text, result_record, samples.get(item.id), overrides)
     content = new_text.encode("utf-8", "surrogateescape")
-    return (RewrittenFile(path, content) if new_text != text else None), len(missing)
+    return RewrittenLog(RewrittenFile(path, content) if new_text != text else None, len(missing))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:

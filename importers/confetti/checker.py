@@ -91,7 +91,7 @@ def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
 
 def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     """Count, for each pair of different labels, the turns with one as golden label and the other as predicted label."""
-    note, metrics = "number of turns; only turns without a correct label are counted", []
+    note, metrics = "number of turns in which no predicted label is golden", []
     confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
     for golden, predicted in permutations(DIALOG_ACTS, 2):
         count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)
@@ -155,14 +155,18 @@ def adapt_golden_answer(golden_answer: Any) -> Any:
     if not isinstance(golden_answer, list):
         return golden_answer
     return [
-        {name: {key: [_wrap_object_fields(value) for value in accepted] for key, accepted in arguments.items()}}
+        {
+            name: {
+                key: [_wrap_object_fields_in_lists(value) for value in accepted] for key, accepted in arguments.items()
+            }
+        }
         for call in golden_answer
         if isinstance(call, dict)
         for name, arguments in call.items()
     ]
 
 
-def _wrap_object_fields(value: Any) -> Any:
+def _wrap_object_fields_in_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}

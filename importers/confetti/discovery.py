@@ -155,9 +155,7 @@ def _load_score_file(
         plan.run.official_metrics[category] = scored.header
     for item_id, entry in scored.entries.items():
         if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
-            text = (
-                f"score entry {entry['id']} should be about {expected}, but its prompt is of {item_id}. Using {item_id}"
-            )
+            text = f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using {item_id}"
             issues.append(ImportIssue(str(score_file), None, text, item=item_id))
     check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
     records.scores_by_category[category] = scored

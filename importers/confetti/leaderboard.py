@@ -79,8 +79,8 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
     metrics = [Metric("function calling", "soft accuracy per turn", mean_or_zero(list(products.values())))]
     tables: dict[str, Callable[[ScoredItem], str]] = {
         "by chain length": lambda item: str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+",
-        "by available functions": lambda item: _choose_bucket(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
-        "by user turns": lambda item: _choose_bucket(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
+        "by available functions": lambda item: _choose_bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
+        "by user turns": lambda item: _choose_bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
     for table, group_name in tables.items():
         groups: defaultdict[str, list[float]] = defaultdict(list)
@@ -92,7 +92,7 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
     return metrics
 
 
-def _choose_bucket(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
+def _choose_bucket_name(value: int, limits: tuple[int, int], names: tuple[str, str, str]) -> str:
     return names[0] if value <= limits[0] else names[1] if value <= limits[1] else names[2]
 
 

@@ -62,7 +62,7 @@ def fill_call_item(
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         rationale = "; ".join(outcome.messages) or None
-        by = "BFCL v2 rules, adapted"
+        by = "adapted BFCL V2 rules"
         item.verdicts.append(Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by))
         if outcome.valid is False:
             location = outcome.function or item.diff_function, outcome.argument or item.diff_argument
@@ -228,7 +228,9 @@ def _fill_item(
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if records.answers and (answer is None or "ground_truth" not in answer):
-        item.issues.append(ImportIssue(item.file, item.line, f"{record_id} has no golden answer", item=item.id))
+        item.issues.append(
+            ImportIssue(item.file, item.line, f"the dataset has no golden answer for {record_id}", item=item.id)
+        )
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")

@@ -35,7 +35,7 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 
-def override_soft_score_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a soft score record with the overridden verdict, score of the call and scores of the arguments."""
     new_record = dict(record)
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
@@ -56,7 +56,7 @@ def override_soft_score_record(record: JsonObject, item: ScoredItem) -> JsonObje
     return new_record
 
 
-def override_hallucination_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a judge's record with the overridden flags. It keeps flags that match no argument."""
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
@@ -86,7 +86,7 @@ def _map_argument_paths_to_names(predicted_call: Any) -> dict[str, str]:
     return {child_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
 
 
-def override_act_judge_record(record: JsonObject, item: ScoredItem) -> JsonObject:
+def apply_overrides_to_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a judge's dialog act record with the overridden labels, or unchanged without an override."""
     labels = item.overrides.get((RESPONSE, checker.ACT_CRITERION))
     if not isinstance(labels, list):
@@ -108,7 +108,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if item.category != discovery.CALLS_CATEGORY:
         labels = as_list(golden_answer)
         is_valid = labels and all(label in DIALOG_ACTS for label in labels)
-        return None if is_valid else f"{FIX_FIELD} must be a list of {', '.join(DIALOG_ACTS)}"
+        return None if is_valid else f"{FIX_FIELD} must be a list of these labels: {', '.join(DIALOG_ACTS)}"
     calls = as_list(golden_answer)
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
@@ -147,9 +147,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     )
     overridden_items = {item.id: item for item in items if item.overrides}
     override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        discovery.SOFT_SCORE_FILE: override_soft_score_record,
-        discovery.HALLUCINATION_FILE: override_hallucination_record,
-        discovery.ACT_JUDGE_FILE: override_act_judge_record,
+        discovery.SOFT_SCORE_FILE: apply_overrides_to_soft_score,
+        discovery.HALLUCINATION_FILE: apply_overrides_to_hallucination_flags,
+        discovery.ACT_JUDGE_FILE: apply_overrides_to_act_labels,
     }
     for path in plan.scores:
         raw = read_file(path)
@@ -178,15 +178,15 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
     return [folder / discovery.METRICS_FILE for folder in folders if (folder / discovery.METRICS_FILE).is_file()]
 
 
-def _list_files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
+def _list_files_with_verdict(item: ScoredItem, criterion_key: CriterionKey) -> Sequence[str]:
     """Return the names of the files that contain the verdict on a target and criterion of an item."""
-    target, criterion = key
-    if key == ITEM_CORRECT:
+    target, criterion = criterion_key
+    if criterion_key == ITEM_CORRECT:
         return [name for name, category in discovery.SCORE_FILES.items() if category == item.category]
     address = parse_address(target)
     if address is not None and address.argument is not None:
         return [ARGUMENT_FILES[criterion]] if criterion in ARGUMENT_FILES else []
-    return list(ITEM_FILES.get(key, ()))
+    return list(ITEM_FILES.get(criterion_key, ()))
 
 
 def get_overridden_verdict(item: ScoredItem) -> bool | None:
@@ -257,11 +257,13 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     calls = []
     for call in item.golden:
         arguments = (call.arguments or {}).items()
-        calls.append({call.name: {name: list(map(_to_fix_value, accepted.any_of)) for name, accepted in arguments}})
+        calls.append(
+            {call.name: {name: list(map(_to_golden_fix_value, accepted.any_of)) for name, accepted in arguments}}
+        )
     return {FIX_FIELD: calls}
 
 
-def _to_fix_value(value: Any) -> Any:
+def _to_golden_fix_value(value: Any) -> Any:
     if not isinstance(value, GoldenObject):
         return value
     return {name: next(iter(accepted.any_of), None) for name, accepted in value.fields.items()}

@@ -1,4 +1,4 @@
-"""Read items from the generic format and from OpenAI-style chat logs. Issues contain the line and the field.
+"""Read items from the generic format and from OpenAI-style chat logs. Issues name the line and the field.
 
 The first line of a file may be a `Header`. Every other line is a `Record` or a line of an OpenAI-style chat log. If a
 record has no predicted calls, the `tool_calls` of its assistant messages are used.
@@ -161,7 +161,7 @@ def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
             turn, step, index, is_answered = turn + 1, -1, 0, False
         if role == "assistant":
             step, n_steps, is_answered = step + 1, n_steps + 1, True
-        text = to_content_text(message.content)
+        text = convert_content_to_text(message.content)
         if text or role != "assistant":
             message_step = -1 if role in ("user", "system") else max(step, 0)
             item.messages.append(Message(turn, message_step, role, text, message.name or message.tool_call_id))
@@ -172,7 +172,7 @@ def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
     item.question = first_question(item.messages)
 
 
-def to_content_text(content: Any) -> str:
+def convert_content_to_text(content: Any) -> str:
     """Return the content of a message as text. Parts without text, such as images, are shown as JSON."""
     if content is None:
         return ""
@@ -209,7 +209,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 continue
             record = Record.model_validate(convert_chat_log_line(line.value, line.line))
         except ValidationError as error:
-            yield from _describe_validation_errors(error, path, line)
+            yield from _report_validation_errors(error, path, line)
             continue
         item_id = record.id
         if item_id in known_ids:
@@ -222,7 +222,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield fill_safely(item, partial(_fill_item, item, record))
 
 
-def _describe_validation_errors(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
+def _report_validation_errors(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
     problems = error.errors(include_url=False, include_context=False, include_input=False)
     raw = make_excerpt(orjson.dumps(to_plain_json(line.value)))
     for problem in problems[:MAX_FIELD_ISSUES]:
@@ -275,7 +275,8 @@ def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Set the recomputed verdict: pass if all call pairs are equal, else the error type of the first other pair."""
+    """Set the recomputed verdict: pass if all call pairs are equal, else fail with the error type of the first other
+    pair."""
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
     item.rule_error_type = _choose_error_type(differing) if differing else None

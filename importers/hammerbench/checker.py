@@ -1,11 +1,12 @@
 """Parse HammerBench predictions, check snapshots by the rules of the released evaluator, and read recorded verdicts.
 
-The files next to `MT_res.json` have recorded verdicts: `badcase.csv` of the evaluator, and the replies and flags of a
-judge. A prediction is parsed by one of four parsers, which is chosen by the path of the log, not by the content.
+The files next to `MT_res.json` contain recorded verdicts: `badcase.csv` those of the evaluator, and other files the
+replies and flags of a judge. There are four parsers of predictions. As in the evaluator, the path of the log determines
+the parser.
 
-Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
-score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
-a thousand words, and the evaluator scores them 0. fcreview compares such texts like all others.
+Texts are compared by ROUGE-L as in the PyPI package `rouge` 1.0.1 (summary level), which the evaluator uses. Equal
+texts score 0.999999995 instead of 1, and a full stop inside a number splits it into two sentences. The package fails
+for texts of about a thousand words, and the evaluator scores them 0. fcreview compares such texts like all others.
 
 Source of the rules: the released `evaluate.py` and `utils` (March 2025).
 """
@@ -290,11 +291,11 @@ class CompanionVerdicts:
         if judge_flag is not None:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_function_and_argument_names(item)
             item.judge = bool(judge_flag) and same_names
-            rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
+            rationale, by = judge_reply.strip() if judge_reply is not None else None, "unnamed judge"
             item.verdicts += [
                 Verdict("judge", item.judge, rationale=rationale, by=by),
                 Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
-                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by} (unchanged reply)"),
+                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by} (as replied)"),
             ]
 
 
@@ -339,17 +340,21 @@ def load_companion_verdicts(
     return companions
 
 
-def _load_badcase_flags(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
+def _load_badcase_flags(
+    badcase_file: Path, snapshot_counts: list[int], issues: list[ImportIssue]
+) -> list[ConversationFlags]:
     csv.field_size_limit(1 << 27)
     rows: list[ConversationFlags] = []
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        with badcase_file.open(encoding="utf-8", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
                 flags = json.loads((row.get("Args") or "[]").lower())
                 rows.append(ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags))))
     except (OSError, csv.Error, ValueError) as error:
-        issues.append(ImportIssue(str(path), len(rows) + 2, f"the rest of the file cannot be read: {error}"))
+        issues.append(ImportIssue(str(badcase_file), len(rows) + 2, f"the rest of the file cannot be read: {error}"))
     if [len(row.arguments) for row in rows] != snapshot_counts:
-        issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
+        issues.append(
+            ImportIssue(str(badcase_file), None, "the file does not match MT_res.json, so its verdicts were skipped")
+        )
         return []
     return rows

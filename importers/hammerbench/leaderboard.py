@@ -67,7 +67,7 @@ class SnapshotOutcome(NamedTuple):
     """Whether a slot is overridden in this snapshot or the user refers to an attached message."""
 
     @property
-    def other_error(self) -> bool:
+    def has_other_error(self) -> bool:
         return not (self.hallucinated or self.missing or self.is_text or self.args_ok)
 
 
@@ -82,19 +82,19 @@ def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float
         return {}
     name_ok_counts = [(each, n) for each, n in all_counts if each.func_ok]
     return {
-        "Rejection rate": _weighted_mean((each.rejected, n) for each, n in all_counts),
-        "Output string ratio": _weighted_mean((each.is_text, n) for each, n in all_counts),
-        HALLUCINATED_AVERAGE: _weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
-        MISSING_AVERAGE: _weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
-        "Func_Acc": _weighted_mean((each.func_ok, n) for each, n in all_counts),
-        "PN_FP": _weighted_mean(((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON),
-        "PN_FN": _weighted_mean(((each.missing > 0, n) for each, n in name_ok_counts), EPSILON),
-        "Args_Acc": _weighted_mean((each.args_ok, n) for each, n in all_counts),
-        OTHER_ERRORS: _weighted_mean(((each.other_error, n) for each, n in name_ok_counts), EPSILON),
+        "Rejection rate": _compute_weighted_mean((each.rejected, n) for each, n in all_counts),
+        "Output string ratio": _compute_weighted_mean((each.is_text, n) for each, n in all_counts),
+        HALLUCINATED_AVERAGE: _compute_weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
+        MISSING_AVERAGE: _compute_weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
+        "Func_Acc": _compute_weighted_mean((each.func_ok, n) for each, n in all_counts),
+        "PN_FP": _compute_weighted_mean(((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON),
+        "PN_FN": _compute_weighted_mean(((each.missing > 0, n) for each, n in name_ok_counts), EPSILON),
+        "Args_Acc": _compute_weighted_mean((each.args_ok, n) for each, n in all_counts),
+        OTHER_ERRORS: _compute_weighted_mean(((each.has_other_error, n) for each, n in name_ok_counts), EPSILON),
     }
 
 
-def _weighted_mean(weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0) -> float:
+def _compute_weighted_mean(weighted_values: Iterable[tuple[float, int]], epsilon: float = 0.0) -> float:
     """Return the weighted mean of pairs of value and weight. `epsilon` is added to the sum of the weights."""
     pairs = list(weighted_values)
     return _divide_or_zero(sum(value * n for value, n in pairs), sum(n for _, n in pairs), epsilon)
@@ -104,11 +104,11 @@ def _divide_or_zero(numerator: float, denominator: int, epsilon: float = 0.0) ->
     return numerator / (denominator + epsilon) if denominator else 0.0
 
 
-def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
+def select_snapshots(conversation: Conversation, snapshot_selector: str) -> Conversation:
     """Return the snapshots for a selector: `all`, `0` (first), `-1` (last) or `mid` (changed snapshots)."""
-    if selector == "mid":
+    if snapshot_selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_changed)
-    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
+    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[snapshot_selector]
 
 
 class ConversationTally(NamedTuple):
@@ -131,14 +131,14 @@ class ConversationTally(NamedTuple):
     right_arguments: int
     """Number of snapshots with correct arguments."""
     progress: float
-    """Share of the snapshots that come before the first wrong one."""
+    """Share of the snapshots before the first one with wrong arguments."""
     success: bool
 
 
 @lru_cache(maxsize=TALLY_CACHE_SIZE)
-def tally_conversation(conversation: Conversation, selector: str) -> ConversationTally | None:
+def tally_conversation(conversation: Conversation, snapshot_selector: str) -> ConversationTally | None:
     """Return the tally of a conversation, or None if no snapshot is selected."""
-    selected = select_snapshots(conversation, selector)
+    selected = select_snapshots(conversation, snapshot_selector)
     if not selected:
         return None
     first = conversation[0]
@@ -152,7 +152,7 @@ def tally_conversation(conversation: Conversation, selector: str) -> Conversatio
         n_name_ok_snapshots=len(flags),
         snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in name_ok_snapshots),
         snapshots_with_missing=sum(outcome.missing > 0 for outcome in name_ok_snapshots),
-        other_errors=sum(outcome.other_error for outcome in name_ok_snapshots),
+        other_errors=sum(outcome.has_other_error for outcome in name_ok_snapshots),
         right_arguments=sum(flags),
         progress=[*flags, False].index(False) / len(flags) if flags else 0.0,
         success=bool(flags) and all(flags),
@@ -172,9 +172,9 @@ class ConversationCounts:
         counts = Counter(self.indexes)
         self.n_occurrences = [counts[index] for index in range(len(positions))]
 
-    def tally_all(self, selector: str) -> ConversationTally | None:
+    def tally_all_conversations(self, snapshot_selector: str) -> ConversationTally | None:
         """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
-        tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
+        tallies = [tally_conversation(conversation, snapshot_selector) for conversation in self.distinct_conversations]
         counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
         if not counted:
             return None
@@ -185,9 +185,9 @@ class ConversationCounts:
         return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
 
 
-def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
+def compute_conversation_metrics(conversations: ConversationCounts, snapshot_selector: str = "all") -> dict[str, float]:
     """Compute the metrics of the script for conversations. There, a wrong function in the first snapshot fails all."""
-    tally = conversations.tally_all(selector)
+    tally = conversations.tally_all_conversations(snapshot_selector)
     if tally is None:
         return {}
     return {
@@ -210,15 +210,15 @@ CHANGE_KEY = "moment"
 """Metadata key of the reason why a snapshot counts as changed."""
 
 
-def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
-    """Return the effective values of a snapshot. `criterion` is `args_ok`, or `args_ok_llm` for the judge's metrics."""
+def get_snapshot_outcome(item: ScoredItem, arguments_criterion: str = "args_ok") -> SnapshotOutcome:
+    """Return the effective values of a snapshot. The judge's metrics use the criterion `args_ok_llm` for arguments."""
     return SnapshotOutcome(
         bool(_get_effective_value(item, "func_ok")),
-        bool(_get_effective_value(item, criterion)),
+        bool(_get_effective_value(item, arguments_criterion)),
         bool(_get_effective_value(item, "is_text")),
         bool(_get_effective_value(item, "rejected")),
-        _count_names(item.values.get("hallucinated")),
-        _count_names(item.values.get("missing")),
+        _count_argument_names(item.values.get("hallucinated")),
+        _count_argument_names(item.values.get("missing")),
         CHANGE_KEY in item.metadata,
     )
 
@@ -237,7 +237,7 @@ def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
     return item.values.get(criterion) if derived is None else derived
 
 
-def _count_names(value: Any) -> int:
+def _count_argument_names(value: Any) -> int:
     """Count the names in a list. If an annotator answered yes instead of listing names, the count is 1."""
     return len(value) if isinstance(value, list) else int(value is True)
 
@@ -319,7 +319,7 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
     The paper has the metrics of first and last snapshots in table 6, and those of changed snapshots in table 13.
     """
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
-    for selector, title in _list_selectors(type_name):
+    for selector, title in _list_snapshot_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"
         names = [] if selector == "all" else [*END_SNAPSHOT_METRICS]
         names += ["PR", "SR"] if selector in ("all", "mid") else []
@@ -328,7 +328,7 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
     return metrics
 
 
-def _list_selectors(type_name: str) -> list[tuple[str, str]]:
+def _list_snapshot_selectors(type_name: str) -> list[tuple[str, str]]:
     return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
 
 
@@ -337,7 +337,7 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
     by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _get_judge_outcome)
     has_names = any("hallucinated" in item.values for item in items)
     metrics = []
-    for selector, title in _list_selectors(type_name):
+    for selector, title in _list_snapshot_selectors(type_name):
         table = f"{type_name}, {title}"
         values = compute_conversation_metrics(by_rule_counts, selector)
         names = [name for name in values if has_names or name in BADCASE_METRICS]
@@ -384,10 +384,10 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
         common = [each for each in type_conversations if each in base_conversations]
         if type_name == BASE_TYPE or not common:
             continue
-        type_metrics = _compute_ablation_metrics(
+        type_metrics = _compute_comparison_metrics(
             [type_conversations[each] for each in common], from_flat_log=from_flat_log
         )
-        base_metrics = _compute_ablation_metrics(
+        base_metrics = _compute_comparison_metrics(
             [base_conversations[each] for each in common], from_flat_log=from_flat_log
         )
         note = f"only the {len(common)} conversations that both types have"
@@ -398,7 +398,7 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
     return metrics
 
 
-def _compute_ablation_metrics(
+def _compute_comparison_metrics(
     conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool
 ) -> dict[str, float]:
     """Compute the metrics of the comparison. PR and SR always follow the script for conversations."""

@@ -55,9 +55,10 @@ QUOTED_MESSAGE_NAME = "quoted"
 
 
 def read_dialogue_before_call(message_records: list[dict[str, Any]], call_number: int) -> list[Message]:
-    """Read the messages of a dataset record before the golden call with a number, from 1.
+    """Read the messages of a dataset record that come before a golden call.
 
-    Earlier golden calls become messages of the assistant, because later turns build on them.
+    `call_number` is the number of this call, from 1. Earlier golden calls become messages of the assistant, because
+    later turns build on them.
     """
     messages: list[Message] = []
     turn, calls = -1, 0
@@ -140,8 +141,8 @@ class SnapshotData:
     """Golden arguments of the earlier snapshots of the conversation, by name. A later snapshot may override them."""
 
 
-def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | None = None) -> bool:
-    """Fill the item of a snapshot. Return whether the function name is the golden one (`func_ok`).
+def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | None = None) -> None:
+    """Fill the item of a snapshot.
 
     In folders of conversations, `func_ok` of the first snapshot counts for all snapshots of the conversation. It is
     passed as `first_func_ok`, which is None if each snapshot counts on its own.
@@ -168,12 +169,11 @@ def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | 
     if not isinstance(data.label, (dict, str)):
         item.rule_note = "the log has no golden answer for this item"
         add_issue(item, f"{item.id} has no label, so it has no golden answer")
-        return False
+        return
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
     _add_verdicts(item, outcome, declines, first_func_ok)
     _add_slot_metadata(item, data, call)
-    return outcome.func_ok
 
 
 def should_decline(category: str, label: Any) -> bool:
@@ -355,7 +355,7 @@ def _fill_conversation_item(
 
 
 def load_adjacent_dataset(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:
-    """Load the dataset records in `MT_0.json`, next to `MT_res.json`, by index. Return none if the file is missing."""
+    """Load the dataset records in `MT_0.json`, next to `MT_res.json`, by index. A missing file has no records."""
     path = folder / "MT_0.json"
     records = (read_json(path, issues, list) or []) if path.is_file() else []
     return {index: as_object(record) for index, record in enumerate(records)}

@@ -34,7 +34,7 @@ class FoundLog:
     """The files of a log, with the data that identifies its run."""
 
     paths: list[Path]
-    """The log, or the parts of a log that several workers write."""
+    """Path of the log, or paths of the parts that several workers wrote."""
     fields: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -42,7 +42,7 @@ class FoundLog:
         return str(self.fields.get("task_id") or self.fields.get("run_id") or self.paths[0])
 
     @property
-    def order(self) -> tuple[str, int, tuple[int, ...], str]:
+    def sort_key(self) -> tuple[str, int, tuple[int, ...], str]:
         """Sort key of attempts: the latest attempt is last. A log and its edited copies have the same `created`."""
         return str(self.fields.get("created") or ""), *get_copy_sort_key(self.paths[-1]), str(self.paths[-1])
 
@@ -90,7 +90,7 @@ def _group_attempts(logs: Sequence[FoundLog]) -> list[list[FoundLog]]:
         groups.setdefault(log.task_id, []).append(log)
     for attempts in groups.values():
         if len(attempts) > 1:  # A merged log comes after its parts.
-            attempts.sort(key=lambda log: (_find_shards_folder(log.paths[0]) is None, log.order))
+            attempts.sort(key=lambda log: (_find_shards_folder(log.paths[0]) is None, log.sort_key))
     return list(groups.values())
 
 
@@ -125,9 +125,9 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     A missing dataset is not an issue, because a log contains the questions and golden answers.
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
-    from fcreview.importers.inspect.tasks import list_categories
+    from fcreview.importers.inspect.tasks import list_sample_categories
 
-    names = list_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
+    names = list_sample_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
     if not names:
         return
     search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)

@@ -113,7 +113,7 @@ class JsonStream:
         """Skip the next value and return its length in bytes."""
         return sum(map(len, self._iterate_value_chunks()))
 
-    def skip_rest(self) -> None:
+    def skip_rest_of_container(self) -> None:
         """Skip the remaining elements of the current array or object, and its closing bracket."""
         for _ in self._iterate_container_chunks(1):
             pass

@@ -45,7 +45,7 @@ WITH_EDITS = "after the edits in the log"
 
 
 class NotRecomputable(ValueError):
-    """Raised for a reducer or metric that fcreview cannot compute. The message is the name of the reducer or metric."""
+    """Raised for a reducer or metric that fcreview cannot compute. The message is its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ScoreColumn:
     """Name of the reducer. None means the mean, or no reduction if `is_unreduced` is true."""
     metrics: Sequence[MetricSpec]
     is_unreduced: bool = False
-    """Whether the metrics are computed over the single epochs."""
+    """Whether the metrics use the single epochs as values."""
 
     @property
     def title(self) -> str:
@@ -365,7 +365,7 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
     groups: defaultdict[str, list[ReducedScore]] = defaultdict(list)
     for score in scored:
         if key not in score.metadata:
-            raise NotRecomputable(f"{spec.name}: a sample has no metadata {key}")
+            raise NotRecomputable(f"{spec.name}: the metadata of a sample does not contain {key}")
         groups[str(score.metadata[key])].append(score)
     whole = spec.params.get("all", "samples")
     if spec.name == spec.params.get("all_label", "all") and whole:
@@ -426,7 +426,7 @@ def _compute_clustered_error(numbers: list[float], scored: Sequence[ReducedScore
     clusters: defaultdict[str, list[float]] = defaultdict(list)
     for number, score in zip(numbers, scored, strict=True):
         if cluster_key not in score.metadata:
-            raise NotRecomputable(f"stderr: a sample has no metadata {cluster_key}")
+            raise NotRecomputable(f"stderr: the metadata of a sample does not contain {cluster_key}")
         clusters[str(score.metadata[cluster_key])].append(number - center)
     n = len(clusters)
     if n < 2:
@@ -449,10 +449,10 @@ class ColumnValues:
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Compute the metrics of each score column or, if the log has no scores, the pass rates by category."""
-    figures = load_log_metrics(run)
-    metrics = list(_compute_column_metrics(items, figures, is_edited=False)) if figures.columns else []
+    log_metrics = load_log_metrics(run)
+    metrics = list(_compute_column_metrics(items, log_metrics, is_edited=False)) if log_metrics.columns else []
     if any("edited" in item.metadata for item in items):
-        metrics += _compute_column_metrics(items, figures, is_edited=True)
+        metrics += _compute_column_metrics(items, log_metrics, is_edited=True)
     return [*(metrics or metrics_by_category(items)), *_compute_recomputed_verdict_metrics(items)]
 
 
@@ -467,10 +467,12 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
         yield Metric(RECOMPUTED_TABLE, f"different verdict: {cause}", count, "count", level=1)
 
 
-def _compute_column_metrics(items: Sequence[ScoredItem], figures: LogMetrics, *, is_edited: bool) -> Iterator[Metric]:
-    for column in figures.columns:
+def _compute_column_metrics(
+    items: Sequence[ScoredItem], log_metrics: LogMetrics, *, is_edited: bool
+) -> Iterator[Metric]:
+    for column in log_metrics.columns:
         if not is_edited:
-            values = compute_source_values(items, column.scorer, figures)
+            values = compute_source_values(items, column.scorer, log_metrics)
         elif any(column.scorer in as_object(item.metadata.get("edited")) for item in items):
             edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
@@ -527,11 +529,11 @@ def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[Epo
             yield _make_epoch_value(item, scores[scorer])
 
 
-def compute_source_values(items: Sequence[ScoredItem], scorer: str, figures: LogMetrics) -> ColumnValues:
+def compute_source_values(items: Sequence[ScoredItem], scorer: str, log_metrics: LogMetrics) -> ColumnValues:
     """Compute the values of a score from the verdicts of the items."""
     scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
     recorded = [_make_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
-    if scorer != figures.primary:
+    if scorer != log_metrics.primary:
         values = [
             _make_epoch_value(each, _apply_criterion_reviews(each, scorer, each.metadata["scores"][scorer]))
             for each in scored
@@ -540,7 +542,7 @@ def compute_source_values(items: Sequence[ScoredItem], scorer: str, figures: Log
     values, unknown = [], set[str]()
     for item in items:
         scores = as_object(item.metadata.get("scores"))
-        value = _get_primary_value(item, scores.get(scorer), figures)
+        value = _get_primary_value(item, scores.get(scorer), log_metrics)
         if value is MISSING:
             unknown.add(_get_sample_name(item))
         if scorer in scores or (value is not None and value is not MISSING):
@@ -552,29 +554,29 @@ def compute_source_values(items: Sequence[ScoredItem], scorer: str, figures: Log
     return ColumnValues(known, complete, known == recorded)
 
 
-def _get_primary_value(item: ScoredItem, recorded: Any, figures: LogMetrics) -> Any:
+def _get_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
     """Return the value of the primary score that follows from the item's verdict, or MISSING.
 
     If the recorded value is an object, reviews of its keys change it instead.
     """
     if isinstance(recorded, (dict, list)):
-        return _apply_criterion_reviews(item, figures.primary or "", recorded)
+        return _apply_criterion_reviews(item, log_metrics.primary or "", recorded)
     override = item.overrides.get(ITEM_CORRECT)
-    verdict = override if isinstance(override, bool) else None if figures.is_judged else item.valid
+    verdict = override if isinstance(override, bool) else None if log_metrics.is_judged else item.valid
     expected = to_verdict(recorded)
-    if verdict is None and expected is not None and not figures.is_judged:
+    if verdict is None and expected is not None and not log_metrics.is_judged:
         return MISSING
     if verdict is not None and verdict is not expected and (expected is not None or override is not None):
         return convert_verdict_to_value(recorded, verdict)
-    return _apply_criterion_reviews(item, figures.primary or "", recorded)
+    return _apply_criterion_reviews(item, log_metrics.primary or "", recorded)
 
 
-def get_reviewed_value(item: ScoredItem, scorer: str, figures: LogMetrics) -> Any:
+def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -> Any:
     """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
     recorded = as_object(item.metadata.get("scores")).get(scorer)
-    if scorer != figures.primary:
+    if scorer != log_metrics.primary:
         return _apply_criterion_reviews(item, scorer, recorded)
-    value = _get_primary_value(item, recorded, figures)
+    value = _get_primary_value(item, recorded, log_metrics)
     return recorded if value is MISSING else value
 
 

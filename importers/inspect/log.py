@@ -179,9 +179,9 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
             sample = LogSample({}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1))
             try:
                 if member.file_size <= MAX_WHOLE_BYTES:
-                    yield _fill_sample(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
+                    yield _fill_sample_from_text(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
                 else:
-                    yield _fill_large_sample(sample, JsonStream(open_member(archive, member).read))
+                    yield _fill_sample_from_stream(sample, JsonStream(open_member(archive, member).read))
             except (ArchiveError, JsonStreamError) as error:
                 what = f"the member {member.filename} was skipped: {error}"
                 yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
@@ -230,12 +230,12 @@ def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterato
     sample = LogSample({}, EventData(), str(path), line, offset, stream.position - offset)
     try:
         if text is not None:
-            yield _fill_sample(sample, text)
+            yield _fill_sample_from_text(sample, text)
         else:
             after = file.tell()
             file.seek(offset)
             try:
-                yield _fill_large_sample(sample, _make_json_stream(file, has_bom=False))
+                yield _fill_sample_from_stream(sample, _make_json_stream(file, has_bom=False))
             finally:
                 file.seek(after)
     except JsonStreamError as error:
@@ -249,7 +249,7 @@ def _make_json_stream(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
     return stream
 
 
-def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
+def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
     value = _parse_json(text, Path(sample.file), sample.issues, sample.line)
     if not isinstance(value, dict):
         raise JsonStreamError("the sample is not a JSON object")
@@ -263,7 +263,7 @@ def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
     return sample
 
 
-def _fill_large_sample(sample: LogSample, stream: JsonStream) -> LogSample:
+def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
     texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
     for key in stream.iterate_keys():
         if key == "events" and stream.peek() == b"[":
@@ -326,7 +326,7 @@ def _read_first_events(stream: JsonStream, path: Path) -> EventData:
         if text is not None and len(text) < MAX_EVENT_BYTES:
             events.append(_parse_json(text, path, []))
         if collect_event_data(events[-1:]).functions or stream.position - first > MAX_EVENT_BYTES:
-            stream.skip_rest()
+            stream.skip_rest_of_container()
             break
     return collect_event_data(events)
 

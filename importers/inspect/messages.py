@@ -80,7 +80,7 @@ def _convert_message(message: dict[str, Any], role: Role, turn: int, step: int) 
     for kind, text in iterate_content_parts(message.get("content")):
         if kind == "reasoning":
             yield Message(turn, step, role, text, "reasoning")
-    text = get_text_with_error(message)
+    text = get_text_and_error(message)
     if text or role != "assistant":
         yield Message(turn, step, role, text, str(name) if name else None)
 
@@ -119,7 +119,7 @@ def get_text_without_reasoning(content: Any) -> str:
     return "\n".join(text for kind, text in iterate_content_parts(content) if kind != "reasoning")
 
 
-def get_text_with_error(message: dict[str, Any]) -> str:
+def get_text_and_error(message: dict[str, Any]) -> str:
     """Return the text of a message without its reasoning, preceded by the error of the message if it has one."""
     error, text = message.get("error"), get_text_without_reasoning(message.get("content"))
     if isinstance(error, dict):

@@ -124,22 +124,22 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
     """Return the state after an entry of the history. A field that is missing or `UNCHANGED` keeps its old value."""
 
-    def get_changed(key: str, old: Any) -> Any:
+    def get_new_or_old(key: str, old: Any) -> Any:
         return old if entry.get(key, UNCHANGED) == UNCHANGED else entry[key]
 
-    def get_changed_text(key: str, old: str | None) -> str | None:
-        value = get_changed(key, old)
+    def get_new_or_old_text(key: str, old: str | None) -> str | None:
+        value = get_new_or_old(key, old)
         return None if value is None else str(value)
 
-    metadata = get_changed("metadata", before.metadata)
-    reason = get_changed_text("reason", before.reason)
+    metadata = get_new_or_old("metadata", before.metadata)
+    reason = get_new_or_old_text("reason", before.reason)
     if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
         reason = str(metadata["unscored_reason"])
-    value = to_json_value(get_changed("value", before.value))
+    value = to_json_value(get_new_or_old("value", before.value))
     return ScoreState(
         value,
-        get_changed_text("answer", before.answer),
-        get_changed_text("explanation", before.explanation),
+        get_new_or_old_text("answer", before.answer),
+        get_new_or_old_text("explanation", before.explanation),
         reason,
         metadata,
     )
@@ -225,7 +225,7 @@ class LogScores:
     grader: str | None = None
     """Model that gives all other judge scores."""
 
-    def describe(self, name: str) -> str:
+    def describe_origin(self, name: str) -> str:
         """Return the name of the model or the scorer that gives a score."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
@@ -258,7 +258,7 @@ def add_score_verdicts(
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
     source: SourceName = "judge" if name in log_scores.judges else "official"
-    by, rationale = log_scores.describe(name), _make_rationale(state)
+    by, rationale = log_scores.describe_origin(name), _make_rationale(state)
     verdict = to_verdict(state.value)
     decides = name == log_scores.primary or (source == "judge" and item.judge is None)
     if decides and verdict is not None:
@@ -291,7 +291,10 @@ def _to_verdict_value(value: Any) -> Any:
 
 
 def _make_rationale(state: ScoreState) -> str | None:
-    parts = [state.explanation, f"not scored: {state.reason}" if state.reason and state.value is None else None]
+    parts = [
+        state.explanation,
+        f"the sample was not scored: {state.reason}" if state.reason and state.value is None else None,
+    ]
     return "\n".join(part for part in parts if part) or None
 
 
@@ -318,7 +321,7 @@ def _set_error_type(
     accepted = item.extra.accepted_answers
     if accepted and answer is not None:
         item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
-        item.first_difference = f"answer {item.diff_predicted} instead of {item.diff_golden}"
+        item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
     elif primary_state is not None and primary_state.explanation:
         item.first_difference = " ".join(primary_state.explanation[:600].split())[:300]
 

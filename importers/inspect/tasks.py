@@ -37,7 +37,7 @@ from fcreview.importers.inspect.messages import (
     Conversation,
     build_conversation,
     find_last_reply_text,
-    get_text_with_error,
+    get_text_and_error,
     read_tool_call,
 )
 from fcreview.importers.tau.checker import read_reward_basis
@@ -57,7 +57,7 @@ from fcreview.model.json_value import answer_hash, to_plain_json
 
 
 class Cause(NamedTuple):
-    """A cause of different verdicts of the task `bfcl` and of BFCL. `name` is the item's error type."""
+    """Reason why the verdicts of the task `bfcl` and of BFCL differ. `name` is the item's error type."""
 
     name: str
     text: str
@@ -333,7 +333,7 @@ def _add_failing_turn_and_states(item: Item, explanation: str) -> None:
             item.extra.state_differences = {name: StateDifference(golden, model) for name, model, golden in found}
 
 
-def list_categories(sample_ids: Any) -> list[str]:
+def list_sample_categories(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
     names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
     return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
@@ -415,9 +415,9 @@ def _read_user_conversation(messages: Any) -> list[ConversationMessage]:
     ]
 
 
-def _convert_message(message: dict[str, Any], side: str) -> ConversationMessage:
-    text = get_text_with_error(message)
+def _convert_message(message: dict[str, Any], speaker: str) -> ConversationMessage:
+    text = get_text_and_error(message)
     if message.get("role") == "tool":
         return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
     calls = [ToolCall(*read_tool_call(call)) for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    return ConversationMessage("user" if side == "user" else "assistant", text, calls)
+    return ConversationMessage("user" if speaker == "user" else "assistant", text, calls)

@@ -75,7 +75,7 @@ def edit_log(path: Path, find_edits: FindEdits) -> bytes:
 
 def _edit_json_log(content: bytes, find_edits: FindEdits) -> bytes:
     log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
-    edited = [changed for sample in log["samples"] for changed in _edit_sample(sample, find_edits(sample))]
+    edited = [changed for sample in log["samples"] for changed in _apply_edits(sample, find_edits(sample))]
     if not edited:
         return content
     if any(edited):
@@ -130,9 +130,9 @@ def _edit_sample_members(archive: ZipFile, find_edits: FindEdits) -> EditedSampl
         if not name.startswith(SAMPLE_FOLDER) or not name.endswith(".json"):
             continue
         if member.file_size > MAX_SAMPLE_BYTES:
-            raise LogEditError(f"{name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
+            raise LogEditError(f"the sample {name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
         sample = _load_member(archive, name)
-        if edited := _edit_sample(sample, find_edits(sample)):
+        if edited := _apply_edits(sample, find_edits(sample)):
             is_changed = is_changed or any(edited)
             changed[name] = sample
         samples.append(_make_sample_summary(sample))
@@ -148,8 +148,12 @@ def _make_sample_summary(sample: JsonObject) -> JsonObject:
     return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
 
 
-def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]:
-    """Make the edits that the sample does not contain yet. Return, for each of these edits, whether a value changed."""
+ValueChanges = list[bool]
+"""For each edit of a sample, whether it changes the value of the score."""
+
+
+def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> ValueChanges:
+    """Make the edits that the sample does not contain yet."""
     scores = sample.get("scores")
     if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}

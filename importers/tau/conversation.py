@@ -81,13 +81,17 @@ def read_and_check_role(message: Mapping[str, Any]) -> Role:
     return role
 
 
-def add_unreadable_issue(item: Item, error: Exception) -> None:
+def add_unreadable_conversation_issue(item: Item, error: Exception) -> None:
     what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
     add_issue(item, what, severity="error")
 
 
-def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
-    """Add messages and calls to an item. Return the turn, from 0, of each message."""
+TurnNumbers = list[int]
+"""Number of the turn, from 0, of each message."""
+
+
+def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> TurnNumbers:
+    """Add messages and calls to an item. Return the turns of the messages."""
     position, turns, user_calls = _ConversationPosition(), [], list[list[int]]()
     for index, message in enumerate(messages):
         step = _move_to_message(message, position, is_last=index == len(messages) - 1)
@@ -243,22 +247,27 @@ class GoldenAction:
         return Call("golden", self.name, accepted, turn, 0, index)
 
 
-def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
+PairIndexes = list[int]
+"""Index in `Item.pairs` of the pair of each golden action."""
+CallIndexes = dict[int, int]
+"""Index of a golden action -> index of the predicted call with which it is paired."""
+
+
+def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> PairIndexes:
     """Add golden calls and call pairs to an item that already has its predicted calls.
 
     A golden action is paired with a call that matches it by the official rule, else with the most similar call of the
-    same function. Without such a call, it gets the turn of the golden action before it. Return the index of each
-    action's pair in `item.pairs`.
+    same function. Without such a call, it gets the turn of the golden action before it.
     """
-    partners = _match_by_official_rule(actions, item.predicted)
-    _match_by_similarity(actions, item.predicted, partners)
-    turns = _assign_turns(len(actions), partners, item)
+    call_indexes = _match_by_official_rule(actions, item.predicted)
+    _match_by_similarity(actions, item.predicted, call_indexes)
+    turns = _assign_turns(len(actions), call_indexes, item)
     pairs = []
     for at, (action, turn) in enumerate(zip(actions, turns, strict=True)):
         golden = action.to_call(turn, turns[:at].count(turn))
         item.golden.append(golden)
-        pairs.append(_make_call_pair(action, golden, item.predicted[partners[at]] if at in partners else None))
-    used = set(partners.values())
+        pairs.append(_make_call_pair(action, golden, item.predicted[call_indexes[at]] if at in call_indexes else None))
+    used = set(call_indexes.values())
     extra = [call for at, call in enumerate(item.predicted) if at not in used]
     unpaired = [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
     item.pairs = sorted(pairs + unpaired, key=lambda pair: pair.turn)
@@ -266,34 +275,34 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int
     return [positions[id(pair)] for pair in pairs]
 
 
-def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> dict[int, int]:
-    """Return action index -> index of a matching call. Calls with equal arguments are preferred, then earlier calls."""
-    partners: dict[int, int] = {}
+def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> CallIndexes:
+    """Find a matching call for each action. Calls with equal arguments are preferred, then earlier calls."""
+    call_indexes: CallIndexes = {}
     for is_exact in (True, False):
         for at, action in enumerate(actions):
-            for position, call in enumerate(calls) if at not in partners else ():
+            for position, call in enumerate(calls) if at not in call_indexes else ():
                 is_equal = call.arguments == action.arguments or not is_exact
-                if position not in partners.values() and is_equal and action.matches_call(call):
-                    partners[at] = position
+                if position not in call_indexes.values() and is_equal and action.matches_call(call):
+                    call_indexes[at] = position
                     break
-    return partners
+    return call_indexes
 
 
-def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call], partners: dict[int, int]) -> None:
-    used = set(partners.values())
+def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call], call_indexes: CallIndexes) -> None:
+    used = set(call_indexes.values())
     for name in dict.fromkeys(action.name for action in actions):
-        open_actions = [at for at, action in enumerate(actions) if action.name == name and at not in partners]
+        open_actions = [at for at, action in enumerate(actions) if action.name == name and at not in call_indexes]
         open_calls = [at for at, call in enumerate(calls) if call.name == name and at not in used]
         golden = [actions[at].to_call(0, index) for index, at in enumerate(open_actions)]
         predicted = [replace(calls[at], turn=0, index=index) for index, at in enumerate(open_calls)]
         for pair in align(golden, predicted) if golden and predicted else ():
             if pair.golden is not None and pair.predicted is not None:
-                partners[open_actions[pair.golden]] = open_calls[pair.predicted]
+                call_indexes[open_actions[pair.golden]] = open_calls[pair.predicted]
 
 
-def _assign_turns(n_golden_actions: int, partners: dict[int, int], item: Item) -> list[int]:
+def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> TurnNumbers:
     """Return the turn of each golden action: the turn of its call or, without one, that of the action before it."""
-    known = {at: item.predicted[position].turn for at, position in partners.items()}
+    known = {at: item.predicted[position].turn for at, position in call_indexes.items()}
     turn = known[min(known)] if known else item.n_turns - 1
     return [turn := known.get(at, turn) for at in range(n_golden_actions)]
 

@@ -74,12 +74,12 @@ def _assign_notes_to_runs(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -
     """Add each file of notes to the runs that it names. If it names none of them, add it to all runs of v2."""
     plans = [plan for plan in plans if plan.run.generation == "v2"]
     for path, head in notes.items():
-        named = [plan for plan in plans if names_run(head, Path(plan.run.path))]
+        named = [plan for plan in plans if mentions_run(head, Path(plan.run.path))]
         for plan in named or plans:
             plan.logs.append(path)
 
 
-def names_run(notes_head: str, run_path: Path) -> bool:
+def mentions_run(notes_head: str, run_path: Path) -> bool:
     """Return whether the start of a file of notes contains the path of the run's file or of a file in its folder."""
     named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(notes_head)]
     return any(run_path.name in parts[-2:] for parts in named)

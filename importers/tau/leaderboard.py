@@ -131,9 +131,10 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
     metrics = [Metric("database", name, count, "count", 1) for name, count in by_name.items()]
     actions = Counter(entry for item in items for entry in _read_action_checks(item))
     for kind in ("read", "write"):
-        if total := actions[kind, True] + actions[kind, False]:
+        n_matched = actions[ActionCheck(kind, True)]
+        if total := n_matched + actions[ActionCheck(kind, False)]:
             metrics.append(Metric("golden actions", f"{kind} actions", total, "count"))
-            metrics.append(Metric("golden actions", f"{kind} actions matched", actions[kind, True], "count", 1))
+            metrics.append(Metric("golden actions", f"{kind} actions matched", n_matched, "count", 1))
     recorded = [item.metadata.get("authentication", "not checked") for item in items]
     known = ("succeeded", "failed", "not checked")
     statuses = Counter(status if status in known else "not needed" for status in recorded)
@@ -148,13 +149,19 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
     return metrics
 
 
-def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
-    """Yield, for each golden action with a recorded check, the kind of its tool and whether a call matches it."""
+class ActionCheck(NamedTuple):
+    tool_kind: Any
+    is_matched: bool
+    """Whether a call matches the golden action."""
+
+
+def _read_action_checks(item: ScoredItem) -> Iterator[ActionCheck]:
+    """Yield a check for each golden action for which the file records one."""
     checks = item.metadata.get(REWARD_CHECKS)
     verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
     for target, criterion, matched, kind in (checks or {}).get("ACTION") or ():
         if kind is not None:
-            yield kind, verdicts.get((target, criterion), matched) is True
+            yield ActionCheck(kind, verdicts.get((target, criterion), matched) is True)
 
 
 def _count_review_errors(items: Sequence[ScoredItem]) -> list[Metric]:

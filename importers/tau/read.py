@@ -33,7 +33,7 @@ from fcreview.importers.tau import conversation
 from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_pairs_and_verdicts, to_finite_number
 from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, get_content_text
 from fcreview.importers.tau.discovery import ItemIds, is_task_id, read_run_settings
-from fcreview.importers.tau.version1 import read_version1
+from fcreview.importers.tau.version1 import read_version1_items
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
 from fcreview.model.json_value import answer_hash
@@ -73,10 +73,10 @@ class Conversation:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    yield from read_version1(plan.results[0], plan) if plan.run.generation == "v1" else read_version2(plan)
+    yield from read_version1_items(plan.results[0], plan) if plan.run.generation == "v1" else read_version2_items(plan)
 
 
-def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
     main = plan.data[0] if plan.data else plan.results[0]
     is_folder = plan.importer_data is not None
@@ -203,7 +203,7 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
             raise ValueError("the simulation has neither messages nor ticks")
         return Conversation(*_read_messages(raw_messages or []), entry_of_tick)
     except MALFORMED_DATA as error:
-        conversation.add_unreadable_issue(item, error)
+        conversation.add_unreadable_conversation_issue(item, error)
         return None
 
 
@@ -256,7 +256,7 @@ def _read_messages(raw_messages: Any) -> IndexedMessages:
     names_of_calls: dict[str, str] = {}
     for at, raw in enumerate(raw_messages):
         if not isinstance(raw, dict):
-            raise TypeError(f"message {at + 1} is not an object")
+            raise TypeError(f"message {at + 1} is not a JSON object")
         index = raw["turn_idx"] if isinstance(raw.get("turn_idx"), int) else at
         for message in list_objects(raw.get("tool_messages")) or [raw]:
             messages.append(_read_message(message, names_of_calls))
@@ -395,7 +395,7 @@ def _convert_note(note: Mapping[str, Any]) -> RecordedReview:
     source, kind, identifier = note.get("error_source"), note.get("error_type"), note.get("id")
     texts = [own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""]
     if source == "system":
-        texts.append("The system caused the error.")
+        texts.append("the system caused the error")
     tags = own.get("tags") if own else [kind.replace("_", " ")] if isinstance(kind, str) else []
     author = own.get("annotator") or note.get("author_email")
     return RecordedReview(

@@ -42,7 +42,7 @@ from fcreview.importers.tau.conversation import (
     ToolCall,
     add_conversation,
     add_instruction,
-    add_unreadable_issue,
+    add_unreadable_conversation_issue,
     find_spoken_texts,
     get_content_text,
     pair_golden_actions,
@@ -133,7 +133,7 @@ ENVIRONMENT_TOOLS = {
 UNKNOWN_ENVIRONMENT = "unknown environment"
 
 
-def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     document = read_document(path)
     yield from document.issues
     environment = guess_environment([record.value for record in document.records])
@@ -206,7 +206,7 @@ def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[Con
             raise ValueError("the field traj is empty")
         return _read_messages(trajectory)
     except MALFORMED_DATA as error:
-        add_unreadable_issue(item, error)
+        add_unreadable_conversation_issue(item, error)
         return None
 
 

@@ -105,8 +105,12 @@ def _find_check_position(metadata: Mapping[str, Any], criterion_key: CriterionKe
     return next(matching, None)
 
 
-def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
-    """Set `reward_info` to the reviewed values. Return the number of reviews that the file cannot represent."""
+UnwrittenCount = int
+"""Number of reviews that the file cannot represent."""
+
+
+def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> UnwrittenCount:
+    """Set `reward_info` to the reviewed values."""
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_unwritten = 0
@@ -114,7 +118,7 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
         if key in (ITEM_CORRECT, REWARD_KEY) or not _is_representable(item, key):
             continue
         part, at = _find_check_position(item.metadata, key) or (key[1].upper(), None)
-        is_written = _set_check_verdicts(info, part, value, at)
+        is_written = _try_set_check_verdicts(info, part, value, at)
         if at is None:
             parts[part] = float(value)
         elif (ITEM, part.lower()) not in item.overrides:
@@ -128,7 +132,7 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> in
     return n_unwritten
 
 
-def _set_check_verdicts(info: JsonObject, part: str, value: Any, check_index: int | None) -> bool:
+def _try_set_check_verdicts(info: JsonObject, part: str, value: Any, check_index: int | None) -> bool:
     """Set one check of a part, or all checks if the index is None. Return False if the file cannot represent this."""
     if part == "DB":
         info["db_check"] = {**(info.get("db_check") or {}), "db_match": value == 1, "db_reward": float(value)}
@@ -155,8 +159,8 @@ def _update_breakdown(info: JsonObject, new_parts: dict[str, float], known_parts
         info["reward_breakdown"] = {part: new_parts.get(part, value) for part, value in breakdown.items()}
 
 
-def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> int:
-    """Set the reward of an entry of v1 to the reviewed value. Return 0, because the file can represent each review."""
+def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> UnwrittenCount:
+    """Set the reward of an entry of v1 to the reviewed value. The file can represent each review."""
     entry["reward"] = get_reward(item)
     reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):

@@ -253,4 +253,4 @@ def test_record_without_golden_answer_has_issue(bench: Path, tmp_path: Path) -> 
     (plan,) = discover([copied]).plans
     item = next(i for i in read_items(plan) if isinstance(i, Item) and i.id == "conversationsclean_1")
     assert (item.rule, item.first_difference) == (None, None)
-    assert [issue.what for issue in item.issues] == ["conversationsclean_1 has no golden answer"]
+    assert [issue.what for issue in item.issues] == ["the dataset has no golden answer for conversationsclean_1"]

@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import items
-from fcreview.importers.acebench.checker import describe_milestones, find_milestone_messages, rank_milestone_sequences
+from fcreview.importers.acebench.checker import (
+    describe_milestones,
+    find_milestone_message_indexes,
+    rank_milestone_sequences,
+)
 from fcreview.importers.acebench.items import (
     MAX_STATE_DIFFERENCES,
     find_state_differences,
@@ -75,14 +79,14 @@ def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
     item = make_agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
     found = [(pair.name, pair.golden, pair.predicted, pair.state) for pair in item.pairs]
     assert found == [("turn_on_wifi", 0, 1, "="), ("order", 1, None, "-"), ("order", None, 0, "+")]
-    assert item.extra.metadata["milestones"] == "1 of 2 met: turn_on_wifi; not order"
+    assert item.extra.metadata["milestones"] == "1 of 2 met: turn_on_wifi; missed: order"
     assert item.extra.state_differences == {"Base.paid": StateDifference(9, 0)}
 
 
 def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
     golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
     predicted = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
-    assert find_milestone_messages(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
+    assert find_milestone_message_indexes(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
     pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, predicted, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
     assert rank_milestone_sequences(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])

@@ -52,7 +52,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     for parser in ("default", "ministral", "xlam", "toolace"):
         found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser=parser)
     found["complexfuncbench log"] = log.parse_log
-    found["complexfuncbench literal"] = log.parse_literal
+    found["complexfuncbench literal"] = log.parse_python_literal
     return found
 
 

@@ -17,7 +17,7 @@ from fcreview.importers.inspect.tasks import (
     TYPED_REPLY,
     TYPED_VALUE,
     UNDECODABLE_CALL,
-    list_categories,
+    list_sample_categories,
     restore_parameter_types,
 )
 from fcreview.importers.registry import discover, read_items
@@ -313,10 +313,10 @@ def test_agentic_answer_is_shown_with_accepted_ones(tmp_path: Path) -> None:
 
 
 def test_categories_follow_sample_ids() -> None:
-    assert list_categories(["simple_java_14", "live_simple_1-1-0", "exec_simple_3", 5, "multi_turn_base_1"]) == [
+    assert list_sample_categories(["simple_java_14", "live_simple_1-1-0", "exec_simple_3", 5, "multi_turn_base_1"]) == [
         "simple_java", "live_simple", "multi_turn_base",
     ]  # fmt: skip
-    assert list_categories(None) == []
+    assert list_sample_categories(None) == []
 
 
 def test_log_and_bfcl_run_are_compared_by_item() -> None:

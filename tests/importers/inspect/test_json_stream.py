@@ -70,7 +70,7 @@ def test_rest_of_array_is_skipped() -> None:
         if key == "events":
             for _ in stream.iterate_elements():
                 stream.skip_value()
-                stream.skip_rest()
+                stream.skip_rest_of_container()
                 break
         else:
             found[key] = stream.read_value(20)

@@ -43,7 +43,7 @@ def parse_file_name(path: Path) -> FileName:
 
 
 def find_language(path: Path) -> str | None:
-    """Return the language, `en` or `zh`, in which the name of the nearest parent folder ends, or None."""
+    """Return `en` or `zh`, the ending of the name of the nearest such parent folder, or None without one."""
     matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
     return next((match[1] for match in matches if match), None)
 

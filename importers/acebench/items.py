@@ -100,10 +100,10 @@ def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
 
 
 def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
-    lines = [f"The reply must contain: {required_phrase}"]
+    lines = [f"required text: {required_phrase}"]
     for name, words in as_object(golden_answer).items():
         listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
-        lines.append(f"For {name}, it must mention: {listed}")
+        lines.append(f"required words for {name}: {listed}")
     return "\n".join(lines)
 
 

@@ -134,7 +134,7 @@ def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
     """Return the error of a rejected call.
 
-    It is the alphabetically first golden argument that differs, or else an argument that the golden call does not have.
+    It is about the alphabetically first golden argument that differs or, if none differs, about an unexpected argument.
     """
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):

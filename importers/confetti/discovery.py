@@ -91,7 +91,7 @@ def find_score_folder(result_folder: Path) -> Path | None:
 
 
 def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Path | None:
-    """Return the first folder with question files: one of `dataset_folders`, or else one near the run, or None."""
+    """Return the first folder with question files: one of `dataset_folders` or one near the run."""
     nearby_folders = [root / subfolder for root in list(result_folder.parents)[:4] for subfolder in ("data", "")]
     for folder in [*dataset_folders, *(root / "data" for root in dataset_folders), *nearby_folders]:
         if any((folder / name).is_file() for name in QUESTION_FILES):

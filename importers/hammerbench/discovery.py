@@ -65,7 +65,7 @@ def get_dataset_type(folder: Path) -> str:
 
 
 def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the dataset files of a language in `dataset_folders`, or else in folders `data/` near the run."""
+    """Yield the dataset files of a language in `dataset_folders` or, without any, in folders `data/` near the run."""
     roots = [*dataset_folders, *(root / "data" for root in list(run_path.parents)[:5] if (root / "data").is_dir())]
     for root in roots:
         for folder in (root / language, root / "data" / language, root):

@@ -63,7 +63,7 @@ class _ConversationPosition:
     user_called: bool = False
     """Whether the simulated user called a tool in this turn."""
     started: bool = False
-    """Whether a message was added before."""
+    """Whether the user or the agent has already sent a message or called a tool."""
 
     def start_turn(self) -> None:
         self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
@@ -142,7 +142,7 @@ def add_instruction(item: Item, text: str) -> None:
 
 
 def get_content_text(content: Any) -> str:
-    """Return the content of a message as text. RewardParts without text are omitted."""
+    """Return the content of a message as text. Parts without text are omitted."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

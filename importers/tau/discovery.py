@@ -141,7 +141,7 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
 
 
 def _find_string_field(name_pattern: str, head: str) -> str:
-    """Return the string value of the first field whose name matches `name_pattern`; empty if there is none."""
+    """Return the string value of the first field whose name matches a pattern, or an empty string."""
     match = re.search(name_pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
     try:
         value = clean_json_value(json.loads(match[1])) if match else ""

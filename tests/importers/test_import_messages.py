@@ -120,7 +120,7 @@ def test_special_item_has_golden_reply() -> None:
     golden = {"book": ["day", "hour"]}
     items.fill_non_agent_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
     assert item.extra.golden_reply == (
-        "The reply must contain: Missing necessary parameters\nFor book, it must mention: day, hour"
+        "required text: Missing necessary parameters\nrequired words for book: day, hour"
     )
 
 

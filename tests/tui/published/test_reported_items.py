@@ -53,7 +53,7 @@ FIRST_SCREEN = {
         "golden     [add_food_delivery_order(",
         "predicted  add_food_delivery_order(",
     ],
-    ("acebench", "special_irrelevant_6"): ["must contain: the limitations", "── 4 available functions"],
+    ("acebench", "special_irrelevant_6"): ["required text: the limitations", "── 4 available functions"],
     ("hammerbench", "IS_0_3"): [
         "── response · step 1 · judged",
         "golden",

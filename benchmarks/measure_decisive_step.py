@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
-from fcreview.importers.tau.version1 import _read_item, _read_messages, find_outputs
+from fcreview.importers.tau.version1 import _read_item, _read_messages, check_outputs
 from fcreview.matching.conversation import build_chat_messages
 from fcreview.matching.decisive_step import _is_equal, find_decisive_step, is_read_only
 from fcreview.model.item import Item
@@ -25,7 +25,7 @@ N_DEVELOPMENT = 19
 
 def guess(item: Item, entry: Any) -> int | None:
     outputs = [each for each in entry["info"]["task"].get("outputs") or () if isinstance(each, str)]
-    was_said = find_outputs(outputs, _read_messages(entry["traj"]))
+    was_said = check_outputs(outputs, _read_messages(entry["traj"]))
     step = find_decisive_step(build_chat_messages(item), item.golden, [text for text in was_said if not was_said[text]])
     return step.message if step else None
 

@@ -50,7 +50,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     found["acebench"] = acebench.decode_reply
     found["acebench readable"] = acebench.decode_for_display
     for parser in ("default", "ministral", "xlam", "toolace"):
-        found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser=parser)
+        found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser_name=parser)
     found["complexfuncbench log"] = log.parse_log
     found["complexfuncbench literal"] = log.parse_python_literal
     return found

@@ -24,10 +24,10 @@ from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict,
 if TYPE_CHECKING:
     from fcreview.stats.conventions import TrialTable
 
-SAME_GOLDEN = "it equals the golden answer of the dataset"
+SAME_GOLDEN = "the golden fix equals the golden answer of the dataset"
 """Reason why a golden fix that changes nothing is refused."""
 GUESS = 0.5
-"""A plan with a lower confidence is a guess."""
+"""Confidence below which a run plan is only a guess."""
 MAX_LISTED_FILES = 5
 
 
@@ -90,7 +90,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=13, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=14, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -98,7 +98,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
         ),
     ),
     Importer(
-        "acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh",
+        "acebench", "ACEBench", "data_CATEGORY_result.json files in result_en or result_zh",
         version=9, combines_runs=True, applies_errata=True,
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
@@ -146,6 +146,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
+        version=2,
         why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
     ),
     Importer(
@@ -207,7 +208,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         yield entry
     for path in plan.results:
         if str(path) not in files_with_records:
-            yield ImportIssue(str(path), None, "no records in this file")
+            yield ImportIssue(str(path), None, "the file contains no records")
 
 
 def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
@@ -219,7 +220,7 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
         elif path.is_dir():
             found.append(path)
         else:
-            issues.append(ImportIssue(str(path), None, "no such dataset folder", severity="error"))
+            issues.append(ImportIssue(str(path), None, "the dataset folder does not exist", severity="error"))
     return list(dict.fromkeys(found))
 
 

@@ -80,7 +80,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if isinstance(each, Item):
                 if each.id in known_ids:
                     name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
-                    add_issue(each, f"duplicate id {name}")
+                    add_issue(each, f"several trials have the id {name}")
                 known_ids.add(each.id)
                 rewards.append(each.extra.metadata.get(REWARDS_KEY))
             yield each
@@ -98,7 +98,7 @@ def _read_line_items(trial: TrialFiles, category: str) -> Iterator[Item | Import
         name = document.get("trajectory_id") or document.get("session_id") or f"{trial.name}:{record.line}"
         item = Item(str(name), category, file=str(path), line=record.line, offset=record.offset, length=record.length)
         if not document:
-            item.issues.append(ImportIssue(str(path), record.line, "not a trajectory", severity="error"))
+            item.issues.append(ImportIssue(str(path), record.line, "the line is not a trajectory", severity="error"))
         yield fill_safely(item, partial(_fill_item, item, [document], TrialRecord(), lambda _: None))
 
 
@@ -111,7 +111,7 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | Import
     read = [read_json(each, item.issues, dict) for each in trial.documents]
     documents = [document for document in read if document is not None]
     if not trial.documents:
-        text = "the trial has no agent/trajectory.json: only its result is known"
+        text = "the trial has no agent/trajectory.json, so only its result is known"
         add_issue(item, text, str(path), severity="notice")
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
         text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not conversation"
@@ -252,7 +252,7 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
     elif rewards is not None:
         known = record.rewards
         if rewards != known if path.name == "reward.json" else rewards[REWARD] not in known.values():
-            what = "the reward differs from the one in result.json. Using the one in result.json"
+            what = "the reward differs from the reward in result.json, which is used"
             record.issues.append(ImportIssue(str(path), None, what))
 
 
@@ -272,7 +272,7 @@ def _read_text(path: Path, record: TrialRecord) -> str:
     try:
         return read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        record.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
+        record.issues.append(ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}"))
         return ""
 
 
@@ -281,7 +281,9 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
     try:
         return read_rewards(float(text)) if len(text) < 40 else None
     except ValueError:
-        record.issues.append(ImportIssue(str(path), 1, "not a number, so the trial has no reward", text[:100]))
+        record.issues.append(
+            ImportIssue(str(path), 1, "the file does not contain a number, so the trial has no reward", text[:100])
+        )
         return None
 
 
@@ -389,7 +391,7 @@ def _check_schema_version(conversation: Conversation, version: Any) -> None:
     text = str(version).removeprefix("ATIF-").removeprefix("v")
     major, _, minor = text.partition(".")
     if not major.isdecimal() or not minor.isdecimal():
-        conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, not ATIF-v1.N")
+        conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected")
     elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
         conversation.problems.append(
             f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
@@ -398,7 +400,7 @@ def _check_schema_version(conversation: Conversation, version: Any) -> None:
 
 def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
     if copied:
-        text = "copied from an earlier trajectory:\n" + "\n".join(copied)
+        text = "steps copied from an earlier trajectory:\n" + "\n".join(copied)
         conversation.messages.append(
             Message(conversation.n_turns - 1, max(conversation._step, -1), "log", text, "copied context")
         )
@@ -444,7 +446,7 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
         conversation.messages.append(Message(turn, at, "assistant", text))
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
-        conversation.problems.append("tool_calls of a step is not a list; imported the step without calls")
+        conversation.problems.append("tool_calls of a step is not a list, so the step was imported without calls")
     entries = list_objects(given)
     conversation.calls += [
         parse_tool_call(entry, turn, at, index) for index, entry in enumerate(entries, conversation._index)
@@ -493,7 +495,7 @@ def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
         return Call("predicted", _call_name(entry), arguments, turn, step, index)
-    error = "the call has no arguments" if arguments is None else "arguments are not an object"
+    error = "the call has no arguments" if arguments is None else "the arguments are not an object"
     return Call("predicted", _call_name(entry), None, turn, step, index, to_json_text(arguments), error)
 
 
@@ -539,7 +541,9 @@ class _Subagents:
         for reference in [references] if isinstance(references, dict) else as_list(references):
             subagent = self._find_trajectory(reference) if isinstance(reference, dict) else None
             if subagent is None:
-                conversation.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
+                conversation.problems.append(
+                    f"the trajectory of the subagent {to_json_text(reference)[:120]} was not found"
+                )
                 continue
             agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
             name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"

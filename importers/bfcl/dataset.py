@@ -183,7 +183,7 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
     for text in texts:
         parsed = parse_call_text(text, functions) if isinstance(text, str) else None
         if parsed is None:
-            calls.append(Call("golden", "", None, raw=str(text), decode_error="not a valid function call"))
+            calls.append(Call("golden", "", None, raw=str(text), decode_error="the text is not a function call"))
         else:
             name, arguments = parsed
             accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}
@@ -359,7 +359,7 @@ class _DatasetLoader:
         except MALFORMED_DATA as error:
             if item_id not in self._reported_ids:
                 self._reported_ids.add(item_id)
-                what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
+                what = f"the dataset record {item_id} could not be interpreted: {type(error).__name__}: {error}"
                 path = str(self._files.questions)
                 self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
             return None
@@ -470,7 +470,9 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
             names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
-            text = f"available from this turn: {', '.join(names)}" if names else "empty turn"
+            text = (
+                f"functions available from this turn: {', '.join(names)}" if names else "this turn has no user message"
+            )
             messages.append(Message(number, -1, "log", text))
     return messages
 

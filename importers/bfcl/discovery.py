@@ -162,12 +162,12 @@ def _make_plan(
     run = Run("bfcl", version, "en", filenames.model_name(folder), str(path))
     plan = RunPlan(run, [file.path for file in results], [file.path for file in scores], issues=issues)
     plan.importer_data = categories
-    plan.reason = f"{len(results)} result and {len(scores)} score files with names of BFCL {version}"
+    plan.reason = f"{len(results)} result files and {len(scores)} score files have names of BFCL {version}"
     if not any(file.is_certain for file in [*results, *scores]):
         plan.confidence = 0.6
         plan.reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
     if version not in filenames.VERSIONS:
-        what = f"BFCL {version} is newer than this importer and is imported by the rules of V4"
+        what = f"fcreview does not know BFCL {version}. The run is imported by the rules of V4"
         plan.issues.append(ImportIssue(str(path), None, what))
     return plan
 
@@ -293,7 +293,7 @@ def attach_dataset(
     folders = _folders_with_questions(data_folders, version, names, read_first)
     if not folders:
         if data_folders:
-            what = f"no BFCL {version} dataset for this run in the data folders. Searching near the run"
+            what = f"the data folders contain no BFCL {version} dataset for this run. Searching near the run instead"
             plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
         folder = filenames.model_folder((plan.results or plan.scores)[0])
         near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
@@ -314,12 +314,11 @@ def attach_dataset(
     missing = [category for category, several in needed.items() if found.keys().isdisjoint(several)]
     if missing:
         listed = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        of_categories = "" if len(missing) == len(needed) else f" for {listed}"
         what = (
-            f"no BFCL {version} dataset found{'' if len(missing) == len(needed) else f' for {listed}'}. Items have a "
+            f"no BFCL {version} dataset found{of_categories}. Items without a failing score entry have no question and "
         )
-        what += (
-            "question and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
-        )
+        what += "no golden answer. Pass --data DIR to show them and to recompute verdicts"
         plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 

@@ -152,7 +152,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     shareable = shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
     first = reply.items.get(key)
     if first is not None and shareable:
-        if first.shared_content is None:  # created only when a second item needs it, because most replies do not repeat
+        if first.shared_content is None:  # most replies do not repeat, so only the second item with a reply creates it
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []

@@ -94,7 +94,7 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
             continue
         value = record.value
         if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
-            what = "not a result record: expected an object with id and result"
+            what = "the line is not a result record. Expected an object with id and result"
             results.issues.append(ImportIssue(str(path), record.line, what, make_excerpt(str(value)), severity="error"))
             continue
         stated = value.get("idx") if value.get("id") is None else value["id"]

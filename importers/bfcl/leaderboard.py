@@ -110,20 +110,20 @@ class CategoryGroup:
     is_hidden: bool = False
     """Whether the leaderboard shows N/A for the group. Other groups are still computed from its rate."""
 
-    def metrics(self, level: int) -> Iterator[Metric]:
+    def list_metrics(self, level: int) -> Iterator[Metric]:
         """Yield the metric of the group, indented by `level`, and then the metrics of its parts, one level deeper."""
         if self.rate.n_items or self.rate.value is not None:
             value = None if self.is_hidden else self.rate.value
             n, total = (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
             yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=total, digits=2)
         for part in self.parts:
-            yield from part.metrics(level + 1)
+            yield from part.list_metrics(level + 1)
 
-    def categories(self) -> Iterator[str]:
+    def list_categories(self) -> Iterator[str]:
         if not self.parts:
             yield self.name
         for part in self.parts:
-            yield from part.categories()
+            yield from part.list_categories()
 
 
 def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
@@ -169,7 +169,7 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
 
 def missing_note(missing: Sequence[str], effect: str = "omitted") -> str:
     """Return the note on missing categories, with their effect on the mean; empty if no category is missing."""
-    return f"not run, {effect}: {', '.join(missing)}" if missing else ""
+    return f"categories not run ({effect}): {', '.join(missing)}" if missing else ""
 
 
 LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
@@ -195,11 +195,11 @@ def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate],
     else:
         groups = _groups_v4(rates)
         overall = [_overall_v4(groups)]
-    grouped = {category for group in groups for category in group.categories()}
+    grouped = {category for group in groups for category in group.list_categories()}
     ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
-    first_lines = [metric for group in overall for metric in group.metrics(0)]
+    first_lines = [metric for group in overall for metric in group.list_metrics(0)]
     all_groups = (*groups, *category_groups(rates, ungrouped))
-    return (*first_lines, *(metric for group in all_groups for metric in group.metrics(1)))
+    return (*first_lines, *(metric for group in all_groups for metric in group.list_metrics(1)))
 
 
 def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
@@ -259,7 +259,7 @@ def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGrou
 
 
 def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    run = [rates[category] for group in groups for category in group.categories() if category in rates]
+    run = [rates[category] for group in groups for category in group.list_categories() if category in rates]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]
@@ -423,7 +423,7 @@ def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes 
         note = f"{price[0]} and {price[1]} $ per million tokens, the official program's prices of March 2026"
     elif times is not None:
         dollars = times.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
-        note = f"the official program has no price: machine time at {GPU_HOUR_PRICE} $ an hour for "
+        note = f"the official program has no price for this model: machine time at {GPU_HOUR_PRICE} $ an hour for "
         note += f"{CONCURRENT_REQUESTS} requests at once"
     else:
         return []

@@ -127,7 +127,7 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
     found = joining.load_results(files.results, name, dataset, header.get("total_count"))
     scored = scores.load_score_file(files.scores[0], name, found, dataset) if files.scores else scores.ScoreFile()
     for other in files.scores[1:]:
-        what = f"a second score file of {name}. Only {files.scores[0]} is imported"
+        what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
         scored.issues.append(ImportIssue(str(other), None, what))
     decoder = select_category_decoder(version, name, decoder, found, scored)
     category = JoinedCategory(items.CategoryContext(version, name, decoder), dataset, found, scored)
@@ -152,7 +152,7 @@ def _read_category(
     missing = [item_id for item_id in failing if item_id not in records]
     missing.sort(key=lambda item_id: filenames.item_number(item_id) or 0)
     if missing and records:
-        what = f"{len(missing)} failing items have no result record. They come from the score file"
+        what = f"{len(missing)} failing items have no result record, so they are read from the score file"
         yield ImportIssue(str(category.scores.path), None, what)
     for item_id in missing:
         yield _read_item(category, item_id, failing[item_id], corrector)
@@ -167,7 +167,9 @@ def _read_category(
         corrector.report_absent_items(dataset.items)
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
-        yield ImportIssue(path, line, f"unknown field {key!r}. It is in the items' metadata", severity="notice")
+        yield ImportIssue(
+            path, line, f"fcreview does not know the field {key!r}. The items' metadata contain it", severity="notice"
+        )
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
@@ -188,12 +190,12 @@ def _check_counts(category: JoinedCategory) -> None:
     n_items = len(records) + sum(item_id not in records for item_id in scored.failing)
     if not records:
         n_failing = len(scored.failing)
-        what = f"no result file of {name}. Its {n_failing} failing items come from the score file; "
-        what += f"the {total - n_failing} that passed are not shown"
+        what = f"there is no result file of {name}. Its {n_failing} failing items are read from the score file; "
+        what += f"the {total - n_failing} passing items are not shown"
         category.issues.append(ImportIssue(str(scored.path), None, what))
     elif n_items > total:
         category.knows_passes = False
-        what = f"{total} items of {name} were scored, but there are {n_items}, so it is unknown which items passed"
+        what = f"{total} items of {name} were scored, but the run has {n_items}, so it is unknown which items passed"
         category.issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items of {name} were scored, but only {n_items} results can be read"
@@ -242,7 +244,7 @@ def _read_item(
         if value is None:
             raise ValueError("the file changed while it was read")
         if isinstance(value, dict) and "result" not in value:
-            raise ValueError("it has no field 'result'")
+            raise ValueError("the field 'result' is missing")
         item = items.build_item(category.context, inputs, value)
     except MALFORMED_DATA as error:
         source = "score entry" if is_quoted else "record"
@@ -260,7 +262,7 @@ def _check_quoted_reply(
     key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
     if key and value is not None and "result" in value and not is_same_reply(entry.record[key], value["result"]):
         reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
-        what = f"the replies in the result file and the score file differ. The official verdict is on {reply}"
+        what = f"the replies in the result file and the score file differ. The official verdict refers to {reply}"
         yield ImportIssue(str(scored.path), entry.line, what, severity="error")
 
 

@@ -152,7 +152,7 @@ def _make_logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions
     calls = []
     for n, text in enumerate(decoded, index):
         name, arguments = parse_call_text(str(text), functions) or ("", None)
-        error = "not a call" if arguments is None else None
+        error = "the text is not a call" if arguments is None else None
         calls.append(Call("predicted", name, arguments, turn, step, n, str(text), error))
     return calls
 
@@ -176,7 +176,16 @@ def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -
     turn, step, index = start
     text = raw if isinstance(raw, str) else None
     return [
-        Call("predicted", name, arguments, turn, step, n, text, None if arguments is not None else "no arguments")
+        Call(
+            "predicted",
+            name,
+            arguments,
+            turn,
+            step,
+            n,
+            text,
+            None if arguments is not None else "the arguments of the call are not an object",
+        )
         for n, (name, arguments) in enumerate(decoded or (), index)
     ]
 

@@ -1,7 +1,8 @@
 """Write the annotators' verdicts and golden fixes to BFCL's own files.
 
-In score files, entries of items that now pass are removed and entries of items that now fail are added, in the order of
-the results; the header is updated. Leaderboard tables cover all models, so only the official program can rewrite them.
+A score file lists only failing items. fcreview removes the entries of items that now pass, adds entries for items that
+now fail in the order of the results, and updates the header. Leaderboard tables cover all models, so only the official
+program can rewrite them.
 A golden fix is `{"ground_truth": ...}` in the form of the BFCL version.
 
 Source: `eval_runner.py` and `save_eval_results` of the official program, V1 to V4.
@@ -56,7 +57,9 @@ def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterato
             continue
         n_passes = sum(writeback.get_item_override(scored_item) is True for scored_item in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
-            what = f"passes of {name}, because the counts in its score file differ from its entries or results"
+            what = (
+                f"passing verdicts in {name}, because the counts in its score file differ from its entries or results"
+            )
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)

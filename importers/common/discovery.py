@@ -24,7 +24,7 @@ MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
 MAX_LISTED = 4
-NOT_UTF8 = "skipped because its name is not UTF-8. Rename it."
+NOT_UTF8 = "skipped because the name is not UTF-8. Rename the file or folder."
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
         else:
             issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
     if walk.exceeded_limit and walk.files:
-        what = f"{walk.exceeded_limit}; the others were skipped. Open a subfolder instead."
+        what = f"there are {walk.exceeded_limit}. The others were skipped. Open a subfolder instead."
         issues.append(ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what))
     return GatheredFiles(list(walk.files), issues)
 
@@ -85,7 +85,9 @@ class _FolderWalk:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            self.issues.append(ImportIssue(str(folder), None, f"cannot be listed: {error.strerror or error}"))
+            self.issues.append(
+                ImportIssue(str(folder), None, f"the folder cannot be listed: {error.strerror or error}")
+            )
             return
         self.entered.add(inode)
         if depth > self.max_depth:
@@ -116,16 +118,16 @@ class _FolderWalk:
                 elif entry.name.endswith(DATA_SUFFIXES):
                     self.issues.append(ImportIssue(str(path), None, "skipped because it is not a regular file"))
             except OSError as error:  # for example a link that points to itself
-                self.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
+                self.issues.append(ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}"))
         return subfolders
 
 
 def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
-    """Add an issue to the plan if some of `categories` have no score file (`unscored`)."""
+    """Add an issue to the plan if some categories have no score file. `unscored` lists these categories."""
     if not unscored:
         return
     more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
-    what = f"no score file of {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
+    what = f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
     if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"

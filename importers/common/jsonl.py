@@ -71,12 +71,12 @@ def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
         with open_file(path, 1 << 18) as file:
             start = os.pread(file.fileno(), _PROBE_BYTES, 0)
             if (reason := describe_wrong_format(start)) is not None:
-                what = f"unreadable: {reason}. Expected JSON Lines in UTF-8, one record on each line"
+                what = f"{reason}. Expected JSON Lines in UTF-8, with one record on each line"
                 yield ImportIssue(str(path), None, what, make_excerpt(start), severity="error")
             else:
                 yield from _parse_lines(file, str(path))
     except OSError as error:
-        yield ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}", severity="error")
+        yield ImportIssue(str(path), None, f"the file cannot be read: {error.strerror or error}", severity="error")
 
 
 def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
@@ -98,7 +98,7 @@ def describe_wrong_format(file_start: bytes) -> str | None:
     first, _, rest = text.partition(b"\n")
     if b"\r" in first.rstrip(b"\r") and b"\n" not in text:
         has_records = all(_parse_json_or_none(line) is not None for line in first.split(b"\r")[:2])
-        return "the lines end with CR" if has_records else None
+        return "the lines end with CR instead of LF" if has_records else None
     second = rest.lstrip().partition(b"\n")[0].strip()
     is_open = first.strip() in (b"{", b"[") or (first[:1] == b"[" and first.rstrip().endswith(b","))
     if is_open and not isinstance(_parse_json_or_none(second), dict):
@@ -165,17 +165,21 @@ def _parse_irregular_line(
         parsed = _load_json(text, long_numbers)
         value = clean_json_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
-        yield ImportIssue(file_name, line, "nested too deeply to be read", make_excerpt(raw_record), severity="error")
+        yield ImportIssue(
+            file_name, line, "the line is nested too deeply to be read", make_excerpt(raw_record), severity="error"
+        )
         return
     except ValueError as error:
         what = _describe_json_error(raw_record, error, has_line_feed)
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
     if length > LARGE_LINE_BYTES:
-        what = f"line of {length / 1e6:.0f} MB: strings were cut after {MAX_STRING_LENGTH:,} characters"
+        what = f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,} characters"
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     for number in long_numbers:
-        yield ImportIssue(file_name, line, f"number too long, replaced by text: {number}", make_excerpt(raw_record))
+        yield ImportIssue(
+            file_name, line, f"a number is too long and was replaced by text: {number}", make_excerpt(raw_record)
+        )
     yield JsonRecord(line, offset, length, value)
 
 
@@ -202,8 +206,8 @@ def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bo
     if not has_line_feed and raw_record.lstrip()[:1] in (b"{", b"[") and not raw_record.rstrip().endswith((b"}", b"]")):
         return "the last line is cut off: incomplete JSON record"
     if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg} at character {error.pos + 1}"
-    return f"not JSON: {error}"
+        return f"the line is not JSON: {error.msg} at character {error.pos + 1}"
+    return f"the line is not JSON: {error}"
 
 
 def clean_json_value(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
@@ -284,17 +288,17 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
         except orjson.JSONDecodeError:
             long_numbers: list[str] = []
             value = _load_json(raw.decode("utf-8", "replace"), long_numbers)
-            found = [f"number too long, replaced by text: {number}" for number in long_numbers]
+            found = [f"a number is too long and was replaced by text: {number}" for number in long_numbers]
             issues += [ImportIssue(str(path), None, what) for what in found]
         if isinstance(value, expected_type):
             return value
-        what, line = f"not a JSON {'array' if expected_type is list else 'object'}", 1
+        what, line = f"the file is not a JSON {'array' if expected_type is list else 'object'}", 1
     except OSError as error:
-        what = f"cannot be read: {error.strerror}"
+        what = f"the file cannot be read: {error.strerror}"
     except RecursionError:
-        what = "nested too deeply to be read"
+        what = "the file is nested too deeply to be read"
     except ValueError as error:
-        what = f"not JSON: {error}"
+        what = f"the file is not JSON: {error}"
         line = error.lineno if isinstance(error, json.JSONDecodeError) else None
     issues.append(ImportIssue(str(path), line, what, make_excerpt(raw) or None, severity="error"))
     return None
@@ -328,12 +332,12 @@ def read_document(path: Path, list_name: str = "") -> JsonDocument:
     try:
         raw = read_file(path, MAX_FILE_BYTES)
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
+        what = f"the file cannot be read: {error.strerror or error}"
         document.issues.append(ImportIssue(str(path), None, what, severity="error"))
         return document
     reason = describe_wrong_format(raw[: 1 << 16])
     if reason is not None and reason != SEVERAL_LINES:
-        what = f"unreadable: {reason}. Expected JSON in UTF-8"
+        what = f"{reason}. Expected JSON in UTF-8"
         document.issues.append(ImportIssue(str(path), None, what, make_excerpt(raw[:1200]), severity="error"))
         return document
     _DocumentReader(str(path), raw, document).fill_document(list_name)
@@ -365,7 +369,7 @@ class _DocumentReader:
                 self.document.is_object = True
                 self._read_object(list_name)
             else:
-                raise _Damage("not a JSON array or object" if self.text.strip() else "the file is empty")
+                raise _Damage("the file is not a JSON array or object" if self.text.strip() else "the file is empty")
             if self._skip_spaces_and_peek():
                 raise _Damage("there is more text after the end of the JSON value")
         except _Damage as error:
@@ -373,7 +377,7 @@ class _DocumentReader:
             excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
             self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
         for number in self.long_numbers:
-            self._add_issue(f"number too long, replaced by text: {number}", None)
+            self._add_issue(f"a number is too long and was replaced by text: {number}", None)
 
     def _add_issue(self, what: str, line: int | None) -> None:
         self.document.issues.append(ImportIssue(self.name, line, what))
@@ -405,24 +409,26 @@ class _DocumentReader:
                 return
             if char != ",":
                 self.at -= 1
-                raise _Damage(f"not JSON: expected a comma or {closing_bracket!r}")
+                raise _Damage(f"the file is not JSON: expected a comma or {closing_bracket!r}")
             self._skip_spaces_and_peek()
 
     def _read_object(self, list_name: str) -> None:
         for _ in self._iterate_members("}"):
             name = self._read_value()
             if not isinstance(name, str):
-                raise _Damage("not JSON: a member has no name")
+                raise _Damage("the file is not JSON: a member has no name")
             if self._skip_spaces_and_peek() != ":":
-                raise _Damage("not JSON: expected a colon" if self._peek_char() else "the file is cut off")
+                raise _Damage("the file is not JSON: expected a colon" if self._peek_char() else "the file is cut off")
             self.at += 1
             if name == list_name and self._skip_spaces_and_peek() == "[":
                 if self.document.records:
-                    self._add_issue(f"{name} occurs more than once. The elements of all these lists are imported", None)
+                    self._add_issue(
+                        f"the field {name} occurs more than once. The elements of all its lists are imported", None
+                    )
                 self._read_list()
             else:
                 if name in self.document.fields:
-                    self._add_issue(f"{name} occurs more than once. The last one is used", None)
+                    self._add_issue(f"the field {name} occurs more than once. Its last value is used", None)
                 self.document.fields[name] = self._read_value()
 
     def _read_list(self) -> None:
@@ -440,9 +446,9 @@ class _DocumentReader:
             value = clean_json_value(value)
         except JSONDecodeError as error:
             is_cut = not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string")
-            raise _Damage("the file is cut off" if is_cut else f"not JSON: {error.msg}") from None
+            raise _Damage("the file is cut off" if is_cut else f"the file is not JSON: {error.msg}") from None
         except RecursionError:
-            raise _Damage("nested too deeply to be read") from None
+            raise _Damage("the file is nested too deeply to be read") from None
         self.at = end
         return value
 

@@ -53,7 +53,7 @@ def _compute_node(node: ast.expr, remaining_nodes: list[int]) -> Any:
     """Compute the value of a syntax node. `remaining_nodes[0]` is the number of nodes that may still be computed."""
     remaining_nodes[0] -= 1
     if remaining_nodes[0] < 0:
-        raise UnsupportedArithmetic("arithmetic with too many terms")
+        raise UnsupportedArithmetic("the arithmetic has too many terms")
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.BinOp):
@@ -69,17 +69,17 @@ def _compute_node(node: ast.expr, remaining_nodes: list[int]) -> Any:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (name := node.func.id) in CALLABLE_FUNCTIONS:
         values = [_compute_node(part, remaining_nodes) for part in node.args]
         if node.keywords or (len(values) > 1 and name not in ("max", "min")):
-            raise UnsupportedArithmetic(f"unsupported arguments of {name}")
+            raise UnsupportedArithmetic(f"the arguments of {name} are not supported")
         return CALLABLE_FUNCTIONS[name](*values)
-    what = f"the name {node.id}" if isinstance(node, ast.Name) else f"a node of type {type(node).__name__}"
-    raise UnsupportedArithmetic(f"unsupported arithmetic with {what}")
+    what = f"the name {node.id}" if isinstance(node, ast.Name) else f"the expression type {type(node).__name__}"
+    raise UnsupportedArithmetic(f"arithmetic with {what} is not supported")
 
 
 def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:
     if isinstance(op, ast.MatMult):
-        raise UnsupportedArithmetic("unsupported matrix product")
+        raise UnsupportedArithmetic("the matrix product @ is not supported")
     if isinstance(op, ast.Mod) and isinstance(left, (str, bytes)):
-        raise UnsupportedArithmetic("unsupported string formatting")  # '%999999999d' % 1 would be huge
+        raise UnsupportedArithmetic("string formatting with % is not supported")  # '%999999999d' % 1 would be huge
     if isinstance(left, SEQUENCE_TYPES) or isinstance(right, SEQUENCE_TYPES):
         _check_sequence_length(op, left, right)
     elif isinstance(left, int) and isinstance(right, int):
@@ -120,9 +120,9 @@ def has_brackets_deeper_than(text: str, limit: int) -> bool:
 def check_text_size(text: str) -> None:
     """Raise Undecodable for text that is too long or too deeply nested for a parser."""
     if len(text) > MAX_TEXT:
-        raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
+        raise Undecodable(f"the text is too long to be decoded ({len(text):,} characters)")
     if has_brackets_deeper_than(text, MAX_DEPTH):
-        raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
+        raise Undecodable(f"the text has more than {MAX_DEPTH} nested brackets")
 
 
 def parse_expression(text: str) -> ast.expr:

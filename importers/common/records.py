@@ -36,7 +36,7 @@ def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str]
         decode(fenced[2])
     except (ValueError, RecursionError, MemoryError) as inner:
         same = str(inner) == str(error)  # the decoder removes the fence itself
-        return str(error) if same else f"{reason}; without it: {inner}"
+        return str(error) if same else f"{reason}; without the fence: {inner}"
     return reason
 
 
@@ -94,7 +94,7 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
         fill()
     except MALFORMED_DATA as error:
         reason = f"{type(error).__name__}: {str(error)[:200]}"
-        what = f"unexpected record format ({reason}): the item is incomplete"
+        what = f"the record has an unexpected format ({reason}), so the item is incomplete"
         item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
     if not all(isinstance(each, dict) for each in item.functions):
         item.functions = [each for each in item.functions if isinstance(each, dict)]
@@ -125,7 +125,7 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
         item_id = record.value.get("id") if isinstance(record.value, dict) else None
         if not isinstance(item_id, str):
             excerpt = make_excerpt(str(record.value))
-            issues.append(ImportIssue(str(path), record.line, "not a record with an id", excerpt))
+            issues.append(ImportIssue(str(path), record.line, "the record is not an object with an id", excerpt))
         elif by_id.setdefault(item_id, record.value) != record.value:
             what = f"{item_id} occurs more than once, with different content. The first record is used"
             issues.append(ImportIssue(str(path), record.line, what, item=item_id))
@@ -155,7 +155,7 @@ def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
 
 
 JsonObject = dict[str, Any]
-NOT_A_FAILURE = 'an entry among the failures has "valid": true. It does not count as a failure'
+NOT_A_FAILURE = 'a score entry has "valid": true, so it does not count as a failure'
 
 
 def read_failure_count(header: Mapping[str, Any]) -> int | None:
@@ -172,7 +172,7 @@ def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | Non
     if n_failures == n_failing:
         return None
     what = f"the header states {n_failures} failures, but the file lists {n_failing}"
-    what = "no header with correct_count and total_count" if n_failures is None else what
+    what = "the file has no header with correct_count and total_count" if n_failures is None else what
     return f"{what}. The official verdicts are unknown"
 
 
@@ -208,7 +208,11 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
             continue
         value, line = record.value, record.line
         if not isinstance(value, dict):
-            issues.append(ImportIssue(str(path), line, "not an object", make_excerpt(str(value)), severity="error"))
+            issues.append(
+                ImportIssue(
+                    str(path), line, "the line is not a JSON object", make_excerpt(str(value)), severity="error"
+                )
+            )
         elif "id" not in value and "total_count" in value and not scored.header:
             scored.header = value
         elif "id" not in value:
@@ -234,7 +238,7 @@ def check_counts(scored: FailureList, result_ids: Collection[str], issues: list[
     n_items = len(result_ids) + len(scored.entries.keys() - set(result_ids))
     if n_items > total:
         scored.knows_passes = False
-        what = f"{total} items were scored, but there are {n_items}, so it is unknown which items passed"
+        what = f"{total} items were scored, but the run has {n_items}, so it is unknown which items passed"
         issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items were scored, but only {n_items} results can be read"

@@ -34,9 +34,9 @@ JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     for separators in ((", ", ": "), (",", ":"))
 )
 """Arguments of `json.dumps` that benchmarks use for datasets. The first entry is the default."""
-ANNOTATOR_REASON = "judged wrong by an annotator; the benchmark's own check passed it"
+ANNOTATOR_REASON = "an annotator marked the item as failed; the benchmark's own check passed it"
 """Text for the field `error` of an entry that exists only because of a review."""
-DISAGREEMENT_NOTE = "unresolved disagreements, where the benchmark's own verdict is kept"
+DISAGREEMENT_NOTE = "unresolved disagreements between annotators; the benchmark's own verdict is kept"
 
 
 def has_decoded_calls(calls: Sequence[Call]) -> bool:

@@ -171,7 +171,7 @@ def test_lines_are_items(tmp_path: Path) -> None:
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     items, issues, _ = read(tmp_path)
     assert [item.id for item in items] == ["s", "s#2", "all:3"]
-    assert any("duplicate id" in issue.what for issue in issues)
+    assert any("several trials have the id" in issue.what for issue in issues)
 
 
 def write(path: Path, value: Json) -> None:
@@ -326,4 +326,4 @@ def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
     finally:
         path.write_bytes(raw)
     assert "secret" not in str(item.messages)
-    assert any("no trajectory of the subagent" in issue.what for issue in item.issues)
+    assert any("the trajectory of the subagent" in issue.what for issue in item.issues)

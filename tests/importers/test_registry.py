@@ -91,7 +91,7 @@ def test_missing_path_is_only_error(tmp_path: Path) -> None:
 
 def test_missing_dataset_folder_is_reported(run: Path) -> None:
     found = discover([run], data=[run / "no"])
-    assert any(issue.what == "no such dataset folder" for issue in found.issues)
+    assert any(issue.what == "the dataset folder does not exist" for issue in found.issues)
     assert len(found.plans) == 1
 
 
@@ -100,7 +100,7 @@ def test_undecodable_dataset_folder_is_reported(run: Path, tmp_path: Path) -> No
     folder.mkdir()
     found = discover([run], data=[folder, Path("~no-such-user/data")])
     issues = [issue for issue in found.issues if issue.severity == "error"]
-    assert [issue.what for issue in issues] == [NOT_UTF8, "no such dataset folder"]
+    assert [issue.what for issue in issues] == [NOT_UTF8, "the dataset folder does not exist"]
     assert issues[0].file.encode()
     assert [plan.data for plan in found.plans] == [plan.data for plan in discover([run]).plans]
 

@@ -17,13 +17,13 @@ from fcreview.importers.bfcl.checker.schema import (
     UncheckableItem,
     compile_expected_calls,
     describe_accepted_values,
+    describe_type,
     is_accepted_by_rule,
     language_of_category,
     normalise_list,
     normalise_string,
     normalise_value,
     shorten,
-    type_name,
 )
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.base import Calls, NameSpelling
@@ -49,7 +49,7 @@ def check_object(value: dict[str, Any], alternatives: list[Any], is_v1: bool) ->
 
 def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict:
-        return "value_error:dict_key", f"{shorten(value)} is not {shorten(golden)}"
+        return "value_error:dict_key", f"{shorten(value)} is not equal to {shorten(golden)}"
     for key, accepted in golden.items():
         is_optional = isinstance(accepted, str) or (isinstance(accepted, (list, dict)) and "" in accepted)
         if key not in value and not is_optional:
@@ -64,9 +64,9 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict or type(value) is not dict:
-        return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
+        return "value_error:dict_items", f"{shorten(value)} is not equal to {shorten(golden)}"
     if len(value) != len(golden):
-        return "value_error:dict_items", f"{len(value)} fields, but the golden object has {len(golden)}"
+        return "value_error:dict_items", f"the object has {len(value)} fields, but the golden object has {len(golden)}"
     for key, field in value.items():
         if key not in golden:
             return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
@@ -92,7 +92,10 @@ def check_object_list(values: list[Any], alternatives: list[Any], is_v1: bool) -
         if not isinstance(golden, (list, str)):
             continue
         if len(values) != len(golden):
-            mismatch = ("value_error:list_dict_count", f"{len(values)} objects, but the golden list has {len(golden)}")
+            mismatch = (
+                "value_error:list_dict_count",
+                f"the list has {len(values)} objects, but the golden list has {len(golden)}",
+            )
             continue
         mismatch = _check_elements(values, golden, is_v1)
         if mismatch is None:
@@ -124,7 +127,7 @@ def check_value(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatc
         kind = object
     elif parameter.element_type is not None and not _has_element_type(parameter, value):
         if parameter.golden_type is list:
-            message = f"{shorten(value)} has elements that are not {type_name(parameter.element_type)}"
+            message = f"{shorten(value)} has elements that are not {describe_type(parameter.element_type)}"
             return "type_error:nested", message
         return "type_error:simple", _wrong_type_message(parameter, value)
     return _compare_value(parameter, value, object if parameter.is_variable else kind, is_v1)
@@ -181,7 +184,7 @@ def _not_accepted_message(value: Any, accepted: Any) -> str:
 
 
 def _wrong_type_message(parameter: ExpectedArgument, value: Any) -> str:
-    return f"{shorten(value)} is {type_name(type(value))}, declared {parameter.declared_type}"
+    return f"{shorten(value)} is {describe_type(type(value))}, but the declared type is {parameter.declared_type}"
 
 
 SIMPLE_CHECKER = "simple_function_checker"
@@ -207,19 +210,19 @@ def check_call(
         return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called instead of {expected}")
     for key in golden.required:
         if key not in arguments:
-            return _argument_failure("missing_required", golden, key, "required but missing")
+            return _argument_failure("missing_required", golden, key, "the argument is required, but the call omits it")
     parameters = golden.parameters
     for key, value in arguments.items():
         parameter = parameters.get(key)
         if parameter is None:
-            return _argument_failure("unexpected_param", golden, str(key), "not expected in this call")
+            return _argument_failure("unexpected_param", golden, str(key), "the argument is not expected in this call")
         if parameter.passes_if_equal and type(value) is parameter.expected_type and value in parameter.accepted:
             continue
         if mismatch := find_mismatch(parameter, value, is_v1):
             return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
     for key in golden.not_omittable:
         if key not in arguments:
-            return _argument_failure("missing_optional", golden, key, "must not be omitted here")
+            return _argument_failure("missing_optional", golden, key, "the call must not omit the argument")
     return None
 
 
@@ -261,9 +264,9 @@ def check_unordered_calls(
             if nearest is None or (nearest.error_type == WRONG_NAME and failure.error_type != WRONG_NAME):
                 nearest = failure
         else:
-            message, argument = f"no remaining call matches golden call {number}, {expected.name}", None
+            message, argument = f"no remaining call matches golden call {number} ({expected.name})", None
             if nearest is not None:
-                message, argument = f"{message}; nearest: {nearest.message}", nearest.argument
+                message, argument = f"{message}; nearest call: {nearest.message}", nearest.argument
             return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_match", expected.name, argument, message)
     return None
 

@@ -121,7 +121,7 @@ def evaluate(
             )
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return evaluate_undecodable(f"too deeply nested ({error})", item, category, is_v1)
+        return evaluate_undecodable(f"the reply is nested too deeply ({error})", item, category, is_v1)
     cache, key = item.evaluation_cache, _calls_cache_key(calls, decoder.name_spelling, category, is_v1)
     evaluation = cache.get(key) if key is not None else None
     if evaluation is None:
@@ -174,7 +174,7 @@ def evaluate_calls(
 def _no_verdict_note(item: DatasetItem, category: str, is_v1: bool) -> str | None:
     rule, note = rule_for_category(category, is_v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
-        return "no golden answer to check against"
+        return "there is no golden answer to check against"
     return note
 
 

@@ -66,7 +66,7 @@ def describe_accepted_values(accepted: Any) -> str:
     return ", ".join([*texts[:5], *more]) or '""'
 
 
-def type_name(python_type: type) -> str:
+def describe_type(python_type: type) -> str:
     return TYPE_NAMES.get(python_type, f"a {python_type.__name__}")
 
 
@@ -207,7 +207,7 @@ def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any
 def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     golden = _parse_ground_truth(item.ground_truth)
     if not golden or not item.functions:
-        raise UncheckableItem("no golden call or no function doc")
+        raise UncheckableItem("the item has no golden call or no function doc")
     language = language_of_category(category)
     has_several = "parallel" in category or "multiple" in category
     compiled = []
@@ -222,7 +222,7 @@ def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> li
         elif is_v1:
             compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
         else:
-            raise UncheckableItem(f"no function doc for {name}")
+            raise UncheckableItem(f"the item has no function doc for {name}")
     return compiled
 
 

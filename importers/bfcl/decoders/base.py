@@ -42,7 +42,7 @@ class WrongFormat(ValueError):
 def require_text(result: Any) -> str:
     """Return the reply if it is a string. Raises Undecodable for any other type."""
     if type(result) is not str:
-        raise Undecodable("no output" if result is None else "an object where text was expected")
+        raise Undecodable("the reply is empty" if result is None else "the reply is not text")
     return result
 
 

@@ -1,4 +1,4 @@
-"""Choose the decoder for a run: the one given by the user, the one listed for the model, or the best fit.
+"""Choose the decoder for a run: the user's choice, the decoder listed for the model, or the decoder that fits best.
 
 If the model's decoder is not certain, fcreview tries several decoders on the run's replies. A failing score entry
 contains the reply and states whether the official program could decode it. fcreview chooses the decoder that agrees
@@ -41,6 +41,8 @@ GOOD_SHARE = 0.9
 NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
 """Matches the name of the parameter in an error message of the official program."""
 
+ScoredReply = tuple[Any, str]
+"""(reply, official error type), both from a failing score entry."""
 Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
     "ast_decoder:decoder_failed": "failed",
@@ -57,7 +59,7 @@ class DecoderScore:
 
     @staticmethod
     def measure(
-        decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
+        decoder: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
     ) -> DecoderScore:
         n_agreements = 0
         for reply, error_type in scored:
@@ -87,7 +89,7 @@ def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> O
 
 
 def choose_decoder(
-    guess: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
+    guess: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
 ) -> DecoderScore:
     """Choose the decoder that fits an unknown model best.
 
@@ -96,7 +98,7 @@ def choose_decoder(
 
     Args:
         replies: `result` values.
-        scored: (reply, error type) pairs from score entries.
+        scored: replies of failing score entries. Their error types show whether the official program decoded them.
     """
     measure = partial(DecoderScore.measure, replies=replies, scored=scored, context=context)
     native = bool(replies) and type(replies[0]) is list
@@ -123,7 +125,7 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
         named = find_decoder(plan.decoder, version)
         if named is not None:
             return named, []
-        what = f"no decoder {plan.decoder!r}; using {guess.name}, the decoder of the model"
+        what = f"there is no decoder {plan.decoder!r}. Using {guess.name}, the decoder of the model"
         return guess, [ImportIssue(plan.run.path, None, what)]
     if is_certain:
         return guess, []
@@ -138,10 +140,10 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     return best.decoder, [ImportIssue(plan.run.path, None, what, severity="notice")]
 
 
-def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[tuple[Any, str]]]:
+def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[ScoredReply]]:
     """Return replies, and (reply, error type) of score entries, from the first categories with Python calls."""
     replies: list[Any] = []
-    scored: list[tuple[Any, str]] = []
+    scored: list[ScoredReply] = []
     for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
         replies += [value["result"] for value in _read_first_records(categories[name].results) if "result" in value]
         entries = [value for value in _read_first_records(categories[name].scores) if "model_result_raw" in value]

@@ -46,13 +46,13 @@ def parse_source(text: str, language: str) -> Calls:
     try:
         source = text.encode()
     except UnicodeEncodeError as error:
-        raise Undecodable(f"not valid text: {error.reason}") from None
+        raise Undecodable(f"the reply contains invalid characters: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
     if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is not an error
-        raise Undecodable(f"not valid {'Java' if language == 'java' else 'JavaScript'} syntax")
+        raise Undecodable(f"the text is not valid {'Java' if language == 'java' else 'JavaScript'}")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
-        raise WrongFormat("code without a call")
+        raise WrongFormat("the code contains no call")
     return [found]
 
 
@@ -62,7 +62,7 @@ def _node_text(node: Node) -> str:
 
 def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> None:
     if name in arguments:
-        raise Undecodable(f"{f'argument {name} is' if name else 'unnamed arguments are'} given twice")
+        raise Undecodable(f"argument {name} is given twice" if name else "several arguments have no name")
     arguments[name] = value
 
 
@@ -116,7 +116,7 @@ class _JavaReader:
         if node.type == "array_creation_expression":
             element, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             if element is None or value is None:
-                raise Undecodable("an array without elements")
+                raise Undecodable("an array has no elements")
             return f"new {self.read_value(element)}[]{self.read_value(value)}"
         if node.type == "object_creation_expression":
             created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")

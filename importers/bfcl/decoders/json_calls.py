@@ -16,7 +16,7 @@ from fcreview.importers.bfcl.decoders.base import (
 from fcreview.importers.common.python_syntax import compute_arithmetic, parse_expression
 from fcreview.importers.common.records import Undecodable
 
-NOT_A_LIST = "text where calls were expected"
+NOT_A_LIST = "not a list of calls"
 
 
 def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -43,7 +43,7 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     if type(result) is not list:
         raise WrongFormat(NOT_A_LIST)
     if any(type(call) is not dict or len(call) != 1 for call in result):
-        raise WrongFormat("not an object with exactly one key, the function name")
+        raise WrongFormat("a call is not an object with exactly one key, the function name")
     return validate_calls(next(iter(call.items())) for call in result)
 
 
@@ -96,46 +96,48 @@ def decode_any_list(result: list[Any]) -> Calls:
 def _decode_non_list(result: Any) -> Calls:
     if result == "":
         return []
-    raise Undecodable("no output" if result is None else NOT_A_LIST)
+    raise Undecodable("the reply is empty" if result is None else NOT_A_LIST)
 
 
 def _first_key_and_value(call: Any) -> tuple[Any, Any]:
     if type(call) is not dict:
-        raise Undecodable("text where a call was expected" if isinstance(call, str) else "not an object")
+        raise Undecodable(
+            "an element of the list is text, not a call" if isinstance(call, str) else "a call is not an object"
+        )
     if not call:
-        raise Undecodable("a call without a name")
+        raise Undecodable("a call has no name")
     return next(iter(call.items()))
 
 
 def _parse_arguments(arguments: Any) -> Any:
     if type(arguments) is not str:
-        raise Undecodable("arguments that are not JSON text")
+        raise Undecodable("the arguments of a call are not JSON text")
     return parse_json(arguments)
 
 
 def _read_call_object(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
     if type(call) is not dict or name_key not in call or arguments_key not in call:
-        raise Undecodable(f"not an object with {name_key} and {arguments_key}")
+        raise Undecodable(f"a call is not an object with {name_key} and {arguments_key}")
     return call[name_key], call[arguments_key]
 
 
 def call_from_object(found: Any, arguments_key: str = "arguments") -> tuple[Any, Any]:
     """Return the name and arguments of a call object. Raises Undecodable if it lacks one of them."""
     if type(found) is not dict or "name" not in found or arguments_key not in found:
-        raise Undecodable(f"JSON, but not a call with name and {arguments_key}")
+        raise Undecodable(f"the JSON is not a call with name and {arguments_key}")
     return found["name"], found[arguments_key]
 
 
 def calls_from_objects(found: Any, arguments_key: str = "arguments") -> Calls:
     found = [found] if type(found) is dict else found
     if not isinstance(found, (list, tuple)):
-        raise Undecodable("JSON, but not a list of calls")
+        raise Undecodable("the JSON is not a list of calls")
     return validate_calls(call_from_object(each, arguments_key) for each in found)
 
 
 def _require_list(found: Any) -> list[Any]:
     if type(found) is not list:
-        raise Undecodable("JSON, but not a list of calls")
+        raise Undecodable("the JSON is not a list of calls")
     return found
 
 

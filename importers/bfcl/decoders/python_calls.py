@@ -141,7 +141,7 @@ def is_prose(text: str) -> bool:
     """Whether the text cannot be a Python expression because of how it starts.
 
     Such text starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an exclamation mark, or a
-    backtick. The test is faster than the parser and its message is clearer.
+    backtick. This check is faster than the parser, and its message is clearer.
     """
     start = PROSE_START.match(text)
     if start is None:
@@ -176,7 +176,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     if stripped:
         text = text.strip("[]'")
         if not text:
-            raise Undecodable("only brackets and quotes")
+            raise Undecodable("the reply contains only brackets and quotes")
         listed = f"[{text}]"
     elif not is_v1:
         text = listed = text.strip().strip("'")
@@ -243,7 +243,7 @@ def parse_source_calls(text: str, context: DecoderContext) -> Calls:
 def clean_blank(text: str) -> str:
     """Remove one leading space and add missing brackets."""
     if not text:
-        raise Undecodable("no output")
+        raise Undecodable("the reply is empty")
     return add_brackets(text.removeprefix(" "))
 
 
@@ -267,7 +267,7 @@ def clean_gemma1(text: str) -> str:
     """Return the text from the first `[` to the last `]`."""
     start, end = text.find("["), text.rfind("]")
     if start < 0 or end < start:
-        raise Undecodable("no [ ... ] in the text")
+        raise Undecodable("the text contains no [ ... ]")
     return text[start : end + 1]
 
 
@@ -278,7 +278,7 @@ def clean_coder1(text: str) -> str:
     start = inside.find("[")
     end = inside.find("]", start)
     if start < 0 or end < 0:
-        raise Undecodable("no [ ... ] in a code fence")
+        raise Undecodable("the text contains no code fence with [ ... ]")
     return inside[start : end + 1]
 
 

@@ -55,7 +55,7 @@ class _FunctionGemmaReader:
         while not self._skip_closing_bracket("}"):
             key = KEY.match(self.text, self.position)
             if key is None:
-                raise Undecodable("an argument without a name")
+                raise Undecodable("an argument has no name")
             self.position = key.end()
             found[key[1].removeprefix(ESCAPE).removesuffix(ESCAPE)] = self.read_value()
         return found
@@ -67,7 +67,7 @@ class _FunctionGemmaReader:
             start = self.position + len(ESCAPE)
             end = self.text.find(ESCAPE, start)
             if end < 0:
-                raise Undecodable("a string without a closing <escape>")
+                raise Undecodable("a string has no closing <escape>")
             self.position = end + len(ESCAPE)
             return self.text[start:end]
         if self.text.startswith("{", self.position):
@@ -87,7 +87,7 @@ class _FunctionGemmaReader:
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
-            raise Undecodable(f"{closing} is missing at the end")
+            raise Undecodable(f"the closing {closing} is missing")
         if self.text[self.position] != closing:
             return False
         self.position += 1
@@ -111,7 +111,7 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
     if THOUGHT in text and THOUGHT_END in text:
         text = text.rpartition(THOUGHT_END)[2]
     if START not in text or END not in text:
-        raise WrongFormat("no tool call between tags")
+        raise WrongFormat("the text contains no tool call between tags")
     try:
         return _parse_call_statements(text.partition(START)[2].rpartition(END)[0].strip())
     except (Undecodable, SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -127,10 +127,10 @@ def _parse_call_statements(text: str) -> Calls:
     calls = []
     for statement in body:
         if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-            raise Undecodable("a statement that is not a call")
+            raise Undecodable("a statement is not a call")
         calls.append(read_call(statement.value))
     if not calls:
-        raise Undecodable("no call between the tags")
+        raise Undecodable("there is no call between the tags")
     return calls
 
 
@@ -163,10 +163,10 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
         try:
             found = parse_json(part)
         except Undecodable:
-            reason = "text that is not a call"
+            reason = "the reply contains text that is not a call"
             continue
         if type(found) is not dict:
-            raise Undecodable("JSON, but not a call")
+            raise Undecodable("the JSON is not a call")
         name = found.get("name", "")
         name = name.strip() if type(name) is str else name
         if name == "no_function":
@@ -184,7 +184,7 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
     block = rest.partition(OPEN)[0].partition(CLOSE)[0]
     try:
         if not tag:
-            raise Undecodable("no <tool_call> in the text")
+            raise Undecodable("the text contains no <tool_call>")
         block = block.strip()
         if block.startswith("```") and block.endswith("```"):
             block = block.strip("`").strip().removeprefix("json")
@@ -195,7 +195,7 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
         if context.version == "V4":
             raise
         return []
-    raise Undecodable("JSON, but not a list of calls")
+    raise Undecodable("the JSON is not a list of calls")
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
@@ -212,7 +212,7 @@ def decode_tagged(result: Any, context: DecoderContext) -> Calls:
             return []
         name, arguments = call_from_object(found)
         if type(arguments) is not dict:
-            raise Undecodable("arguments that are not an object")
+            raise Undecodable("the arguments of a call are not an object")
         calls.append((name, arguments))
     return validate_calls(calls)
 
@@ -227,7 +227,7 @@ def decode_format_sensitivity(text: str, config: str) -> Calls:
     if settings.get("tool_call_tag") == "True":
         inside = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
         if not inside:
-            raise Undecodable("no <TOOLCALL>...</TOOLCALL> in the text")
+            raise Undecodable("the text contains no <TOOLCALL>...</TOOLCALL>")
         text = inside[0].strip()
     match settings.get("ret_fmt"):
         case "json":
@@ -255,10 +255,10 @@ def decode_json_format(text: str) -> Calls:
     except Undecodable:
         return []
     if not isinstance(found, (list, dict, str)):
-        raise Undecodable("JSON, but not a list of calls")
+        raise Undecodable("the JSON is not a list of calls")
     objects = [each for each in found if isinstance(each, dict)]
     if any("function" not in each or "parameters" not in each for each in objects):
-        raise Undecodable("an object without function or parameters")
+        raise Undecodable("an object has no field function or parameters")
     return validate_calls((each["function"], each["parameters"]) for each in objects)
 
 
@@ -266,7 +266,7 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
     """Decode `<functions><function name=...>` with typed parameters. If `verbose`, their values are XML attributes."""
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
-        raise Undecodable("no <functions>...</functions> in the text")
+        raise Undecodable("the text contains no <functions>...</functions>")
     xml = f"<functions>{inside[0]}</functions>"
     if "<!DOCTYPE" in xml or "<!ENTITY" in xml:
         raise Undecodable("XML with declarations is not parsed")
@@ -284,13 +284,13 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
 def _call_from_element(function: Element, verbose: bool) -> tuple[str, dict[str, Any]]:
     name = function.get("name")
     if name is None:
-        raise Undecodable("a function without a name")
+        raise Undecodable("a function has no name")
     parent = function.find("params") if verbose else None
     arguments: dict[str, Any] = {}
     for param in (function if parent is None else parent).findall("param"):
         key = param.get("name")
         if key is None:
-            raise Undecodable(f"a parameter of {name} without a name")
+            raise Undecodable(f"a parameter of {name} has no name")
         text = param.get("value", "") if verbose else (param.text or "").strip()
         arguments[key] = _convert_value(text, param.get("type", "string"))
     return name, arguments

@@ -72,11 +72,11 @@ def test_missing_score_file_is_issue(cli: Cli, one_run: Path) -> None:
     more.write_text(json.dumps({"id": "multiple_0", "result": "[]"}) + "\n")
     done = cli("import", one_run, "--json")
     issues = [each for each in done.objects if each["kind"] == "issue"]
-    (warning,) = [each for each in issues if "no score file of multiple" in each["what"]]
+    (warning,) = [each for each in issues if "no score file for multiple" in each["what"]]
     assert (warning["severity"], warning["run"]) == ("warning", 1)
     out = cli("import", one_run).out
     assert re.search(r"7 +[\d.]+ % of 6 ", out)
-    assert "no score file of multiple" in out
+    assert "no score file for multiple" in out
     scores.unlink()
     issues = [each for each in cli("import", one_run, "--json").objects if each["kind"] == "issue"]
     assert [each["severity"] for each in issues if "no score files, so" in each["what"]] == ["notice"]

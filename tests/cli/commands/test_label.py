@@ -179,5 +179,5 @@ def test_golden_fix_equal_to_golden_answer_is_refused(cli: Cli, imported_run: Pa
     record = orjson.loads(answer.read_bytes().splitlines()[1])
     fix = {"ground_truth": record["ground_truth"]}
     done = cli("label", imported_run, record["id"], "--golden-fix", orjson.dumps(fix).decode())
-    assert done.code == 1 and "it equals the golden answer of the dataset" in done.err
+    assert done.code == 1 and "the golden fix equals the golden answer of the dataset" in done.err
     assert not (imported_run / ".fcreview/reviews/tester.jsonl").exists()

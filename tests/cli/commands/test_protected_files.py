@@ -38,7 +38,7 @@ def test_corrected_figures_are_official_in_export(cli: Cli, run: Path, tmp_path:
     official, corrected = report_figures(cli, tmp_path / "out", "official"), report_figures(cli, run, "corrected")
     assert official == corrected != report_figures(cli, run, "official")
     (entry,) = cli("show", tmp_path / "out", "simple_python_0", "--run", "1", "--json").objects
-    assert "judged wrong by an annotator" in json.dumps(entry)
+    assert "an annotator marked the item as failed" in json.dumps(entry)
     for original in (tmp_path / "out").rglob("*.orig"):
         name = original.relative_to(tmp_path / "out").as_posix().removesuffix(".orig")
         assert original.read_bytes() == (run / name).read_bytes()

@@ -175,4 +175,4 @@ def test_invalid_dataset_record_is_reported(
         {one.what for one in found if isinstance(one, ImportIssue)} for found in (expected, read_run_items(folder))
     ]
     assert issues[0] == issues[1]
-    assert "simple_python_20 of the dataset could not be interpreted: ValueError: odd" in issues[0]
+    assert "the dataset record simple_python_20 could not be interpreted: ValueError: odd" in issues[0]

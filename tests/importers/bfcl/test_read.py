@@ -71,7 +71,7 @@ def test_scores_without_results(v4: Path, plans: Any, items: Any) -> None:
     found, issues = items(plan)
     assert official_verdicts(found) == {f"{CATEGORY}_1": False}
     assert found[0].predicted[0].arguments == {"base": 11, "height": 5}
-    assert any("no result file" in what and "1 that passed" in what for what in issue_texts(issues))
+    assert any("no result file" in what and "1 passing items" in what for what in issue_texts(issues))
     assert found[0].file.endswith("_score.json")
 
 
@@ -147,7 +147,7 @@ def test_unscored_results_leave_passes_unknown(v4: Path, plans: Any, items: Any,
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == {ids[0]: None, ids[1]: False, ids[2]: None}
-    assert any("2 items of simple_python were scored, but there are 3" in what for what in issue_texts(issues))
+    assert any("2 items of simple_python were scored, but the run has 3" in what for what in issue_texts(issues))
     assert any("not in the dataset" in what for what in issue_texts(found[2].issues))
 
 

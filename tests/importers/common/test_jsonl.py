@@ -165,7 +165,7 @@ def test_named_pipe_does_not_block(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     found, issues = read(pipe)
-    assert (found, [issue.what for issue in issues]) == ([], ["cannot be read: not a regular file"])
+    assert (found, [issue.what for issue in issues]) == ([], ["the file cannot be read: not a regular file"])
     assert read_first_record(pipe) is None
 
 

@@ -142,7 +142,7 @@ def test_undecodable_and_malformed_replies() -> None:
         (
             "gpt-4o",
             "\n```json\n[math.area(base=)]\n```\n",
-            "wrapped in a code fence (```json); without it: not Python call syntax: invalid syntax",
+            "wrapped in a code fence (```json); without the fence: not Python call syntax: invalid syntax",
         ),
         ("microsoft_phi-4", "```python\n[math.area(base=)]\n```", "not Python call syntax: invalid syntax"),
         ("gpt-4o", "[math.area(base=)]", "not Python call syntax: invalid syntax"),

@@ -94,7 +94,11 @@ def agreement(
     ] = None,
     by: Annotated[
         list[str] | None,
-        option("--by NAME", f"Table to print; repeatable: {', '.join(SCOPES_BY_TABLE)}.", show_default="all tables"),
+        option(
+            "--by NAME",
+            f"Table to print: {', '.join(SCOPES_BY_TABLE)}. You can repeat the option.",
+            show_default="all tables",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -41,7 +41,11 @@ def calibrate(
     run: RunOption = None,
     by: Annotated[
         list[str] | None,
-        option("--by NAME", f"Table to print; repeatable: {', '.join(CALIBRATION_SCOPES)}.", show_default="all tables"),
+        option(
+            "--by NAME",
+            f"Table to print: {', '.join(CALIBRATION_SCOPES)}. You can repeat the option.",
+            show_default="all tables",
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -184,9 +184,7 @@ WorkspaceOption = Annotated[Path | None, option("--workspace DIR", "Folder that 
 
 
 def create_project(
-    url: Annotated[
-        str, argument("[URL]", "URL of the server that contains the login of an administrator.", show_default=True)
-    ] = "",
+    url: Annotated[str, argument("[URL]", "Server URL with the login of an administrator.", show_default=True)] = "",
     project: Annotated[str, option("--project P", "Name of the project.")] = "",
     reveal: Annotated[
         str,

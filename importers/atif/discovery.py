@@ -1,4 +1,4 @@
-"""Find ATIF trajectories and Harbor jobs by the beginning and the end of each file.
+"""Find ATIF trajectories and Harbor jobs. Only the beginning and the end of each file are read.
 
 A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. Trials with the same job,
 agent, model and dataset form one run. Other trajectories in a folder form one run for each agent and model.
@@ -24,7 +24,7 @@ LINE_SUFFIXES = (".jsonl", ".ndjson")
 PEEKED_BYTES = 1 << 16
 """Number of bytes that are read at each end of a file to recognize it."""
 FIRST_BYTES = 1 << 12
-"""Number of bytes at the start of a file that are searched for `schema_version` if its name does not contain `traj`."""
+"""Number of bytes at the start of a file in which `schema_version` must occur, unless the name contains `traj`."""
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"

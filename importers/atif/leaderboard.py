@@ -38,7 +38,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
-    """Return the item. If an annotator overrode its reward, it gets the verdict that follows from the new reward."""
+    """Return the item with the verdict that follows from its reward, if an annotator overrode the reward."""
     verdict = item.derive_verdict("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 
@@ -90,7 +90,7 @@ def _list_k_values(max_k: int) -> list[int]:
 
 
 def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
-    """Return the probability that at least one of k trials, drawn from n_trials without replacement, passes."""
+    """Return the probability that at least one of k trials, drawn from `n_trials` without replacement, passes."""
     if n_trials - n_passed < k:
         return 1.0
     return 1.0 - prod((n_trials - n_passed - index) / (n_trials - index) for index in range(k))

@@ -47,7 +47,7 @@ OWN_KEY = "fcreview"
 READ_FIELDS = frozenset({
     "schema_version", "agent", "steps", "final_metrics", "subagent_trajectories", "extra", "continued_trajectory_ref",
 })  # fmt: skip
-"""Fields of a trajectory that become part of the item. All others become metadata."""
+"""Fields of a trajectory that become attributes of the item. All other fields become metadata."""
 TOLERANCE = 1e-9
 """Maximum difference between a recorded and a recomputed metric that is treated as a rounding error."""
 FULL_REWARD_TOLERANCE = 1e-6
@@ -257,7 +257,7 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
-    """Return the finite numbers of an object by name; None if it has none. True is read as 1, and false as 0."""
+    """Return the finite rewards by name; None if there are none. True is read as 1, and false as 0."""
     if isinstance(value, (int, float)):
         value = {REWARD: value}
     rewards = {
@@ -288,9 +288,9 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
 
 
 def find_deciding_reward(rewards: dict[str, float] | None) -> str | None:
-    """Return the name of the reward that decides the verdict:
+    """Return the name of the reward that decides the verdict; None if no reward decides it.
 
-    `reward`, or the only reward of the trial. None in other cases.
+    This is `reward` or, if the trial has only one reward, its name.
     """
     if not rewards:
         return None
@@ -461,7 +461,7 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
 def _add_results(
     conversation: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
 ) -> None:
-    """Add a tool message for each call that has a result, then the results without a call."""
+    """Add a tool message for each call that has a result, then a message for each result without a call."""
     turn, at = conversation.n_turns - 1, conversation._step
     remaining, n_answered = results, 0
     for position, call in enumerate(calls):

@@ -1,12 +1,13 @@
 """Find BFCL runs and their datasets.
 
-A run is one model folder with result files of one BFCL version. Its score files are searched for on disk, also outside
-the opened paths: in the same folder, in `score/MODEL` for `result/MODEL`, in `RUN/score` for `RUN/result` or
-`RUN/*.json`. If only scores were opened, its result files are searched for in the same way.
+A run is one model folder with result files of one BFCL version. fcreview also looks for its score files outside the
+opened paths. For results in `result/MODEL` it searches the same folder and `score/MODEL`, and for results in
+`RUN/result` or directly in `RUN` it searches `RUN/score`. If only score files are opened, it looks for result files in
+the same way.
 
 The dataset must be of the run's own BFCL version. If several different datasets match, fcreview uses the one with the
-most questions and golden answers from the score files. If several are equal in this, it uses the one that fits the most
-results, then the newest. An issue reports the choice.
+most questions and golden answers from the score files. If several datasets have equally many, it uses the one that fits
+the most results, then the newest. An issue reports the choice.
 """
 
 from __future__ import annotations
@@ -122,8 +123,7 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
 
 
 def _pair_files(results: FilesByRun, scores: FilesByRun, read_first: FirstRecordReader) -> Iterator[RunPlan]:
-    """Yield the plans of all runs: first for model folders with results, then for the other model folders with
-    scores."""
+    """Yield a plan for each model folder with results, then for each other model folder with scores."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
@@ -355,7 +355,7 @@ def _choose_dataset_files(
 
 
 def is_question_file(path: Path, read_first: FirstRecordReader) -> bool:
-    """Whether a file contains questions. Results of V1 may have the name of the question file."""
+    """Whether a file contains questions. The name does not decide, because V1 results may have the same name."""
     first = read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
@@ -383,7 +383,7 @@ def _folders_with_questions(
 
 
 def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield a folder and the subfolders that may contain a dataset. `--data` may name `data/` or a whole checkout."""
+    """Yield a folder and its subfolders, because `--data` may name `data/` or a whole checkout of the repository."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
     for name, is_folder in _list_folder(root, follow_links=False) if depth else ():

@@ -52,7 +52,7 @@ class CorrectedItem:
     original: DatasetItem | None = None
     """The item without errata; None if no erratum and no equivalence rule applies."""
     erratum: Erratum | None = None
-    """Correction of the golden answer, applied or stale."""
+    """Correction of the golden answer. A stale correction is listed but not applied."""
 
 
 class GoldenCorrector(CategoryCorrections):
@@ -241,7 +241,10 @@ def _fill_single_turn(
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set location and text of the first error, from the checker or the pairs. An undecodable reply has no location."""
+    """Set the location and the text of the first error, as found by the checker or in the pairs of calls.
+
+    A reply that cannot be decoded has a text but no location.
+    """
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:300]
         return

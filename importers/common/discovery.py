@@ -19,7 +19,7 @@ SKIPPED_FOLDERS = frozenset(
 LAKE_FILE = "_lake.json"
 """A folder with this file is a lake, which has no result files. See docs/lake.md."""
 DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
-"""Suffixes of result files. A path with such a suffix that is not a regular file is reported."""
+"""Suffixes of result files. An issue reports a path with such a suffix that is not a regular file."""
 MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
@@ -135,7 +135,7 @@ def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Se
 
 
 def is_utf8_name(name: str) -> bool:
-    """Return whether a file name is UTF-8. Python uses lone surrogates for other bytes, which cannot be stored."""
+    """Return whether a file name is UTF-8. Python reads other bytes as lone surrogates, which DuckDB cannot store."""
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 
 

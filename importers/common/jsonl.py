@@ -1,8 +1,8 @@
 """Read JSON Lines files and JSON files. An `ImportIssue` reports each part that cannot be read.
 
 Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue contains
-file, line number and the beginning of the line. Reading continues with the next line. From a truncated or damaged JSON
-file, the list elements before the damage are read.
+file, line number and the beginning of the line. Reading continues with the next line. In a truncated or damaged JSON
+file, fcreview reads the list elements before the damage.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def _load_json(text: str, long_numbers: list[str]) -> Any:
 
 
 def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
-    """Convert an integer. If it is too long for Python, return text, which is also added to `long_numbers`."""
+    """Convert an integer. If it is too long for Python, return a text and also add this text to `long_numbers`."""
     if len(digits) <= MAX_DIGITS:
         return int(digits)
     long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
@@ -309,12 +309,12 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 @dataclass(slots=True)
 class JsonDocument:
-    """A JSON file whose elements are read one at a time."""
+    """Content of a JSON file, with the position of each list element."""
 
     records: list[JsonRecord] = field(default_factory=list)
     """Elements of the list, with their positions in the file."""
     fields: dict[str, Any] = field(default_factory=dict)
-    """Members of the object without the list. Empty if the file itself is a list."""
+    """Members of the object, except the list. Empty if the file itself is a list."""
     issues: list[ImportIssue] = field(default_factory=list)
     is_object: bool = False
 

@@ -193,8 +193,8 @@ class AlternativeAnswer:
 
     @property
     def text(self) -> str:
-        answer = f"the call {self.answer}" if self.answer.startswith("without ") else self.answer
-        return f"may be right instead: {answer}"
+        call = "the call " if self.answer.startswith("without ") else ""
+        return f"this answer may be right: {call}{self.answer}"
 
 
 @dataclass(frozen=True, slots=True)

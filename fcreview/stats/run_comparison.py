@@ -393,7 +393,7 @@ def list_caveats(comparison: RunComparison, source_a: VerdictSource, source_b: V
     overall = comparison.overall
     if overall.counts.n < overall.n_pairs:
         incomplete = [
-            f"{name} ({source}) has {n_verdicts:,}"
+            f"{name} ({source}) has {format_count(n_verdicts, 'verdict')}"
             for name, source, n_verdicts in zip(("A", "B"), (source_a, source_b), overall.n_verdicts, strict=True)
             if n_verdicts < overall.n_pairs
         ]

@@ -55,7 +55,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
-        raise SamplingError(f"cannot draw {total:,} of {population:,} matching items")
+        raise SamplingError(f"cannot draw {total:,} items, because {population:,} items match")
     if total < len(sizes):
         raise SamplingError(
             f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least {len(sizes):,} items."
@@ -155,7 +155,7 @@ def _add_repeats(annotator: str, contents: Sequence[str], order: list[int], opti
     first, last = len(order) // _SEGMENTS, len(order) - len(order) // _SEGMENTS
     if options.repeats > first:
         raise SamplingError(
-            f"{annotator} has {len(order):,} items. This allows at most {first:,} repeats, not {options.repeats:,}."
+            f"{annotator}'s {len(order):,} items are too few for {options.repeats:,} repeats. Use at most {first:,}."
         )
     repeated = _shuffle_indexes(contents, order[:first], options.seed, f"repeats {annotator}")[: options.repeats]
     last_segment = _shuffle_indexes(contents, [*order[last:], *repeated], options.seed, f"again {annotator}")

@@ -44,7 +44,7 @@ def test_whole_proportions_are_exact() -> None:
 
 
 def test_impossible_samples_are_errors() -> None:
-    with pytest.raises(SamplingError, match="4 of 3 matching items"):
+    with pytest.raises(SamplingError, match="4 items, because 3 items match"):
         allocate_proportionally({"a": 3}, 4)
     with pytest.raises(SamplingError, match="2 items from 3 strata"):
         allocate_proportionally({"a": 3, "b": 3, "c": 3}, 2)

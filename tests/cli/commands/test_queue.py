@@ -51,7 +51,7 @@ def test_same_seed_creates_same_queue(cli: Cli, imported_run: Path) -> None:
 @pytest.mark.sweep
 def test_invalid_queue_is_reported_in_one_line(cli: Cli, imported_run: Path) -> None:
     for more, why in (
-        (("--size", "9"), "6 matching items"),
+        (("--size", "9"), "because 6 items match"),
         (("--where", "category:none_such"), "no items match"),
         (("--stratify", "colour"), "Available: benchmark, language"),
         (("--annotators", "ann,Ann"), "every annotator exactly once"),

@@ -127,7 +127,7 @@ def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None
         "simple_python_1",
         "3 of 3 runs fail",
         "question: How far is it to Rome?",
-        'may be right instead: to: "Rome"',
+        'this answer may be right: to: "Rome"',
     ):
         assert text in out
     assert "press g to mark the golden answer as wrong, G to correct it" in out

@@ -24,7 +24,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
         assert "─ Why the golden answer is suspect · score 0.91, strong ─" in item
         assert "· undocumented function: get_weather has no function docs" in item
         assert "· models fail: 5 of 5 decoded answers fail" in item
-        assert '· may be right instead: city: "Hangzhou, CN"' in item
+        assert '· this answer may be right: city: "Hangzhou, CN"' in item
         assert "▸╭─ get_weather" in item
         await pilot.press("j")
         assert "suspects, 1 strong · 2/10" in (await wait_for_screen(pilot))[-3]

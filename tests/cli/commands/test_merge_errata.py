@@ -85,6 +85,6 @@ def test_damaged_errata_are_reported_and_reviews_merged(cli: Cli, copies: tuple[
     file = other / ".fcreview/errata.jsonl"
     file.write_text(file.read_text().replace("bob says so", "bob said so"))
     done = cli("merge", here, other, "--yes")
-    assert done.code == 0 and "errata not merged" in done.err and "changed after it was written" in done.err
+    assert done.code == 0 and "errata were not merged" in done.err and "changed after it was written" in done.err
     assert "bob: 1 new event" in done.out
     assert not (here / ".fcreview/errata.jsonl").exists()

@@ -53,7 +53,7 @@ def test_invalid_queue_is_reported_in_one_line(cli: Cli, imported_run: Path) -> 
     for more, why in (
         (("--size", "9"), "because 6 items match"),
         (("--where", "category:none_such"), "no items match"),
-        (("--stratify", "colour"), "Available: benchmark, language"),
+        (("--stratify", "colour"), "Available keys: benchmark, language"),
         (("--annotators", "ann,Ann"), "every annotator exactly once"),
         (("--repeats", "3"), "Use at most 1"),
         (("--overlap", "7"), "overlap"),

@@ -257,7 +257,7 @@ def test_number_of_files_and_folders_is_limited(
     with time_limit(240):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
-    assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]
+    assert [row for row in done.objects if "The others were skipped" in row.get("what", "")]
     assert [row for row in done.objects if row["kind"] == "run"]
     shutil.rmtree(place / "files")
     for number in range(folders):
@@ -265,4 +265,4 @@ def test_number_of_files_and_folders_is_limited(
     with time_limit(240):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
-    assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]
+    assert [row for row in done.objects if "The others were skipped" in row.get("what", "")]

@@ -42,7 +42,7 @@ WhereOption = Annotated[
         "Select items by a filter such as 'official:fail -reviewed error:value_error', or by a saved filter (@NAME).",
     ),
 ]
-RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model from `fcreview runs`.")]
+RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model in `fcreview runs`.")]
 QUEUE_HELP = (
     "Order of items (failures, dataset, disagreement, unreviewed, random or stratified), selected items (judged,"
     " uncertain or suspects), or the name of a queue from `fcreview queue create`."

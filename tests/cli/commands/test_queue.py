@@ -54,7 +54,7 @@ def test_invalid_queue_is_reported_in_one_line(cli: Cli, imported_run: Path) -> 
         (("--size", "9"), "because 6 items match"),
         (("--where", "category:none_such"), "no items match"),
         (("--stratify", "colour"), "Available keys: benchmark, language"),
-        (("--annotators", "ann,Ann"), "every annotator exactly once"),
+        (("--annotators", "ann,Ann"), "each named exactly once"),
         (("--repeats", "3"), "Use at most 1"),
         (("--overlap", "7"), "overlap"),
     ):

@@ -76,7 +76,7 @@ RUN_LIST_ACTIONS = [
     hidden("runs.reverse", "S", "reverse_order", "reverse the order"),
     Action("runs.grouping", "tab", "next_grouping", "group"),
     Action("runs.find", "slash", "open_search", "find"),
-    Action("runs.compare", "x", "mark_run", "compare", help="mark a run, then another to compare both"),
+    Action("runs.compare", "x", "mark_run", "compare", help="mark two runs to compare them"),
     hidden("runs.unfold", "right,l", "unfold(True)", "unfold"),
     hidden("runs.refold", "left,h", "unfold(False)", "fold"),
 ]
@@ -409,7 +409,7 @@ GOLDEN_TEXT_ACTIONS = [
         "golden.keys",
         "tab,escape",
         "screen.leave_text",
-        "leave the text to save, edit in $EDITOR, give a reason or cancel",
+        "leave the text box, then save, open $EDITOR, give a reason or cancel",
     )
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""

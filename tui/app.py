@@ -152,7 +152,7 @@ class SignalWakeup:
 
     def _discard_received(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._read_end.recv(4096)  # only the wake-up matters: Python calls the signal handlers itself
+            self._read_end.recv(4096)  # Only the wake-up matters: Python calls the signal handlers itself.
 
 
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
@@ -243,7 +243,7 @@ class FcreviewApp(App[int]):
         else:
             self._position = session.load_position(self._state) if resume else None
         if self._position is not None and self._position.is_first_line_of(self._state.settings):
-            self._position = None  # the overview opens again if it opens at the start
+            self._position = None  # The overview then opens at the start, if it is enabled.
         if self._position is not None:
             self._state.restore_settings(self._position.settings)
         self._open_item = open_item
@@ -373,7 +373,7 @@ class FcreviewApp(App[int]):
 
     def _delay_key(self, event: events.Key) -> bool:
         screen = self.screen if self.screen_stack and not event.is_forwarded else None
-        return isinstance(screen, GuardedScreen) and screen.hold_key(event)
+        return isinstance(screen, GuardedScreen) and screen.keep_key_for_later(event)
 
     def on_key(self, event: events.Key) -> None:
         """Handle a key that starts no action: call `show_unavailable_key` of the screen, or ring the bell while a

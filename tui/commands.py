@@ -49,7 +49,8 @@ class FormField:
     def full_help(self) -> str:
         """Description of the field with its choices."""
         if self.choices:
-            return f"{self.name}: {', '.join(self.choices)}. Right arrow completes a name. Leave empty for all"
+            names = ", ".join(self.choices)
+            return f"{self.name}: {names}. Right arrow completes a name. Leave empty for all {self.name}s"
         return self.help + (" (yes or no)" if self.is_switch else "")
 
 
@@ -74,7 +75,7 @@ class CommandService:
 
 @dataclass(frozen=True, slots=True)
 class CommandForm:
-    """Palette entry that opens the form of a command."""
+    """Form of a command. The command palette has one entry for each form."""
 
     command: str
     label: str
@@ -94,7 +95,7 @@ class CommandForm:
 
 _FORMS = (
     CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
-    CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
+    CommandForm("queue extend", "extend a sample", "draw more items to narrow the confidence interval"),
     CommandForm("queue list", "list queues", "show queues and the progress of each annotator", is_read_only=True),
     CommandForm("queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True),
     CommandForm(
@@ -102,7 +103,11 @@ _FORMS = (
     ),
     CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
     CommandForm(
-        "export", "export with options", "labels, corrected runs or patches", {"output": "labels.jsonl"}, "output"
+        "export",
+        "export with options",
+        "export labels, corrected runs or patches",
+        {"output": "labels.jsonl"},
+        "output",
     ),
     CommandForm("suspects", "list suspects", "show golden answers that look wrong, with evidence", is_read_only=True),
     CommandForm("audit", "audit", "show the review history of an item", is_read_only=True),
@@ -122,10 +127,10 @@ FORMS = {form.command: form for form in _FORMS}
 """Maps a command to its form. A command with a screen of its own has no form."""
 
 
-def use_run_names(fields: Sequence[FormField], names: Mapping[int, str]) -> list[FormField]:
-    """Let the field `run` show names instead of numbers. `names`: name of each run by its number."""
-    choices = {name: str(number) for number, name in names.items()}
-    shown = {str(number): name for number, name in names.items()}
+def show_run_names(fields: Sequence[FormField], names_by_number: Mapping[int, str]) -> list[FormField]:
+    """Let the field `run` show names instead of numbers. `names_by_number`: name of each run by its number."""
+    choices = {name: str(number) for number, name in names_by_number.items()}
+    shown = {str(number): name for number, name in names_by_number.items()}
     return [
         replace(each, choices=choices, default=shown.get(each.default, each.default)) if each.name == "run" else each
         for each in fields
@@ -199,18 +204,18 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
     path = expand_home(Path(request.path))
     try:
         counts = export(store, request.format, path, view, output=ExportOutput(force=True), benchmarks=benchmarks)
-    except ExportError as error:  # the reason comes first, because the line may be cut
-        raise FcreviewError(f"not written: {str(error).removeprefix(f'{path}: ')}: {path}") from error
+    except ExportError as error:  # The line may be cut, so the reason comes first.
+        raise FcreviewError(f"export failed: {str(error).removeprefix(f'{path}: ')}: {path}") from error
     summary = " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
     summary += f" ({'whole runs' if has_whole_runs else 'items in the list'}) in {request.path}"
     if warnings:
-        summary += f"; {warnings[0]}" + (f", and {len(warnings) - 1} more" if len(warnings) > 1 else "")
+        summary += f"; {warnings[0]}" + (f" ({len(warnings)} warnings in total)" if len(warnings) > 1 else "")
     return summary
 
 
-def download_name(text: str) -> str:
+def make_download_name(typed_path: str) -> str:
     """Return the last part of a path that the user typed, as the name of a download."""
-    name = Path(text.strip()).name
+    name = Path(typed_path.strip()).name
     return name if name.strip("-. ") else "download"
 
 
@@ -228,7 +233,7 @@ async def run_for_download(
     flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
         paths = {
-            each: Path(folder) / download_name(each.removeprefix(flag))
+            each: Path(folder) / make_download_name(each.removeprefix(flag))
             for each in arguments
             if form.download and each.startswith(flag)
         }

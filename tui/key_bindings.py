@@ -97,7 +97,7 @@ def welcome_message(app: App[Any]) -> str:
     return f"Welcome. Press {', '.join(shown)}"
 
 
-def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
+def find_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
     """Return all keys of these actions in Textual's notation. Configured keys replace the default keys."""
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
@@ -112,30 +112,32 @@ def unavailable_key_message(app: App[Any], key: str, open_key: str = "") -> str:
     item under the cursor, if there is one.
     """
     labels = {
-        place: action.label for table, place in _PLACES for action in reversed(table) if key in keys_for(app, [action])
+        place: action.label for table, place in _PLACES for action in reversed(table) if key in find_keys(app, [action])
     }
     help_key = active_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""
-    message = _describe_places(format_key(key), labels, open_key, help_hint)
+    message = _describe_screens(format_key(key), labels, open_key, help_hint)
     if len(message) > app.size.width - 2:
-        message = _describe_places(format_key(key), dict.fromkeys(labels, ""), open_key, help_hint)
+        message = _describe_screens(format_key(key), dict.fromkeys(labels, ""), open_key, help_hint)
     return message
 
 
-def _describe_places(name: str, labels: Mapping[str, str], open_key: str, help_hint: str) -> str:
-    """Describe where the key `name` works. `labels`: place -> label of its action there, empty to omit the labels."""
-    label = next(iter(labels.values()), "")
-    if open_key and "on an item" in labels:
-        return f"{_add_label(name, labels['on an item'])} works on an item; press {open_key} to open the item"
-    if len({*labels.values()}) > 1:
-        *first, last = (_add_label(place, label) for place, label in labels.items())
-        return f"{name} works {', '.join(first)} and {last}"
-    if labels:
-        return f"{_add_label(name, label)} works {' and '.join(labels)}{help_hint}"
-    return f"{name} is not available here{help_hint}"
+def _describe_screens(key_name: str, label_by_screen: Mapping[str, str], open_key: str, help_hint: str) -> str:
+    """Describe where the key `key_name` works. `label_by_screen`: place -> label of its action there, empty to omit the
+    labels."""
+    label = next(iter(label_by_screen.values()), "")
+    if open_key and "on an item" in label_by_screen:
+        key = _append_label(key_name, label_by_screen["on an item"])
+        return f"{key} works on an item; press {open_key} to open the item"
+    if len({*label_by_screen.values()}) > 1:
+        *first, last = (_append_label(place, label) for place, label in label_by_screen.items())
+        return f"{key_name} works {', '.join(first)} and {last}"
+    if label_by_screen:
+        return f"{_append_label(key_name, label)} works {' and '.join(label_by_screen)}{help_hint}"
+    return f"{key_name} is not available here{help_hint}"
 
 
-def _add_label(text: str, label: str) -> str:
+def _append_label(text: str, label: str) -> str:
     return f"{text} ({label})" if label else text
 
 

@@ -117,17 +117,17 @@ def _is_key(key: str) -> bool:
     return valid and set(modifiers) <= MODIFIERS
 
 
-def _resolve_action_id(name: str) -> str:
-    """Return the full id of an action. `name` may lack the group."""
-    matches = [action for action in ACTIONS if name in (action, action.partition(".")[2])]
+def _resolve_action_id(configured_name: str) -> str:
+    """Return the full id of an action. `configured_name` may lack the group."""
+    matches = [action for action in ACTIONS if configured_name in (action, action.partition(".")[2])]
     if not matches:
-        raise KeymapError(f"[keys] {name}: unknown action. {_suggest_actions(name)}")
+        raise KeymapError(f"[keys] {configured_name}: unknown action. {_suggest_action_ids(configured_name)}")
     if len(matches) > 1:
-        raise KeymapError(f"[keys] {name}: ambiguous. Use one of {', '.join(matches)}")
+        raise KeymapError(f"[keys] {configured_name}: the action name is ambiguous. Use one of {', '.join(matches)}")
     return matches[0]
 
 
-def _suggest_actions(name: str) -> str:
+def _suggest_action_ids(name: str) -> str:
     """Return a hint for an unknown id: similar ids, else the actions of its group, else one id of each group."""
     if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
         return f"Did you mean {' or '.join(similar)}?"

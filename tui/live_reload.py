@@ -111,36 +111,38 @@ def find_same_item(row: QueueRow, store: Store) -> int | None:
     return None if item is None else to_item_number(item, decode_repetition(row.item))
 
 
-def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """Return the numbers that the items have in the new store `now`. Removed items are omitted.
+def find_same_items(items: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
+    """Return the numbers that the items have in the new store `new_store`. Removed items are omitted.
 
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
-    rows = before.fetch_rows(list(items)) if items else []
-    numbers = tuple(decode_item(number) for row in rows if (number := find_same_item(row, now)) is not None)
+    rows = old_store.fetch_rows(list(items)) if items else []
+    numbers = tuple(decode_item(number) for row in rows if (number := find_same_item(row, new_store)) is not None)
     return numbers or (0,) * bool(items)
 
 
-def renumber_filter(where: str, before: Store, now: Store) -> str:
-    """Replace the item numbers in a filter by the numbers that the items have in the new store `now`.
+def replace_item_numbers(filter_text: str, old_store: Store, new_store: Store) -> str:
+    """Replace the item numbers in a filter by the numbers that the items have in the new store `new_store`.
 
     The number of a removed item becomes 0, which selects no item.
     """
     values = [
         value
-        for word in tokenize(where)
+        for word in tokenize(filter_text)
         if isinstance(word, FilterTerm) and word.key == "item"
         for value in word.values
     ]
     numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
-    new_numbers = {str(row.item): find_same_item(row, now) for row in before.fetch_rows(numbers)} if numbers else {}
+    new_numbers = (
+        {str(row.item): find_same_item(row, new_store) for row in old_store.fetch_rows(numbers)} if numbers else {}
+    )
     for value in sorted(values, key=lambda value: -value.position):
         number = str(decode_item(new_numbers.get(value.text) or 0))
-        where = where[: value.position] + number + where[value.position + len(value.text) :]
-    return where
+        filter_text = filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
+    return filter_text
 
 
-def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
+def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: Store, new_store: Store) -> ShowReload:
     """Read the queue's rows from the new store and return the function that shows them.
 
     The cursor stays on its item, on the same line of the screen.
@@ -148,15 +150,15 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Stor
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
     def renumber(settings: QueueSettings) -> QueueSettings:
-        where = renumber_filter(settings.where, before, now)
-        return replace(settings, where=where, items=find_same_items(settings.items, before, now))
+        where = replace_item_numbers(settings.where, old_store, new_store)
+        return replace(settings, where=where, items=find_same_items(settings.items, old_store, new_store))
 
     settings, settings_above = renumber(state.settings), [renumber(level.settings) for level in levels]
     row = rows.row_at(rows.cursor) if rows.total else None
-    item = None if row is None else find_same_item(row, now)
+    item = None if row is None else find_same_item(row, new_store)
     new_state = replace(state, scope=runs)
     new_state.restore_settings(settings)
-    page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), now)
+    page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), new_store)
 
     def show(message: str) -> None:
         state.scope = runs
@@ -168,21 +170,25 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Stor
     return show
 
 
-def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -> ShowReload:
+def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store: Store) -> ShowReload:
     """Read the pane's item from the new store and return the function that shows it.
 
     Cursor and folds stay. An item that is no longer in the results stays on screen.
     """
     reviewer = pane.item_reviewer
     old = reviewer.displayed
-    view = replace(view, where=renumber_filter(view.where, before, now), items=find_same_items(view.items, before, now))
-    item = find_same_item(old.detail.row, now)
-    detail = old.detail if item is None else now.read_detail(item)
-    new = DisplayedItem(
-        detail, _locate_after_reload(old.navigator, view, GONE_ITEM if item is None else item, before, now)
+    view = replace(
+        view,
+        where=replace_item_numbers(view.where, old_store, new_store),
+        items=find_same_items(view.items, old_store, new_store),
     )
-    last = None if reviewer.last_completed_item is None else before.fetch_row(reviewer.last_completed_item)
-    last_item = None if last is None else find_same_item(last, now)
+    item = find_same_item(old.detail.row, new_store)
+    detail = old.detail if item is None else new_store.read_detail(item)
+    new = DisplayedItem(
+        detail, _locate_after_reload(old.navigator, view, GONE_ITEM if item is None else item, old_store, new_store)
+    )
+    last = None if reviewer.last_completed_item is None else old_store.fetch_row(reviewer.last_completed_item)
+    last_item = None if last is None else find_same_item(last, new_store)
 
     def show(message: str) -> None:
         changes = _describe_changes(old.detail, new)
@@ -194,16 +200,20 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
     return show
 
 
-def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
+def _locate_after_reload(
+    old_navigator: QueueNavigator, view: View, item: int, old_store: Store, new_store: Store
+) -> QueueNavigator:
     """Find the item's position in the new store. If the item was removed, use the position of the first later item that
     still exists."""
-    count = now.count_items(view)
-    position = None if item == GONE_ITEM else now.find_position(view, item)
+    count = new_store.count_items(view)
+    position = None if item == GONE_ITEM else new_store.find_position(view, item)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
-    followers = before.fetch_page(old.view, old.last_position + (old.position is not None), MAX_FOLLOWERS)
-    follower = next((number for row in followers if (number := find_same_item(row, now)) is not None), None)
-    next_position = None if follower is None else now.find_position(view, follower)
+    followers = old_store.fetch_page(
+        old_navigator.view, old_navigator.last_position + (old_navigator.position is not None), MAX_FOLLOWERS
+    )
+    follower = next((number for row in followers if (number := find_same_item(row, new_store)) is not None), None)
+    next_position = None if follower is None else new_store.find_position(view, follower)
     return QueueNavigator(view, item, count, None, count if next_position is None else next_position)
 
 
@@ -274,14 +284,18 @@ class LiveReload:
 
     async def _refresh_reviews(self) -> None:
         """Read the received reviews, and show them in the list and in the items on screen."""
-        await self._session.query(lambda store: store.refresh_reviews())  # writes, so it must not be interrupted
+        await self._session.query(
+            lambda store: store.refresh_reviews()
+        )  # The query writes, so it must not be interrupted.
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
                 screen.adjudicator.refresh_cases()
         if not isinstance(self._app.screen_stack[0], QueueScreen):
             return
         view = self._queue_screen.state.view
-        await self._session.query_in_background(lambda store: store.count_items(view))  # ordering a view takes long
+        await self._session.query_in_background(
+            lambda store: store.count_items(view)
+        )  # Counting orders the view, which takes long.
         async with self._reload_lock:
             await self._wait_until_ready()
             while not await self._replace_store(ReloadResult(ImportChanges(), self._queue_screen.state.scope), None):
@@ -328,7 +342,7 @@ class LiveReload:
 
         Return False if the screen changed while the store was read.
         """
-        snapshot = self._screen_state()
+        snapshot = self._read_reload_state()
         if snapshot is None:
             return False
         queue, items = self._queue_screen, self._item_panes
@@ -346,7 +360,7 @@ class LiveReload:
             ]
 
         shows = await self._session.query(prepare)
-        if self._screen_state() != snapshot:
+        if self._read_reload_state() != snapshot:
             return False
         if store is not None:
             self._session.swap_store(store)
@@ -382,7 +396,7 @@ class LiveReload:
         views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
         return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 
-    def _screen_state(self) -> tuple[object, ...] | None:
+    def _read_reload_state(self) -> tuple[object, ...] | None:
         """Return the state of the screen. If the state differs after the new data is read, the reload must start again.
 
         Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
@@ -407,7 +421,7 @@ class LiveReload:
         )
 
     async def _wait_until_ready(self) -> None:
-        while self._screen_state() is None:
+        while self._read_reload_state() is None:
             await asyncio.sleep(RETRY_DELAY)
 
     def _warn(self, message: str) -> None:
@@ -418,7 +432,7 @@ class LiveReload:
             self._queue_screen.show_message(sanitize(message))
 
     def _clear_message(self, message: str) -> None:
-        with suppress(NoMatches):  # the app is closing
+        with suppress(NoMatches):  # The app is closing.
             self._queue_screen.pane.clear_message(message)
             for item in self._item_panes:
                 if item.query_one("#item-status", LineBar).line[0][0].strip() == message:

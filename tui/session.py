@@ -453,7 +453,7 @@ class Session:
             from fcreview.store.store import Store, StoreError
 
             if self._workspace is None:
-                raise SessionError("no workspace")
+                raise SessionError("no workspace is open")
             remove_page_cache(self._workspace)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)

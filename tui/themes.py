@@ -106,16 +106,16 @@ def find_theme(name: str) -> str | None:
     return name if name in list_theme_names() else None
 
 
-def choose_theme(env: Mapping[str, str], preferred: str | None, n_colours: int) -> str:
+def choose_theme(env: Mapping[str, str], preferred: str | None, n_terminal_colours: int) -> str:
     """Return the theme to start with.
 
     Args:
         preferred: Theme that the user chose or the configuration sets.
-        n_colours: Number of colours of the terminal. With 16 colours the terminal's own colours are used.
+        n_terminal_colours: Number of colours of the terminal. With 16 colours the terminal's own colours are used.
     """
     if not is_colour_enabled(env):
         return ANSI_THEMES[0]
     for name in (env.get("FCREVIEW_THEME", ""), env.get("FCREVIEW_COLOURS", ""), preferred or ""):
         if theme := find_theme(name):
             return theme
-    return FCREVIEW_DARK.name if n_colours > 16 else ANSI_THEMES[0]
+    return FCREVIEW_DARK.name if n_terminal_colours > 16 else ANSI_THEMES[0]

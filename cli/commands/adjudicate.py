@@ -154,8 +154,8 @@ def _build_label_command(detail: ItemDetail, disagreement: Disagreement, options
 
 
 def _format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
-    from fcreview.tui.text.lines import wrap_head
+    from fcreview.tui.text.lines import wrap_first_rows
 
-    rows, more = wrap_head(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)
+    rows, more = wrap_first_rows(text, width - LABEL_WIDTH, MAX_ROWS) if text else ([], False)
     for at, row in enumerate([*rows, *(["…"] if more else [])]):
         yield f"  {label if at == 0 else '':<{LABEL_WIDTH - 2}}{row}"

@@ -20,7 +20,7 @@ from fcreview.tui.text.lines import plain_text
         ({"item.psas": "y"}, "item.psas: unknown action. Did you mean item.pass?"),
         ({"fault.nobody": "y"}, "Actions of fault: model, golden, checker, judge"),
         ({"nonsense.x": "y"}, "Examples: queue.open, list.down, app.help, "),
-        ({"search": "y"}, "search: ambiguous. Use one of queue.search, item.search, pager.search"),
+        ({"search": "y"}, "search: the action name is ambiguous. Use one of queue.search, item.search, pager.search"),
         ({"item.pass": "y", "item.fail": "x,y"}, '"y" is assigned to both item.pass and item.fail'),
         ({"item.pass": "/", "item.fold": "slash"}, '"/" is assigned to both item.pass and item.fold'),
         ({"item.pass": "y", "app.help": "y"}, '"y" is assigned to both item.pass and app.help'),

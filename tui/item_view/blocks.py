@@ -17,13 +17,13 @@ from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, agreed_verdict
 from fcreview.store.rows import Suspicion
-from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_head
+from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_first_rows
 from fcreview.tui.text.theme import symbols
 
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStepMark:
-    """Decisive step, chosen by annotators or guessed by fcreview."""
+    """Mark of the decisive step, which annotators chose or fcreview guessed."""
 
     message: int
     people: tuple[str, ...]
@@ -34,11 +34,11 @@ class DecisiveStepMark:
     reason: str = ""
 
 
-def find_decisive_mark(
+def find_decisive_step_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the adjudicated step, else the step that `annotator` chose, else the step on which annotators agree, else
-    the guess. The guess is omitted if `hide_verdicts` is set."""
+    """Return the decisive step to show: the adjudicated step, else the step that `annotator` chose, else the step on
+    which annotators agree, else the guess of fcreview. With `hide_verdicts`, the guess is omitted."""
     verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
     given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
@@ -98,7 +98,7 @@ class Block:
     function: str = ""
     """Name of the function in the golden call, if the block is the heading of a call pair. Empty if there is none."""
     facts: Line = ()
-    """Text at the bottom right of the panel that begins with this block."""
+    """Text for the bottom right of the frame that begins with this block."""
     message: int | None = None
     """Number of the message that the block shows, from 1. None if the item is not a conversation."""
     is_decisive: bool = False
@@ -141,31 +141,31 @@ class DisplayOptions:
     """Hint after a folded text in printed output, such as `whole with --full`. Empty on screen, where the hint names a
     key."""
 
-    def is_folded(self, key: str, default: bool) -> bool:
-        """Whether a block is folded: the reader's choice, else `default`. Printed output unfolds the blocks of the top
-        level, such as turns."""
+    def is_folded(self, block_key: str, default: bool) -> bool:
+        """Whether a block is folded: the reader's choice, else `default`. In printed output, top-level blocks such as
+        turns are always unfolded."""
         if self.unfold_all:
             return False
-        return default and "/" in key if self.print_hint else self.folds.get(key, default)
+        return default and "/" in block_key if self.print_hint else self.folds.get(block_key, default)
 
     @property
     def unfold_hint(self) -> str:
         return self.print_hint or f"{self.open_key} to open"
 
-    def row_limit(self, limit: int) -> int:
-        """Return the maximum number of rows of a text: `limit`, except in printed output with all blocks unfolded,
-        which has no limit."""
-        return UNLIMITED_ROWS if self.print_hint and self.unfold_all else limit
+    def row_limit(self, default_limit: int) -> int:
+        """Return the maximum number of rows of a text: `default_limit`, except in printed output with all blocks
+        unfolded, which has no limit."""
+        return UNLIMITED_ROWS if self.print_hint and self.unfold_all else default_limit
 
 
-def nest_blocks(blocks: Sequence[Block], parent: str) -> Sequence[Block]:
+def set_parent_block(blocks: Sequence[Block], parent_key: str) -> Sequence[Block]:
     for block in blocks:
-        block.parent = parent
+        block.parent = parent_key
     return blocks
 
 
 class BlockSource:
-    """Adapter that lets a `DocumentLayout` scroll through blocks."""
+    """List of blocks as the `DocumentSource` of a `DocumentLayout`."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
@@ -177,11 +177,11 @@ class BlockSource:
         return self.blocks[index].lines(cells)
 
 
-def number_blocks(blocks: Sequence[Block], message: int | None, *, is_stop: bool = False) -> Sequence[Block]:
-    """Set the message number of blocks and return the blocks. `is_stop`: whether the cursor stops at each of them."""
+def set_message_number(blocks: Sequence[Block], number: int | None, *, is_stop: bool = False) -> Sequence[Block]:
+    """Set the message number of blocks and return the blocks. `is_stop`: whether the cursor stops at each block."""
     for block in blocks:
-        block.message = message
-        block.is_heading = block.is_heading or (is_stop and message is not None)
+        block.message = number
+        block.is_heading = block.is_heading or (is_stop and number is not None)
     return blocks
 
 
@@ -216,7 +216,7 @@ class IndexedItem:
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = _group_by(map(self._with_shown_state, item.pairs), lambda pair: pair.turn)
+        self.pairs = _group_by(map(self._with_displayed_state, item.pairs), lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
@@ -234,8 +234,8 @@ class IndexedItem:
         self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
         """Whether the item has several turns or tool results, rather than one question and one answer."""
 
-    def _with_shown_state(self, pair: CallPair) -> CallPair:
-        """Return a pair with its state on screen.
+    def _with_displayed_state(self, pair: CallPair) -> CallPair:
+        """Return a copy of a pair with the state to show on screen.
 
         An extra call is neutral (` `) if the benchmark does not count it. If the item has no golden calls, an answer
         that cannot be decoded is not an extra call. It is neutral, or an error (`!`) if a visible automatic verdict
@@ -245,7 +245,7 @@ class IndexedItem:
             return pair
         if "+" in self.uncounted_states:
             return replace(pair, state=" ")
-        predicted = self.calls_of(pair)[1]
+        predicted = self.golden_and_predicted_call(pair)[1]
         if self.golden_calls or predicted is None or predicted.arguments is not None:
             return pair
         verdict = self.item.rule if self.item.official is None else self.item.official
@@ -266,20 +266,20 @@ class IndexedItem:
         return last > 0 and not has_actions and not any(turn < last for turn in self.turns_with_calls())
 
     @cached_property
-    def _message_numbers(self) -> dict[int, int]:
+    def _number_by_object_id(self) -> dict[int, int]:
         if not self.is_trajectory or self.only_last_turn_judged:
             return {}
         chat = enumerate(build_chat_messages(self.item), 1)
         return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
 
-    def message_number(self, part: Message | Call | None) -> int | None:
-        """Return the number, from 1, of the chat message that contains `part`. None if no message contains it, or if
-        the item is not a conversation."""
-        return self._message_numbers.get(id(part))
+    def message_number(self, message_or_call: Message | Call | None) -> int | None:
+        """Return the number, from 1, of the chat message that contains `message_or_call`. None if no message contains
+        it, or if the item is not a conversation."""
+        return self._number_by_object_id.get(id(message_or_call))
 
     @cached_property
     def decisive_step(self) -> DecisiveStepMark | None:
-        return find_decisive_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
+        return find_decisive_step_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
 
     @cached_property
     def decisive_turn(self) -> int | None:
@@ -291,13 +291,13 @@ class IndexedItem:
     def _repeats(self) -> RepeatedCalls:
         return RepeatedCalls(self.item)
 
-    def find_duplicate(self, call: Call) -> str | None:
-        """Return the place where the model made the same call earlier, such as `turn 1 step 2`. None if there is no
-        earlier call."""
+    def describe_earlier_duplicate(self, call: Call) -> str | None:
+        """Return the turn and step in which the model made the same call earlier, such as `turn 1 step 2`. None if the
+        model did not make it earlier."""
         return self._repeats.find_earlier_position(call)
 
-    def calls_of(self, pair: CallPair) -> tuple[Call | None, Call | None]:
-        """Return the (golden, predicted) calls of a pair. None stands for a missing call."""
+    def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
+        """Return (golden call, predicted call) of a pair. A missing call is None."""
         golden = None if pair.golden is None else self.golden_calls.get((pair.turn, pair.golden))
         predicted = None if pair.predicted is None else self.predicted_calls.get((pair.turn, pair.predicted))
         return golden, predicted
@@ -321,7 +321,7 @@ class IndexedItem:
         """Whether the turn is part of the earlier dialogue, which the benchmark does not judge."""
         return self.only_last_turn_judged and turn < self.n_turns - 1
 
-    def calls_without_golden(self, turn: int) -> list[Call]:
+    def unpaired_calls(self, turn: int) -> list[Call]:
         """Return the predicted calls of a turn that has no call pairs, because the benchmark does not define its golden
         calls."""
         if self.pairs.get(turn):
@@ -329,7 +329,7 @@ class IndexedItem:
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
 
 
-def fold_mark(folded: bool) -> Line:
+def fold_symbol(folded: bool) -> Line:
     return (((symbols().folded if folded else symbols().unfolded) + " ", "primary"),)
 
 
@@ -338,23 +338,23 @@ def pad_label(label: str) -> str:
     return sanitize(label)[: LABEL_CELLS - 1].ljust(LABEL_CELLS)
 
 
-def is_long(text: str, rows: int) -> bool:
-    """Estimate, in constant time, whether a text needs more than `rows` rows of 70 cells."""
-    return len(text) > rows * 70 or text.count("\n", 0, rows * 70) >= rows
+def is_long(text: str, max_rows: int) -> bool:
+    """Estimate, in constant time, whether a text needs more than `max_rows` rows of 70 cells."""
+    return len(text) > max_rows * 70 or text.count("\n", 0, max_rows * 70) >= max_rows
 
 
 def text_block(
-    key: str, label: str, text: str, options: DisplayOptions, *, rows: int = 4, style: str = "", title: str = ""
+    key: str, label: str, text: str, options: DisplayOptions, *, folded_rows: int = 4, style: str = "", title: str = ""
 ) -> Block:
-    """Return the block of a labelled text. A long text is folded to `rows` rows and shows its size."""
-    long = is_long(text, rows)
+    """Return the block of a labelled text. A long text is folded to `folded_rows` rows and shows its size."""
+    long = is_long(text, folded_rows)
     folded = long and (options.is_folded(key, True) or len(text) > MAX_INLINE_CHARS)
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         room = max(cells - LABEL_CELLS, 8)
-        shown, has_more = wrap_head(text, room, rows if folded else UNLIMITED_ROWS)
-        if has_more and rows == 1:
-            return [_line_with_size(label, shown[0], text, cells, style)]
+        shown, has_more = wrap_first_rows(text, room, folded_rows if folded else UNLIMITED_ROWS)
+        if has_more and folded_rows == 1:
+            return [_first_row_with_size(label, shown[0], text, cells, style)]
         rendered = label_rows(pad_label(label), shown, style)
         if has_more:
             rendered.append(((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {options.unfold_hint}", "dim")))
@@ -362,7 +362,7 @@ def text_block(
 
     return Block(
         key,
-        lines,
+        render_lines,
         foldable=long,
         folded=folded,
         opens_pager=len(text) > MAX_INLINE_CHARS,
@@ -371,30 +371,30 @@ def text_block(
     )
 
 
-def _line_with_size(label: str, head: str, text: str, cells: int, style: str) -> Line:
-    size = f"  {format_size(text)}"
+def _first_row_with_size(label: str, first_row: str, full_text: str, cells: int, style: str) -> Line:
+    size = f"  {format_size(full_text)}"
     room = max(cells - LABEL_CELLS, 8) - len(size)
-    return justify_line(((pad_label(label), "dim"), (clip(head, room), style)), ((size, "dim"),), cells)
+    return justify_line(((pad_label(label), "dim"), (clip(first_row, room), style)), ((size, "dim"),), cells)
 
 
 def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
     """Return the block of an environment snapshot: one line with the size of the text. The pager shows the whole
     text."""
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         head = sanitize(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])
-        return [_line_with_size(label, head, text, cells, "dim")]
+        return [_first_row_with_size(label, head, text, cells, "dim")]
 
     return Block(
-        key, lines, foldable=True, folded=True, opens_pager=True, title=f"{label} {name}", full_text=lambda: text
+        key, render_lines, foldable=True, folded=True, opens_pager=True, title=f"{label} {name}", full_text=lambda: text
     )
 
 
-def note_block(key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = "") -> Block:
+def one_line_block(key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = "") -> Block:
     """Return the block of a text that is cut to one line. `suffix` follows the text and is never cut."""
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         shown = clip(sanitize(text[: cells * 2]), cells - LABEL_CELLS - display_width(suffix))
         return [((pad_label(label), "dim"), (shown, style), *([(suffix, "dim")] if suffix else []))]
 
-    return Block(key, lines, title=title or label, full_text=lambda: text)
+    return Block(key, render_lines, title=title or label, full_text=lambda: text)

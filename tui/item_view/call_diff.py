@@ -23,7 +23,7 @@ from fcreview.tui.text.lines import (
     pad_text,
     rule_line,
     truncate_middle,
-    wrap_head,
+    wrap_first_rows,
     wrap_visible,
 )
 from fcreview.tui.text.theme import STATE_STYLES, symbols
@@ -60,8 +60,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
 
 
 def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
-    """Return (start, end, accepted value): the limits of the differing span of the predicted text, and the accepted
-    value that the text was compared with."""
+    """Return a tuple (start, end, accepted value): the start and end of the differing span in the predicted text, and
+    the accepted value that was compared with the text."""
     candidates = [golden]
     at = golden.find(" or ")
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
@@ -89,21 +89,21 @@ def common_prefix_length(a: str, b: str) -> int:
     return low
 
 
-def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text into styled parts. The piece begins at `offset` of the text. Blanks at the ends of a span
-    are drawn as `␣`."""
+def mark_spans(text: str, text_start: int, spans: Sequence[Span], style: str, span_style: str = "diff") -> Line:
+    """Split a piece of a text into styled parts, so that the spans stand out. The piece begins at `text_start` of the
+    whole text. Blanks at the ends of a span are drawn as `␣`."""
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
-        start, end = min(max(first - offset, at), len(piece)), min(max(last - offset, 0), len(piece))
+        start, end = min(max(first - text_start, at), len(text)), min(max(last - text_start, 0), len(text))
         if start < end:
-            parts += [(piece[at:start], style), (_mark_edge_blanks(piece[start:end]), mark_style)]
+            parts += [(text[at:start], style), (_show_edge_blanks(text[start:end]), span_style)]
             at = end
-    parts.append((piece[at:], style))
-    return tuple(part for part in parts if part[0]) or ((piece, style),)
+    parts.append((text[at:], style))
+    return tuple(part for part in parts if part[0]) or ((text, style),)
 
 
-def _mark_edge_blanks(text: str) -> str:
+def _show_edge_blanks(text: str) -> str:
     bare = text.strip(" ")
     if bare == text:
         return text
@@ -139,12 +139,12 @@ class Columns:
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
     are short."""
-    needed_golden = _widest_cells("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
-    needed_predicted = _widest_cells(
-        "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
+    needed_golden = _column_width("golden", (sanitize(row.golden or missing_value_texts(row)[0]) for row in rows))
+    needed_predicted = _column_width(
+        "predicted", (sanitize(row.predicted or missing_value_texts(row)[1]) for row in rows)
     )
     name_cells = max(int(cells * name_share), cells - 6 - needed_golden - needed_predicted, 8)
-    name = min(_widest_cells("argument", map(row_label, rows)), name_cells)
+    name = min(_column_width("argument", map(argument_label, rows)), name_cells)
     rest = max(cells - name - 6, 16)
     half = rest // 2
     if needed_golden + needed_predicted <= rest:
@@ -157,11 +157,11 @@ def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float =
     return Columns(name, golden, rest - golden)
 
 
-def _widest_cells(heading: str, texts: Iterable[str]) -> int:
+def _column_width(heading: str, texts: Iterable[str]) -> int:
     return max(map(display_width, (heading, *texts)))
 
 
-def row_label(row: ArgumentRow) -> str:
+def argument_label(row: ArgumentRow) -> str:
     """Return the name of the argument or, for a nested value, the path inside it, such as `.price`."""
     if row.depth == 0:
         return sanitize(row.path or "function")
@@ -169,11 +169,11 @@ def row_label(row: ArgumentRow) -> str:
     return " " + sanitize(row.path[1 + inside.start() :] if inside else row.path)
 
 
-def column_headings(widths: Columns, name: str = "argument") -> Line:
-    """Return the heading line of an argument table. `name` is the heading of the first column."""
+def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
+    """Return the heading line of an argument table. `first_heading` is the heading of the first column."""
     return (
         ("  ", ""),
-        pad_text(name, widths.name + 2, "dim"),
+        pad_text(first_heading, widths.name + 2, "dim"),
         pad_text("golden", widths.golden + 2, "golden"),
         ("predicted", "predicted"),
     )
@@ -192,7 +192,7 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     else:
         lines = _side_by_side_lines(row, left, right, spans, widths)
     indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
-    for reason in row_reasons(row):
+    for reason in difference_reasons(row):
         lines += [((indent, ""), (piece, "dim")) for piece in wrap_visible(reason, widths.total - len(indent), 2)]
     return lines
 
@@ -207,15 +207,15 @@ def _state_sign(row: ArgumentRow) -> StyledText:
     return f"{state} ", STATE_STYLES[state]
 
 
-def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
+def missing_value_texts(row: ArgumentRow) -> tuple[str, str]:
     """Return the (golden, predicted) labels that replace missing values. The label is empty if the value exists."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
-def row_reasons(row: ArgumentRow) -> list[str]:
-    """Return the reason for a difference, unless it is obvious, and a description of the first difference if it is
-    invisible on screen."""
+def difference_reasons(row: ArgumentRow) -> list[str]:
+    """Return the reason for a difference, unless the reason is obvious. If the first difference is invisible on screen,
+    also return its description."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
@@ -229,20 +229,20 @@ def _difference_style(row: ArgumentRow) -> str:
 
 
 def _side_by_side_lines(
-    row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], spans: list[Span], widths: Columns
+    row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], predicted_spans: list[Span], widths: Columns
 ) -> list[Line]:
     unimportant = row.state == "=" or _is_accepted_omission(row)
     name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
-    no_golden, no_predicted = missing_value_labels(row)
+    no_golden, no_predicted = missing_value_texts(row)
     if no_golden:
         golden_rows, golden_style = [no_golden], "dim"
     if no_predicted:
         predicted_rows, predicted_style = [no_predicted], "dim"
     lines: list[Line] = []
     offset = golden_offset = 0
-    golden_spans = _golden_spans(row, spans)
+    golden_spans = _golden_spans(row, predicted_spans)
     for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
-        label = row_label(row) if at == 0 else ""
+        label = argument_label(row) if at == 0 else ""
         lines.append(
             (
                 _state_sign(row) if at == 0 else ("  ", ""),
@@ -250,39 +250,41 @@ def _side_by_side_lines(
                 ("  ", ""),
                 *mark_spans(golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"),
                 (" " * (widths.golden + 2 - display_width(golden.rstrip())), ""),
-                *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
+                *mark_spans(piece, offset, predicted_spans, predicted_style, _difference_style(row)),
             )
         )
         offset, golden_offset = offset + len(piece), golden_offset + len(golden)
     return lines
 
 
-def _golden_spans(row: ArgumentRow, spans: Sequence[Span]) -> list[Span]:
+def _golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
     """Return the spans of the golden value that differ. Empty if a value lists alternatives (`"a" or "b"`)."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
-    if not spans or row.state != "!" or " or " in golden or " or " in predicted:
+    if not predicted_spans or row.state != "!" or " or " in golden or " or " in predicted:
         return []
     return changed_spans(predicted, golden)
 
 
-def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Span], cells: int) -> list[Line]:
+def _stacked_lines(
+    row: ArgumentRow, golden: str, predicted: str, predicted_spans: list[Span], cells: int
+) -> list[Line]:
     room = max(cells - SIDE_LABEL_CELLS, 8)
-    start = spans[0][0] if spans else 0
+    start = predicted_spans[0][0] if predicted_spans else 0
     head: list[StyledText] = [
         _state_sign(row),
-        (row_label(row), "dim" if row.state == "=" else ""),
+        (argument_label(row), "dim" if row.state == "=" else ""),
     ]
-    if spans and golden != predicted:
+    if predicted_spans and golden != predicted:
         head.append((f"   first difference at character {start + 1}", "dim"))
     lines = [fit_line(tuple(head), cells)]
     if golden == predicted:
         shown, _ = window_around(golden, 0, room)
         return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
     sides: tuple[tuple[Side, str], ...] = (("golden", golden), ("predicted", predicted))
-    for (side, text), missing in zip(sides, missing_value_labels(row), strict=True):
+    for (side, text), missing in zip(sides, missing_value_texts(row), strict=True):
         shown, offset = window_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
-        side_spans = spans if side == "predicted" else []
+        side_spans = predicted_spans if side == "predicted" else []
         for at, piece in enumerate(wrap_visible(shown or missing, room)):
             marked = mark_spans(piece, offset, side_spans, style, _difference_style(row))
             lines.append(((_side_label(side, at), "dim"), *marked))
@@ -290,8 +292,8 @@ def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Sp
     return lines
 
 
-def _side_label(side: Side, row: int) -> str:
-    return f"    {side if row == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
+def _side_label(side: Side, row_index: int) -> str:
+    return f"    {side if row_index == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
 
 
 def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
@@ -306,30 +308,32 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
     return head + shown + tail, start - len(head)
 
 
-def pair_place(pair: CallPair, label: str) -> str:
-    """Return the position of a pair: `turn 1 · call 1 of 2`. `label` is the number of the call: `call 1 of 2`."""
-    return f"turn {pair.turn + 1} · {label}"
+def pair_position_text(pair: CallPair, call_label: str) -> str:
+    """Return the position of a pair: `turn 1 · call 1 of 2`. `call_label` is the number of the call: `call 1 of 2`."""
+    return f"turn {pair.turn + 1} · {call_label}"
 
 
-def pair_heading(pair: CallPair, place: str, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `place` is empty if the frame shows it."""
-    place = f"{place} · " if place else ""
+def pair_heading(pair: CallPair, position_text: str, cells: int, remarks: Sequence[str] = ()) -> Line:
+    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if the frame shows
+    it."""
+    position_text = f"{position_text} · " if position_text else ""
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
         state = [(f" · {pair.state} {ONE_SIDED_LABELS[pair.state]}", STATE_STYLES[pair.state])]
     ending: list[StyledText] = [(f" · {sanitize(remark)}", "dim") for remark in remarks]
-    room = cells - RULE_MARGIN - display_width(place) - line_width(tuple(state))
+    room = cells - RULE_MARGIN - display_width(position_text) - line_width(tuple(state))
     name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
     name: StyledText = (truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
-    return rule_line((*([(place, "")] if place else []), name, *state, *ending), cells)
+    return rule_line((*([(position_text, "")] if position_text else []), name, *state, *ending), cells)
 
 
-def format_call(name: str, call: Call | None) -> str:
-    """Format a call as `cd(folder="a")`. Return `name` if there is no call, and the raw text of an undecoded call."""
+def format_call(fallback_name: str, call: Call | None) -> str:
+    """Format a call as `cd(folder="a")`. Return `fallback_name` if there is no call, and the raw text of an undecoded
+    call."""
     if call is None:
-        return name
+        return fallback_name
     if call.arguments is None:
-        return sanitize(call.raw or name)
+        return sanitize(call.raw or fallback_name)
     golden, predicted = (call, None) if call.side == "golden" else (None, call)
     parts = [
         f"{row.path}={row.golden if call.side == 'golden' else row.predicted}"
@@ -340,35 +344,37 @@ def format_call(name: str, call: Call | None) -> str:
 
 
 def folded_pair_lines(
-    pair: CallPair, label: str, call: Call | None, ending: Line, inside_turn: bool, cells: int
+    pair: CallPair, call_label: str, call: Call | None, suffix: Line, omit_turn: bool, cells: int
 ) -> list[Line]:
-    """Render a folded pair on one line. `ending` is never cut. `inside_turn`: omit the number of the turn."""
+    """Render a folded pair on one line. `suffix` is never cut. `omit_turn`: omit the number of the turn."""
     missing_side = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (
             (f"{pair.state} ", STATE_STYLES[pair.state]),
-            ("" if inside_turn else f"turn {pair.turn + 1} · ", "dim"),
-            (f"{label} · ", "dim"),
+            ("" if omit_turn else f"turn {pair.turn + 1} · ", "dim"),
+            (f"{call_label} · ", "dim"),
             (f"{missing_side}: " if missing_side else "", STATE_STYLES[pair.state]),
             (format_call(pair.name, call), "dim" if pair.state == "=" else ""),
         ),
-        max(cells - line_width(ending), 20),
+        max(cells - line_width(suffix), 20),
     )
-    return [fit_line((*summary, *ending), cells)]
+    return [fit_line((*summary, *suffix), cells)]
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, neutral: str = "") -> list[Line]:
-    """Render a call that could not be decoded: the error, then the raw text. `neutral`: words that replace `cannot be
-    decoded` if the answer is no error."""
-    what = neutral or ("golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded")
+def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, neutral_label: str = "") -> list[Line]:
+    """Render a call that could not be decoded: the error, then the raw text. `neutral_label`: words that replace
+    `cannot be decoded` if the answer is no error."""
+    what = neutral_label or (
+        "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
+    )
     error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
-    rows, has_more = wrap_head(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
+    rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
     pieces = wrap_visible(error, cells - 2, 3)
-    sign, style = ("  ", "dim") if neutral else ("! ", "bad")
+    sign, style = ("  ", "dim") if neutral_label else ("! ", "bad")
     lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:

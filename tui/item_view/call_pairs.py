@@ -18,17 +18,17 @@ from fcreview.tui.item_view.call_diff import (
     Columns,
     argument_lines,
     column_headings,
+    difference_reasons,
     folded_pair_lines,
     format_call,
     labelled_side_lines,
     measure_columns,
     pair_heading,
-    pair_place,
-    row_reasons,
+    pair_position_text,
     undecoded_call_lines,
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
-from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_blocks
+from fcreview.tui.item_view.verdicts import has_failure_or_review, target_verdict_blocks
 from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
 
 NOT_DECODED = "(not decoded)"
@@ -38,7 +38,7 @@ MAX_EQUAL_ROWS = 8
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     pairs = indexed.pairs.get(0, [])
     if not pairs:
-        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_without_golden(0)
+        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.unpaired_calls(0)
         return [] if has_other_answer else [no_calls_block(indexed, 0)]
     return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
 
@@ -49,21 +49,21 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
     Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too. A pair
     is never folded if it was reviewed, if a verdict fails it, if a judge comments on it, or if it is the decisive step.
     """
-    decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
+    decisive, predicted = indexed.decisive_step, indexed.golden_and_predicted_call(pair)[1]
     if decisive is not None and decisive.message == indexed.message_number(predicted):
         return False
-    if needs_attention(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
+    if has_failure_or_review(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
     has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
     return (pair.state in "=~" and has_neighbours) or (pair.state in "-+ " and in_trajectory)
 
 
-def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `position`: index of the pair in its
-    turn."""
-    label, address = call_label(indexed.pairs[pair.turn], position), call_address(pair.turn, position)
-    golden, predicted = indexed.calls_of(pair)
+def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: index of the pair in
+    its turn."""
+    label, address = call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
+    golden, predicted = indexed.golden_and_predicted_call(pair)
     folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
     has_step = predicted is not None and indexed.has_several_steps(pair.turn)
@@ -78,7 +78,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
         is_judged=indexed.only_last_turn_judged,
         foldable=True,
         folded=folded,
-        title=f"turn {pair.turn + 1} call {position + 1}",
+        title=f"turn {pair.turn + 1} call {pair_index + 1}",
         function=golden.name if golden is not None else "",
         copied_value=lambda: {"golden": call_to_json(golden), "predicted": call_to_json(predicted)},
     )
@@ -86,9 +86,9 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(measure_columns, table.rows))  # computed once, because there may be a million rows
+    widths = cache(partial(measure_columns, table.rows))  # Cached, because there may be a million rows.
 
-    place = pair_place(pair, label)
+    place = pair_position_text(pair, label)
     if options.frames:
         head.facts = ((" · ".join([place, *step]), "dim"),)
         place, step = "", []
@@ -106,25 +106,25 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if table.undecoded is not None:
         raw = table.undecoded.raw or ""
         head.full_text = lambda: raw
-    rows, equal_rows = _split_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
+    rows, equal_rows = _separate_folded_rows(table.rows, options.is_folded(f"{address}/equal", True))
     blocks = [head]
     for row in rows:
-        target = argument_address(pair.turn, position, row.path)
+        target = argument_address(pair.turn, pair_index, row.path)
         blocks.append(argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target))
     if equal_rows:
         blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
     return [*blocks, *target_verdict_blocks(indexed, address), *docs]
 
 
-def call_label(pairs: Sequence[CallPair], position: int) -> str:
+def call_label(pairs: Sequence[CallPair], pair_index: int) -> str:
     """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden calls in another
     order, return `golden call 2 of 2`."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])
-    if in_other_order and position < n_golden:
-        return f"golden call {position + 1} of {n_golden}"
-    return f"call {position + 1} of {len(pairs)}"
+    if in_other_order and pair_index < n_golden:
+        return f"golden call {pair_index + 1} of {n_golden}"
+    return f"call {pair_index + 1} of {len(pairs)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,18 +138,18 @@ class PairTable:
 
 
 def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> PairTable:
-    golden, predicted = indexed.calls_of(pair)
+    golden, predicted = indexed.golden_and_predicted_call(pair)
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
         if pair.state == " " and not indexed.golden_calls:
             return PairTable([], lambda cells: undecoded_call_lines(predicted, cells, options, "no call"), predicted)
-        rows = [replace(row, predicted=NOT_DECODED) for row in _pair_rows(pair, golden, None)]
+        rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
         return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
     compared = compared_golden_call(indexed, pair, address)
     if compared is not None and predicted is not None:
         return PairTable(build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
-    return PairTable(_pair_rows(pair, golden, predicted), lambda _: [])
+    return PairTable(_pair_argument_rows(pair, golden, predicted), lambda _: [])
 
 
 def _undecoded_golden_table(golden: Call, predicted: Call | None, options: DisplayOptions) -> PairTable:
@@ -173,15 +173,15 @@ def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
     """Return the remarks for the heading of a pair, such as `by the simulated user` or `duplicate of turn 1 step 2`."""
-    golden, predicted = indexed.calls_of(pair)
+    golden, predicted = indexed.golden_and_predicted_call(pair)
     remarks: list[str] = []
     if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
         remarks.append("by the simulated user")
     if pair.state in "-!" and pair.state in indexed.uncounted_states and not indexed.hide_verdicts:
-        remarks.append("does not count")
+        remarks.append("not counted")
     if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
         remarks.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.find_duplicate(predicted)):
+    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.describe_earlier_duplicate(predicted)):
         remarks.append(f"duplicate of {duplicate}")
     if (compared := compared_golden_call(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
@@ -189,27 +189,29 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
     return remarks
 
 
-def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
+def _pair_argument_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
     rows = build_argument_rows(golden, predicted, pair.diff)
     if pair.state == " ":
         rows = [replace(row, state="=") for row in rows]
     return rows if golden and predicted else [row for row in rows if row.path]
 
 
-def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
+def _separate_folded_rows(
+    rows: list[ArgumentRow], fold_equal_rows: bool
+) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
     equal = [row for row in rows if row.state == "="]
-    if not fold or len(equal) <= MAX_EQUAL_ROWS:
+    if not fold_equal_rows or len(equal) <= MAX_EQUAL_ROWS:
         return rows, []
     return [row for row in rows if row.state != "="], equal
 
 
 def argument_block(
-    key: str, row: ArgumentRow, widths: Callable[[int], Columns], title: str, target: str | None = None
+    key: str, row: ArgumentRow, column_widths: Callable[[int], Columns], title: str, target: str | None = None
 ) -> Block:
     """Return the block of an argument. The full text contains both values and the reasons why they differ."""
     return Block(
         key,
-        lambda cells: argument_lines(row, widths(cells)),
+        lambda cells: argument_lines(row, column_widths(cells)),
         target=target,
         is_argument=True,
         differs=row.state in "!-+",
@@ -221,16 +223,16 @@ def argument_block(
 
 def _full_values(row: ArgumentRow) -> str:
     golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
-    return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
+    return "\n".join(["golden", golden, "", "predicted", predicted, "", *difference_reasons(row)])
 
 
 def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         names = sanitize(", ".join(row.path for row in rows if row.depth == 0))
         pieces = wrap_visible(f"{len(rows)} equal: {names}", cells - 2, 2)
         return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
-    return Block(key, lines, foldable=True, folded=True)
+    return Block(key, render_lines, foldable=True, folded=True)
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
@@ -242,22 +244,22 @@ def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
 
 
 def call_to_json(call: Call | None) -> Any:
-    """Convert a call to `{name: {argument: value}}`. The value of a golden argument is the list of accepted values. A
-    call that could not be decoded becomes its raw text."""
+    """Convert a call to `{name: {argument: value}}`. The value of a golden argument is the list of accepted values. For
+    a call that could not be decoded, return the raw text."""
     if call is None:
         return None
     if call.arguments is None:
         return call.raw
-    return {call.name: _plain_json(call.arguments)}
+    return {call.name: _unwrap_accepted_values(call.arguments)}
 
 
-def _plain_json(value: Any) -> Any:
+def _unwrap_accepted_values(value: Any) -> Any:
     if isinstance(value, AcceptedValues):
         value = value.any_of
     elif isinstance(value, GoldenObject):
         value = value.fields
     if isinstance(value, dict):
-        return {name: _plain_json(inner) for name, inner in value.items()}
+        return {name: _unwrap_accepted_values(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain_json(inner) for inner in value]
+        return [_unwrap_accepted_values(inner) for inner in value]
     return value

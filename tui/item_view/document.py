@@ -15,7 +15,14 @@ from fcreview.model.item import Item
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail, Suspicion
-from fcreview.tui.item_view.blocks import Block, DecisiveStepMark, DisplayOptions, IndexedItem, LineRenderer, fold_mark
+from fcreview.tui.item_view.blocks import (
+    Block,
+    DecisiveStepMark,
+    DisplayOptions,
+    IndexedItem,
+    LineRenderer,
+    fold_symbol,
+)
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
@@ -51,13 +58,13 @@ CALL_BORDER, SECTION_BORDER = "dim", "track"
 SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
 
 
-def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
+def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
     framed, at = list(blocks), 0
     while at < len(blocks):
         head, border = blocks[at], CALL_BORDER
-        last = _last_block_of_call(blocks, at)
-        if last is None and sections and _begins_section(head):
-            last, border = _last_block_of_section(blocks, at), SECTION_BORDER
+        last = _last_index_in_call(blocks, at)
+        if last is None and frame_sections and _is_section_start(head):
+            last, border = _last_index_in_section(blocks, at), SECTION_BORDER
         if last is not None:
             for index in range(at, last + 1):
                 facts = head.facts if index == last else None
@@ -68,13 +75,13 @@ def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
     return framed
 
 
-def _last_block_of_call(blocks: Sequence[Block], at: int) -> int | None:
-    head = blocks[at]
+def _last_index_in_call(blocks: Sequence[Block], call_index: int) -> int | None:
+    head = blocks[call_index]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:
         return None
-    last = at
-    for index in range(at + 1, len(blocks)):
+    last = call_index
+    for index in range(call_index + 1, len(blocks)):
         block = blocks[index]
         inside = block.is_argument or block.key.endswith(("/equal", "/said"))
         if not block.key.startswith(f"{head.key}/") or not inside:
@@ -83,14 +90,14 @@ def _last_block_of_call(blocks: Sequence[Block], at: int) -> int | None:
     return last
 
 
-def _begins_section(block: Block) -> bool:
+def _is_section_start(block: Block) -> bool:
     if block.key.startswith("judge:"):
         return True
     return block.key.endswith("/document") or (block.key in SECTIONS and not block.folded)
 
 
-def _last_block_of_section(blocks: Sequence[Block], at: int) -> int:
-    key, last = blocks[at].key, at
+def _last_index_in_section(blocks: Sequence[Block], section_index: int) -> int:
+    key, last = blocks[section_index].key, section_index
     while last + 1 < len(blocks) and blocks[last + 1].key.startswith((f"{key}/", f"{key}:")):
         last += 1
     return last
@@ -106,20 +113,20 @@ def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, bord
     framed: list[Line] = []
     if is_first:
         title, *lines = lines or [()]
-        framed.append(frame_top(_without_rule(title), cells, border))
-    framed += [frame_side(_with_difference_sign(line), cells, border) for line in lines]
+        framed.append(frame_top(_remove_rule(title), cells, border))
+    framed += [frame_side(_use_theme_difference_sign(line), cells, border) for line in lines]
     if facts is not None:
         framed.append(frame_bottom(facts, cells, border))
     return framed
 
 
-def _without_rule(line: Line) -> Line:
+def _remove_rule(line: Line) -> Line:
     rule = symbols().rule
     parts = [part for part in line if part[1] != "dim" or set(part[0].strip()) - {rule}]
     return tuple(parts) if line and set(line[0][0].strip()) == {rule} else line
 
 
-def _with_difference_sign(line: Line) -> Line:
+def _use_theme_difference_sign(line: Line) -> Line:
     if line and line[0] == ("! ", "differs"):
         return ((f"{symbols().differs} ", "differs"), *line[1:])
     return line
@@ -150,7 +157,7 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
         blocks.append(
             Block(
                 f"extra:{name}",
-                partial(_metadata_lines, label, text, options.unfold_hint),
+                partial(_metadata_field_lines, label, text, options.unfold_hint),
                 foldable=long,
                 folded=long,
                 parent="extra" if options.frames else None,
@@ -169,7 +176,7 @@ def _plain_metadata_heading(cells: int) -> list[Line]:
 def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:
     ((summary, style),) = summary_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
     line: Line = (
-        *(fold_mark(folded) if has_fields else (("  ", ""),)),
+        *(fold_symbol(folded) if has_fields else (("  ", ""),)),
         ("metadata", "strong"),
         ("  ", ""),
         (summary, style),
@@ -192,7 +199,7 @@ def round_numbers(value: Any, *, in_object: bool = False) -> Any:
     return value
 
 
-def _metadata_lines(label: str, text: str, unfold_hint: str, cells: int) -> list[Line]:
+def _metadata_field_lines(label: str, text: str, unfold_hint: str, cells: int) -> list[Line]:
     size = f"  {format_size(text)}, {unfold_hint}" if len(text) > MAX_FIELD_CHARS else ""
     left: Line = ((f"  {label}  ", "dim"), (sanitize(text[: cells * 2]), ""))
     return [justify_line(left, ((size, "dim"),), cells)]
@@ -205,33 +212,33 @@ HIDDEN = "hidden"
 
 def header_line(
     detail: ItemDetail,
-    position: int | None,
-    total: int,
+    item_index: int | None,
+    n_items: int,
     cells: int,
     *,
     hide_verdicts: bool = False,
-    names_item: bool = True,
+    show_id: bool = True,
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
 
     Position and verdicts are never cut. If the line is too long, it is shortened in this order: fewer facts and smaller
     gaps, symbols instead of badges, a cut in the middle of the id.
 
-    `names_item`: whether the line begins with the id.
+    `show_id`: whether the line begins with the id.
     """
-    place = f"{symbols().none if position is None else f'{position + 1:,}'}/{total:,}"
-    row, item_id = detail.row, sanitize(detail.row.id) if names_item else ""
+    place = f"{symbols().none if item_index is None else f'{item_index + 1:,}'}/{n_items:,}"
+    row, item_id = detail.row, sanitize(detail.row.id) if show_id else ""
     automatic = [("official", row.official), ("recomp.", row.rule), ("judge", row.judge)]
     verdicts = [(name, HIDDEN if hide_verdicts else value) for name, value in automatic] + [("you", row.you)]
     if not hide_verdicts and row.human is not None and row.human != row.you:
-        verdicts.append(("reviews", row.human))  # such as an adjudication, or the reviews of other annotators
+        verdicts.append(("reviews", row.human))  # An adjudication, or reviews of others.
     has_judge = row.judge is not None or any(verdict.source == "judge" for verdict in detail.item.verdicts)
     fewer = verdicts if has_judge else [verdict for verdict in verdicts if verdict[0] != "judge"]
     long_names = [("recomputed" if name == "recomp." else name, value) for name, value in fewer]
     variants = [("   ", long_names, True), ("  ", long_names, True), ("  ", fewer, True), (" ", fewer, True)]
     variants += [("   ", verdicts, False), ("  ", verdicts, False), ("  ", fewer, False), (" ", fewer, False)]
     for gap, entries, badges in variants:
-        parts: list[StyledText] = [(gap + place if names_item else place, "dim")]
+        parts: list[StyledText] = [(gap + place if show_id else place, "dim")]
         for name, value in entries:
             verdict = _header_verdict(name, value, row.your_parts, badge=badges)
             if name == "you" and row.is_overruled and not hide_verdicts:
@@ -243,11 +250,11 @@ def header_line(
             break
     id_cells = max(cells - used, min(display_width(item_id), MIN_ID_CELLS, cells - used))
     left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *parts)
-    facts = _header_facts(detail, cells - line_width(left) - 3)
+    facts = _category_turns_latency(detail, cells - line_width(left) - 3)
     return justify_line(left, ((f"{facts} ", "dim"),), cells) if facts else fit_line(left, cells)
 
 
-def _header_facts(detail: ItemDetail, cells: int) -> str:
+def _category_turns_latency(detail: ItemDetail, cells: int) -> str:
     item = detail.item
     facts = [sanitize(item.category)]
     facts += [format_count(item.n_turns, "turn")] if item.n_turns > 1 else []
@@ -256,11 +263,11 @@ def _header_facts(detail: ItemDetail, cells: int) -> str:
     return next((text for text in texts if display_width(text) <= cells), "")
 
 
-def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> StyledText:
+def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool) -> StyledText:
     if value == HIDDEN:
         return HIDDEN, "dim"
-    if name == "you" and (not badge or (value is None and your_parts)):
-        return symbols().annotator_symbol(value, your_parts), verdict_style(value)
+    if name == "you" and (not badge or (value is None and n_reviewed_parts)):
+        return symbols().annotator_symbol(value, n_reviewed_parts), verdict_style(value)
     return verdict_badge(value) if badge else (symbols().verdict_symbol(value), verdict_style(value))
 
 
@@ -300,7 +307,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         else verdict_blocks(indexed, reason_rows)
     )
     judged = judge_blocks(indexed, max_rows=reason_rows)
-    judged = [replace(each, is_heading=only_judged) for each in judged]  # the cursor starts there
+    judged = [replace(each, is_heading=only_judged) for each in judged]  # The cursor starts at the first heading.
     blocks = [
         *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
         *suspicion_blocks(None if options.hide_verdicts else options.suspicion, has_heading=options.panels),
@@ -320,24 +327,24 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         Block("end", lambda _: [BLANK_LINE]),
     ]
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
-    blocks = frame_blocks(blocks, sections=options.panels) if on_screen and not options.unfold_all else blocks
-    return add_decisive_note(blocks, indexed, options.confirm_key)
+    blocks = draw_frames(blocks, frame_sections=options.panels) if on_screen and not options.unfold_all else blocks
+    return add_decisive_step_note(blocks, indexed, options.confirm_key)
 
 
-def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
+def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
     """Return the index of the block where the cursor starts.
 
     This is the first of these blocks that exists: the call that the reasons of `suspicion` mention, the decisive step,
     the first difference, the first judged block, the first unfolded block.
     """
-    stops = cursor_stops(blocks, arguments=False)
+    stops = cursor_stop_indices(blocks, include_arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
     reasons = suspicion.reasons if suspicion else ()
-    suspect = next((at for text in reasons for at in calls if _mentions(text, blocks[at].function)), None)
+    suspect = next((at for text in reasons for at in calls if _mentions_function(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
-    decisive = decisive_block_index(blocks)
+    decisive = find_decisive_index(blocks)
     if decisive is not None:
         return decisive
     judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
@@ -345,38 +352,40 @@ def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) 
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
-def decisive_block_index(blocks: Sequence[Block]) -> int | None:
+def find_decisive_index(blocks: Sequence[Block]) -> int | None:
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
-def _mentions(text: str, function: str) -> bool:
+def _mentions_function(text: str, function: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
 
 
-def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
-    """Return the indices of the blocks where the cursor stops. `arguments`: include the blocks of arguments."""
-    return [at for at, block in enumerate(blocks) if block.is_stop or (arguments and block.is_argument)]
+def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
+    """Return the indices of the blocks where the cursor stops. `include_arguments`: include the blocks of arguments."""
+    return [at for at, block in enumerate(blocks) if block.is_stop or (include_arguments and block.is_argument)]
 
 
-def first_differing_block_inside(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the first differing argument inside the block at `at`. If no argument differs, return the
-    index of the first differing call, else `at`."""
-    head = blocks[at].key
-    if blocks[at].differs:
-        at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
-    inside = f"{blocks[at].key}/"
-    arguments = (n for n in range(at + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].is_argument)
-    return next((n for n in arguments if blocks[n].differs), at)
+def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the first differing argument inside the block at `index`. If no argument differs, return the
+    index of the first differing call, else `index`."""
+    head = blocks[index].key
+    if blocks[index].differs:
+        index = next(
+            (n for n in range(index + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), index
+        )
+    inside = f"{blocks[index].key}/"
+    arguments = (n for n in range(index + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].is_argument)
+    return next((n for n in arguments if blocks[n].differs), index)
 
 
-def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the last block that belongs to the target at `at`, such as the last argument of a call."""
-    key = blocks[at].key
+def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the last block that belongs to the target at `index`, such as the last argument of a call."""
+    key = blocks[index].key
     part = parse_address(key)
-    if blocks[at].target is None or (part is not None and part.call is None):
-        return at
-    last = at
-    for n in range(at + 1, len(blocks)):
+    if blocks[index].target is None or (part is not None and part.call is None):
+        return index
+    last = index
+    for n in range(index + 1, len(blocks)):
         if blocks[n].key.startswith((f"{key}/", f"judge:{key}")):
             last = n
         elif blocks[n].is_stop:
@@ -384,19 +393,19 @@ def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
     return last
 
 
-def first_differing_block(blocks: Sequence[Block]) -> int | None:
+def first_difference_index(blocks: Sequence[Block]) -> int | None:
     """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
     differs."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
     return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
-def target_at(blocks: Sequence[Block], at: int) -> str:
+def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
     """Return the address of the part that a verdict at a block applies to: the target of the block, else its turn, else
     the item."""
-    if not 0 <= at < len(blocks):
+    if not 0 <= index < len(blocks):
         return ITEM
-    block = blocks[at]
+    block = blocks[index]
     return block.target or (block.parent if block.parent is not None and is_address(block.parent) else ITEM)
 
 
@@ -413,7 +422,7 @@ def format_location(file: object, line: object) -> str:
     return f"{file}:{line}" if file and line else str(file or "")
 
 
-def score_location(item: Item) -> str:
+def score_record_location(item: Item) -> str:
     """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if the item has no entry."""
     record = item.extra.score_record
     return format_location(record.file, record.line) if record is not None else ""
@@ -432,7 +441,7 @@ def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
 NOTE_ROWS = 3
 
 
-def add_decisive_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
+def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
     """Add a note on the decisive step above the first block of its message. If the message is not shown, the note is
     above the nearest earlier message."""
     mark = indexed.decisive_step
@@ -443,14 +452,14 @@ def add_decisive_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key
     at = -max(earlier)[1]
     first = blocks[at]
 
-    def lines(cells: int) -> list[Line]:
-        return [*_note_lines(mark, confirm_key, cells), *first.lines(cells)]
+    def render_lines(cells: int) -> list[Line]:
+        return [*_decisive_step_note_lines(mark, confirm_key, cells), *first.lines(cells)]
 
-    step = replace(first, lines=lines, is_decisive=True, is_heading=True, message=mark.message)
+    step = replace(first, lines=render_lines, is_decisive=True, is_heading=True, message=mark.message)
     return [*blocks[:at], step, *blocks[at + 1 :]]
 
 
-def _note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
+def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
     is_guess = mark.message == mark.guess
     if is_guess:
         hint = f" · {confirm_key} to confirm" if confirm_key else ""

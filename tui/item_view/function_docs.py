@@ -19,7 +19,7 @@ from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark, nest_blocks
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_symbol, set_parent_block
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -46,12 +46,14 @@ def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, A
     equal."""
     exact = (document for document in functions if document.get("name") == name)
     similar = (
-        document for document in functions if _normalize_name(str(document.get("name"))) == _normalize_name(name)
+        document
+        for document in functions
+        if _dots_to_underscores(str(document.get("name"))) == _dots_to_underscores(name)
     )
     return next(exact, next(similar, None))
 
 
-def _normalize_name(name: str) -> str:
+def _dots_to_underscores(name: str) -> str:
     return name.replace(".", "_")
 
 
@@ -59,7 +61,7 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
     return [str(document.get("name")) for document in functions]
 
 
-def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
+def required_and_optional_names(document: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return (required, optional): the names of the parameters of a function, in the order in which its docs declare
     them."""
     declared = read_declared_parameters(document)
@@ -68,16 +70,24 @@ def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
     return [name for name in names if name in required], [name for name in names if name not in required]
 
 
-def function_lines(
-    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
+def function_docs_lines(
+    name: str,
+    document: dict[str, Any] | None,
+    marked_parameter: str | None,
+    cells: int,
+    available_names: Sequence[str] = (),
 ) -> list[Line]:
     head = rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)
-    sections = function_sections(name, document, argument, cells, available)
+    sections = function_docs_sections(name, document, marked_parameter, cells, available_names)
     return [head, *(line for _, lines in sections for line in lines)]
 
 
-def function_sections(
-    name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
+def function_docs_sections(
+    name: str,
+    document: dict[str, Any] | None,
+    marked_parameter: str | None,
+    cells: int,
+    available_names: Sequence[str] = (),
 ) -> list[tuple[str | None, list[Line]]]:
     """Render the docs of a function as (parameter, lines). The parameter is None for lines about the whole function.
 
@@ -85,28 +95,28 @@ def function_sections(
         name: Name as in the call.
         document: `{name, description, parameters: {properties, required}}`; other forms of `parameters` are shown as
             JSON. None if the function is not available.
-        argument: Parameter to mark.
+        marked_parameter: Parameter to mark.
         cells: Width in cells.
-        available: Names of the available functions. If `document` is None, the most similar name is suggested.
+        available_names: Names of the available functions. If `document` is None, the most similar name is suggested.
     """
     if document is None:
-        text = f"  not an available function{_suggest_name(name, available)}"
+        text = f"  not an available function{_closest_name_hint(name, available_names)}"
         return [(None, [fit_line(((text, "warn"),), cells)])]
     lines = _description_lines("  ", document.get("description"), cells)
     properties = read_declared_parameters(document).properties
     if properties is None:
         lines += _description_lines("  ", _json_text(document.get("parameters"), indent=2), cells)
         return [(None, lines)]
-    required, _ = split_parameters(document)
+    required, _ = required_and_optional_names(document)
     if not properties:
         lines.append(make_line("  no parameters", "dim"))
     shown = dict(islice(properties.items(), MAX_PARAMETERS))
-    if argument in properties:
-        shown[argument] = properties[argument]
+    if marked_parameter in properties:
+        shown[marked_parameter] = properties[marked_parameter]
     sections: list[tuple[str | None, list[Line]]] = [(None, lines)]
     for key, schema in shown.items():
         parameter = str(key)
-        rendered = _parameter_lines(parameter, schema, parameter in required, parameter == argument, cells)
+        rendered = _parameter_lines(parameter, schema, parameter in required, parameter == marked_parameter, cells)
         sections.append((parameter, rendered))
     if len(properties) > len(shown):
         more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
@@ -114,8 +124,8 @@ def function_sections(
     return sections
 
 
-def _suggest_name(name: str, available: Sequence[str]) -> str:
-    closest = get_close_matches(name, available, n=1, cutoff=0.5)
+def _closest_name_hint(name: str, available_names: Sequence[str]) -> str:
+    closest = get_close_matches(name, available_names, n=1, cutoff=0.5)
     return f" (closest: {sanitize(closest[0])})" if closest else ""
 
 
@@ -123,18 +133,18 @@ def _json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
 
 
-def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells: int) -> list[Line]:
-    arrow = symbols().arrow if marked else " "
-    head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if marked else ""))
-    kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if required else ''}", "dim"),)
+def _parameter_lines(name: str, schema: Any, is_required: bool, is_marked: bool, cells: int) -> list[Line]:
+    arrow = symbols().arrow if is_marked else " "
+    head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if is_marked else ""))
+    kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if is_required else ''}", "dim"),)
     if line_width((*head, *kind)) <= cells:
         lines = [(*head, *kind)]
     else:
         lines = [fit_line(head, cells), fit_line((("      ", ""), *kind), cells)]
-    return lines + [row for text in parameter_texts(schema) for row in _description_lines("        ", text, cells)]
+    return lines + [row for text in describe_parameter(schema) for row in _description_lines("        ", text, cells)]
 
 
-def parameter_texts(schema: Any) -> list[str]:
+def describe_parameter(schema: Any) -> list[str]:
     if not isinstance(schema, dict):
         return []
     texts = [str(schema.get("description") or "")]
@@ -176,9 +186,9 @@ NO_FUNCTIONS = RelevantFunctions()
 MAX_AVAILABLE_DOCS = 20
 
 
-def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
+def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunctions:
     """Return the functions of the call or argument at this block key or target address."""
-    part = parse_address(key)
+    part = parse_address(block_key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
     pairs = indexed.pairs.get(part.turn, [])
@@ -186,10 +196,10 @@ def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
         pair = pairs[part.call]
         path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
         names = function_name_by_side(indexed, pair).values()
-        return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_name(path))
-    calls = indexed.calls_without_golden(part.turn)
+        return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_parameter(path))
+    calls = indexed.unpaired_calls(part.turn)
     name = calls[part.call].name if part.call < len(calls) else None
-    return RelevantFunctions((name,), _top_level_name(part.argument)) if name else NO_FUNCTIONS
+    return RelevantFunctions((name,), _top_level_parameter(part.argument)) if name else NO_FUNCTIONS
 
 
 def available_functions(indexed: IndexedItem) -> RelevantFunctions:
@@ -199,14 +209,14 @@ def available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
     """Return `{"golden": name, "predicted": name}`. If one call is missing, both are the name of the other call."""
-    golden, predicted = indexed.calls_of(pair)
+    golden, predicted = indexed.golden_and_predicted_call(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
     return {"golden": golden_name, "predicted": predicted_name}
 
 
-def _top_level_name(path: str | None) -> str | None:
-    return str(split_path(path)[0]) if path else None
+def _top_level_parameter(argument_path: str | None) -> str | None:
+    return str(split_path(argument_path)[0]) if argument_path else None
 
 
 NAME_ROWS = 3
@@ -214,8 +224,8 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class FunctionDocsSource:
-    """Adapter that lets a `DocumentLayout` scroll through function docs: one block for each function and for each of
-    its parameters."""
+    """Function docs as the `DocumentSource` of a `DocumentLayout`: one block for each function and for each of its
+    parameters."""
 
     functions: Sequence[dict[str, object]]
     shown: RelevantFunctions
@@ -245,7 +255,7 @@ class FunctionDocsSource:
         for name in self.shown.names:
             sections += [(None, [BLANK_LINE])] if sections else []
             sections.append((None, [((row, "strong"),) for row in wrap_visible(sanitize(name), cells, NAME_ROWS)]))
-            sections += function_sections(name, find_function(self.functions, name), argument, cells, available)
+            sections += function_docs_sections(name, find_function(self.functions, name), argument, cells, available)
         if argument and all(argument != name for name, _ in sections):
             head: Line = ((f"  {symbols().arrow} ", "strong"), (sanitize(argument), "strong"))
             sections.append((argument, [fit_line((*head, ("  no such parameter", "warn")), cells)]))
@@ -269,7 +279,7 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
     available = _function_names(indexed.item.functions)
     return Block(
         key,
-        lambda cells: function_lines(name, document, options.marked_argument, cells, available),
+        lambda cells: function_docs_lines(name, document, options.marked_argument, cells, available),
         foldable=True,
         title=f"docs of {sanitize(name)}",
         full_text=lambda: _json_text(document),
@@ -277,10 +287,10 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
     )
 
 
-def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
-    """Return the `DOCS_CHOICES` that show different docs for the call at `address`. Without a call, return only
+def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[str]:
+    """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a call, return only
     `all`."""
-    part = parse_address(address) if address else None
+    part = parse_address(call_address) if call_address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
         return DOCS_CHOICES[-1:]
@@ -302,21 +312,23 @@ FOOTER_DESCRIPTION_ROWS = 2
 MAX_VALUE_CHARS = 200
 
 
-def footer_lines(
-    indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
+def docs_footer_lines(
+    indexed: IndexedItem, block_key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the docs of the function at the block `key`. If the docs do not fit, render only the parameter under the
-    cursor."""
-    here = functions_at(indexed, key)
+    """Render the docs of the function at the block `block_key`. If the docs do not fit, render only the parameter under
+    the cursor."""
+    here = functions_at_block(indexed, block_key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None
     if document is None:
         return []
     name = here.names[0]
-    if allow_full_docs and sum(map(len, split_parameters(document))) < free_rows:
-        lines = function_lines(name, document, here.argument, cells)
+    if allow_full_docs and sum(map(len, required_and_optional_names(document))) < free_rows:
+        lines = function_docs_lines(name, document, here.argument, cells)
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
-    return _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in key else []
+    return (
+        _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in block_key else []
+    )
 
 
 def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
@@ -324,7 +336,7 @@ def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, 
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
         return [rule_line(((sanitize(argument), "strong"), (warning, "warn")), cells)]
-    required, _ = split_parameters(document)
+    required, _ = required_and_optional_names(document)
     head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
     lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
@@ -344,26 +356,26 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     functions = indexed.item.functions
     if not functions:
         return []
-    states = _call_states(indexed)
-    known = set(map(_normalize_name, _function_names(functions)))
+    states = _call_state_by_function(indexed)
+    known = set(map(_dots_to_underscores, _function_names(functions)))
     predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
-    unavailable = [name for name in predicted if _normalize_name(name) not in known]
-    called_first = sorted(functions, key=lambda document: _function_state(document, states) == "")
+    unavailable = [name for name in predicted if _dots_to_underscores(name) not in known]
+    called_first = sorted(functions, key=lambda document: _call_state(document, states) == "")
     many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
     names = [sanitize(each) for each in _function_names(called_first)]
     all_folded = options.frames and not all_docs and options.is_folded("offer", True)
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = [document for document in called_first if _function_state(document, states)] if folded else called_first
+    shown = [document for document in called_first if _call_state(document, states)] if folded else called_first
 
     def heading_lines(cells: int) -> list[Line]:
         count: Line = ((format_count(len(functions), "available function"), "strong"),)
-        count = (*fold_mark(all_folded), *count) if options.frames else count
+        count = (*fold_symbol(all_folded), *count) if options.frames else count
         if all_folded:
             lines = [fit_line((*count, ("  ", ""), (", ".join(names[:MAX_LISTED_FUNCTIONS]), "dim")), cells)]
         else:
             lines = [rule_line((*count, (" · name(required, [optional])", "dim")), cells)]
         for name in unavailable:
-            remark = f"  predicted but not available{_suggest_name(name, _function_names(functions))}"
+            remark = f"  predicted but not available{_closest_name_hint(name, _function_names(functions))}"
             parts: Line = (("! ", STATE_STYLES["!"]), (sanitize(name), "predicted"), (remark, "dim"))
             lines.append(fit_line(parts, cells))
         return lines
@@ -372,34 +384,34 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     head.foldable, head.folded = options.frames, all_folded
     blocks: list[Block] = []
     for at, document in enumerate([] if all_folded else shown):
-        blocks.append(_signature_block(f"offer/{at}", document, _function_state(document, states)))
+        blocks.append(_signature_block(f"offer/{at}", document, _call_state(document, states)))
         if all_docs:
             name = str(document.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
     if many and not all_docs and not all_folded:
         blocks.append(_other_functions_block(_function_names(called_first[len(shown) :]), options, folded=folded))
-    return [head, *(nest_blocks(blocks, "offer") if options.frames else blocks)]
+    return [head, *(set_parent_block(blocks, "offer") if options.frames else blocks)]
 
 
-def _call_states(indexed: IndexedItem) -> dict[str, str]:
+def _call_state_by_function(indexed: IndexedItem) -> dict[str, str]:
     """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots in names become
     underscores."""
-    golden = {_normalize_name(call.name) for call in indexed.item.golden}
-    predicted = {_normalize_name(call.name) for call in indexed.item.predicted if call.name}
+    golden = {_dots_to_underscores(call.name) for call in indexed.item.golden}
+    predicted = {_dots_to_underscores(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
-def _function_state(document: dict[str, Any], states: dict[str, str]) -> str:
-    return states.get(_normalize_name(str(document.get("name"))), "")
+def _call_state(document: dict[str, Any], state_by_function: dict[str, str]) -> str:
+    return state_by_function.get(_dots_to_underscores(str(document.get("name"))), "")
 
 
 CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    name, (required, optional) = str(document.get("name")), split_parameters(document)
+    name, (required, optional) = str(document.get("name")), required_and_optional_names(document)
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
         inside = [", ".join(required)] if required else []
         inside += [f"[{', '.join(optional)}]"] if optional else []
@@ -411,19 +423,19 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
         )
         return [(*fit_line(signature, max(cells - len(callers), 20)), (callers, "dim"))]
 
-    return Block(key, lines, title=f"docs of {sanitize(name)}", copied_value=lambda: document)
+    return Block(key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: document)
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         if not folded:
             return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]
-        rows = wrap_visible(f"and {len(names)} more: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1)
+        rows = wrap_visible(f"{len(names)} more functions: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1)
         if len(rows) > NAME_ROWS:
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]
 
-    return Block(OTHER_FUNCTIONS_KEY, lines, foldable=True, folded=folded, title="available functions")
+    return Block(OTHER_FUNCTIONS_KEY, render_lines, foldable=True, folded=folded, title="available functions")
 
 
 MAX_NAME_CELLS = 30
@@ -431,12 +443,14 @@ MAX_TYPE_CELLS = 18
 SUMMARY_ROWS = 3
 
 
-def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, cells: int, free_rows: int) -> list[Line]:
+def docs_panels(
+    functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
+) -> list[Line]:
     """Return one panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
     lines: list[Line] = []
-    for name in here.names:
+    for name in relevant.names:
         document = find_function(functions, name)
-        panel = [] if document is None else _docs_panel(document, here.argument, cells, free_rows - len(lines))
+        panel = [] if document is None else _docs_panel(document, relevant.argument, cells, free_rows - len(lines))
         lines += panel if len(lines) + len(panel) <= free_rows else []
     return lines
 
@@ -444,7 +458,7 @@ def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, ce
 def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(document).properties
-    required, optional = split_parameters(document)
+    required, optional = required_and_optional_names(document)
     signature = ", ".join([*required, *(f"{each}?" for each in optional)])
     title = f"{sanitize(str(document.get('name')))}({sanitize(signature)})"
     summary = wrap_text(str(document.get("description") or ""), inner, SUMMARY_ROWS)
@@ -457,7 +471,7 @@ def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free
     type_cells = min(max(display_width(sanitize(type_name(each))) for each in properties.values()), MAX_TYPE_CELLS)
     rows: list[list[Line]] = []
     for name, schema in properties.items():
-        is_marked, text = str(name) == argument, "  ".join(parameter_texts(schema))
+        is_marked, text = str(name) == argument, "  ".join(describe_parameter(schema))
         cellwise: Line = (
             (f"{symbols().path} " if is_marked else "  ", "primary"),
             pad_text(truncate_middle(sanitize(str(name)), name_cells), name_cells, "strong" if is_marked else ""),

@@ -26,16 +26,16 @@ from fcreview.tui.item_view.blocks import (
     IndexedItem,
     LineRenderer,
     is_long,
-    note_block,
-    number_blocks,
+    one_line_block,
     pad_label,
+    set_message_number,
     snapshot_block,
     text_block,
 )
 from fcreview.tui.item_view.call_diff import Columns, column_headings, format_call
 from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks
 from fcreview.tui.item_view.verdicts import judge_blocks, judge_label_verdict, target_verdict_blocks
-from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_text, rule_line, wrap_head
+from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_text, rule_line, wrap_first_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     for message in indexed.messages.get(turn, []):
         if message.step >= 0:
             messages[message.step].append(message)
-    missing = _missing_calls(indexed, turn)
+    missing = _missing_calls_by_predecessor(indexed, turn)
     first_judged = _first_judged_step(indexed, turn)
     events: list[TimelineEvent] = []
     for step in sorted(messages.keys() | calls.keys()):
@@ -85,9 +85,9 @@ def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
-def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Map the index of a predicted call to the missing golden calls that are shown after it. The key None maps to those
-    before all predicted calls."""
+def _missing_calls_by_predecessor(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
+    """Return the golden calls that the model did not make, by the index of the predicted call that they follow on
+    screen. The key None holds the missing calls before the first predicted call."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -107,12 +107,12 @@ def _step_events(
     step: int,
     messages: list[Message],
     calls: list[Call],
-    missing: dict[int | None, list[TimelineEvent]],
+    missing_calls: dict[int | None, list[TimelineEvent]],
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of a step. The missing golden calls of a predicted call are removed from `missing` and follow
-    this call."""
+    """Return the events of a step. The missing golden calls of a predicted call are removed from `missing_calls` and
+    follow this call."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -123,7 +123,7 @@ def _step_events(
         pair = pairs[position] if position >= 0 else None
         result = results[at] if at < len(results) else None
         call_events.append(TimelineEvent("call", step, f"{key}/tool:{at + 1}", position, pair, call, result))
-        call_events += missing.pop(call.index, [])
+        call_events += missing_calls.pop(call.index, [])
     events: list[TimelineEvent] = []
     n_results = 0
     for at, message in enumerate(messages):
@@ -144,7 +144,7 @@ MIN_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class RepeatedEvents:
-    """Consecutive equal events."""
+    """Equal events that follow each other, shown as one folded line."""
 
     events: tuple[TimelineEvent, ...]
 
@@ -190,7 +190,7 @@ def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOption
     if golden is None:
         body = [_reply_block(reply or "", options)]
     else:
-        body = [*_label_blocks(indexed), _two_replies_block(golden, reply, options)]
+        body = [*_response_label_blocks(indexed), _two_replies_block(golden, reply, options)]
     judged = " · judged" if indexed.is_trajectory and golden is not None else ""
     step = f" · {step_label}" if step_label else ""
 
@@ -219,29 +219,29 @@ def _reply_columns(cells: int) -> Columns:
 def _reply_block(reply: str, options: DisplayOptions) -> Block:
     if not reply:
         return Block("response/text", lambda _: [make_line("  (empty)", "dim")])
-    return text_block("response/text", "", reply, options, rows=REPLY_ROWS, title=RESPONSE, style="predicted")
+    return text_block("response/text", "", reply, options, folded_rows=REPLY_ROWS, title=RESPONSE, style="predicted")
 
 
-def _label_blocks(indexed: IndexedItem) -> list[Block]:
+def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
     verdict = None if indexed.hide_verdicts else judge_label_verdict(indexed.item)
     if verdict is not None:
-        row = _label_row(indexed, golden, verdict)
+        row = _response_label_row(indexed, golden, verdict)
         return [argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)]
     no_labels = "(hidden)" if indexed.hide_verdicts else "(not judged)"
     unjudged = ArgumentRow("labels", 0, "=", ", ".join(golden), no_labels, None)
     block = argument_block("response/labels", unjudged, _reply_columns, "labels", RESPONSE)
-    return [replace(block, lines=partial(_lines_without_state, block.lines), copied_value=None)]
+    return [replace(block, lines=partial(_without_state_symbol, block.lines), copied_value=None)]
 
 
-def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
+def _without_state_symbol(render: LineRenderer, cells: int) -> list[Line]:
     first, *rest = render(cells)
     return [(("  ", ""), *first[1:]), *rest]
 
 
-def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
+def _response_label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
     predicted = [str(label) for label in verdict.value]
     passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
     state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
@@ -256,11 +256,11 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
     exceeds_inline = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
     folded = long and (options.is_folded(key, True) or exceeds_inline)
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         limit = REPLY_ROWS if folded else UNLIMITED_ROWS
         widths = _reply_columns(cells)
-        left, left_has_more = wrap_head(golden, widths.golden, limit)
-        right, right_has_more = wrap_head(predicted, widths.predicted, limit)
+        left, left_has_more = wrap_first_rows(golden, widths.golden, limit)
+        right, right_has_more = wrap_first_rows(predicted, widths.predicted, limit)
         rendered: list[Line] = []
         for at, (golden_row, predicted_row) in enumerate(zip_longest(left, right, fillvalue="")):
             label = pad_text("reply" if at == 0 else "", widths.name + 2, "dim")
@@ -273,7 +273,7 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 
     return Block(
         key,
-        lines,
+        render_lines,
         target=RESPONSE,
         foldable=long,
         folded=folded,
@@ -289,16 +289,16 @@ BRIEF_RESULT_ROWS = 1
 
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    events = [event for event in turn_events(indexed, turn) if _is_shown(indexed, turn, event, options)]
+    events = [event for event in turn_events(indexed, turn) if _is_event_shown(indexed, turn, event, options)]
     final_reply = _final_reply(indexed, turn, events)
     blocks: list[Block] = []
     for event in group_repeats(events):
         if isinstance(event, RepeatedEvents):
-            blocks += _repeat_blocks(indexed, turn, event, options)
+            blocks += _repeated_event_blocks(indexed, turn, event, options)
         elif event is final_reply and event.message is not None:
             step_label = indexed.step_label(turn, event.step)
             reply = reply_blocks(indexed, event.message.content, options, step_label)
-            blocks += number_blocks(reply, indexed.message_number(event.message))
+            blocks += set_message_number(reply, indexed.message_number(event.message))
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
     if final_reply is None and turn == indexed.n_turns - 1 and indexed.item.extra.golden_reply is not None:
@@ -321,22 +321,24 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
     if event.message is not None:
         number, is_text = indexed.message_number(event.message), event.message.role in ("user", "assistant")
         block = _message_block(indexed, turn, event, event.message, options)
-        return [*number_blocks([block], number, is_stop=is_text)]
+        return [*set_message_number([block], number, is_stop=is_text)]
     number = indexed.message_number(event.call)
     if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
         step_label = indexed.step_label(turn, event.step)
         text = format_call(event.call.name, event.call)
-        block = note_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
-        return [*number_blocks([block], number, is_stop=True)]
+        block = one_line_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
+        return [*set_message_number([block], number, is_stop=True)]
     blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
-    number_blocks(blocks, number)
+    set_message_number(blocks, number)
     if event.pair is not None and event.observation is not None:
-        result = _result_block(turn, event, event.observation, options, brief=event.pair.state in "=~")
-        blocks += number_blocks([result], indexed.message_number(event.observation))
+        result = _result_block(turn, event, event.observation, options, is_brief=event.pair.state in "=~")
+        blocks += set_message_number([result], indexed.message_number(event.observation))
     return blocks
 
 
-def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions) -> list[Block]:
+def _repeated_event_blocks(
+    indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions
+) -> list[Block]:
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)
@@ -347,7 +349,7 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
     folded = options.is_folded(key, True)
     times = f"{len(repeated.events)}x "
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         if first.call is not None:
             text = format_call(first.call.name, first.call)
             return [fit_line((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
@@ -355,7 +357,7 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
         return [fit_line(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
 
     title = f"turn {turn + 1} {name}"
-    head = Block(key, lines, differs=is_call, foldable=True, folded=folded, title=title)
+    head = Block(key, render_lines, differs=is_call, foldable=True, folded=folded, title=title)
     head.message = indexed.message_number(first.call or first.message)
     if not folded:
         single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
@@ -363,10 +365,10 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
     if first.observation is None:
         return [head]
     label = "all" if repeated.has_equal_results else "first"
-    return [head, _result_block(turn, first, first.observation, options, brief=True, label=label)]
+    return [head, _result_block(turn, first, first.observation, options, is_brief=True, label=label)]
 
 
-def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
+def _is_event_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
     """Whether an event is shown. Without full dialogue, a raw reply is omitted if its calls are shown. Some logs and
     system messages are omitted too."""
     message = event.message
@@ -390,24 +392,24 @@ def _message_block(
 ) -> Block:
     key, step_label = f"{turn_address(turn)}/{event.key}", indexed.step_label(turn, event.step)
     if message.role == "tool":
-        return _result_block(turn, event, message, options, brief=event.is_context)
+        return _result_block(turn, event, message, options, is_brief=event.is_context)
     if message.role == "state":
         return snapshot_block(key, "state", message.name or "", message.content)
     if message.role in ("log", "system"):
-        return note_block(key, message.role, message.content)
+        return one_line_block(key, message.role, message.content)
     if message.role == "user":
-        return text_block(key, "user", message.content, options, rows=USER_ROWS)
+        return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
     if message.name == GOLDEN_CALL and (calls := parse_quoted_calls(message.content)):
         text = ", ".join(format_call(call.name, call) for call in calls)
         suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
-        block = note_block(key, "golden", text, style="golden", suffix=suffix, title="earlier golden call")
+        block = one_line_block(key, "golden", text, style="golden", suffix=suffix, title="earlier golden call")
         return replace(block, full_text=lambda: message.content)
     title, style = f"turn {turn + 1} {step_label}", "dim" if message.name else ""
     return text_block(key, message.name or step_label, message.content, options, title=title, style=style)
 
 
 def _result_block(
-    turn: int, event: TimelineEvent, result: Message, options: DisplayOptions, *, brief: bool, label: str = "result"
+    turn: int, event: TimelineEvent, result: Message, options: DisplayOptions, *, is_brief: bool, label: str = "result"
 ) -> Block:
     is_error = result.content.lstrip()[:20].lower().startswith(('{"error":', "error during"))
     name = result.name or (event.call.name if event.call is not None else "")
@@ -416,7 +418,7 @@ def _result_block(
         label,
         result.content,
         options,
-        rows=BRIEF_RESULT_ROWS if brief else RESULT_ROWS,
+        folded_rows=BRIEF_RESULT_ROWS if is_brief else RESULT_ROWS,
         style="bad" if is_error else "dim",
         title=f"result {sanitize(name)}",
     )

@@ -21,17 +21,17 @@ from fcreview.tui.item_view.blocks import (
     Block,
     DisplayOptions,
     IndexedItem,
-    nest_blocks,
-    note_block,
-    number_blocks,
+    one_line_block,
     pad_label,
+    set_message_number,
+    set_parent_block,
     snapshot_block,
     text_block,
 )
 from fcreview.tui.item_view.call_diff import column_headings, measure_columns
 from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
 from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, reply_blocks
-from fcreview.tui.item_view.verdicts import review_marks, target_verdict_blocks
+from fcreview.tui.item_view.verdicts import review_marks_text, target_verdict_blocks
 from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
 from fcreview.tui.text.theme import STATE_STYLES, symbols, verdict_style
 
@@ -43,11 +43,11 @@ def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
     """Return the line `turns 1 = 2 = 3 -+ fails here`. Empty if the benchmark judges only one turn."""
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
-    entries = [_turn_outcome(indexed, turn) for turn in range(indexed.n_turns)]
+    entries = [_turn_overview_entry(indexed, turn) for turn in range(indexed.n_turns)]
     return [Block("turns", lambda cells: wrap_entries("turns  ", entries, cells)[:OVERVIEW_ROWS], title="turns")]
 
 
-def _turn_outcome(indexed: IndexedItem, turn: int) -> Line:
+def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
     states = {pair.state for pair in indexed.pairs.get(turn, [])}
     by_severity = [state for state in STATES_BY_SEVERITY if state in states]
     differing = [state for state in by_severity if state in "!-+"]
@@ -55,7 +55,7 @@ def _turn_outcome(indexed: IndexedItem, turn: int) -> Line:
     parts: list[StyledText] = [(f"{turn + 1} ", "bad" if fails else "dim")]
     parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [(symbols().none, "dim")]
     parts += [(" fails here", "bad")] if fails else []
-    marks = review_marks(indexed, turn_address(turn))
+    marks = review_marks_text(indexed, turn_address(turn))
     return (*parts, *([(marks, "strong")] if marks else []))
 
 
@@ -71,34 +71,36 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
     return [*rows, row]
 
 
-def conversation_blocks(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
+def conversation_blocks(siblings: Sequence[Sibling], displayed_item: int, key_hint: str) -> list[Block]:
     """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation. The displayed item is in
     brackets."""
     if len(siblings) < 2:
         return []
-    at = next((n for n, sibling in enumerate(siblings) if sibling.item == item), 0)
-    return [Block("group", lambda cells: [_conversation_line(siblings, at, keys, cells)], title="group")]
+    at = next((n for n, sibling in enumerate(siblings) if sibling.item == displayed_item), 0)
+    return [Block("group", lambda cells: [_conversation_line(siblings, at, key_hint, cells)], title="group")]
 
 
-def _conversation_line(siblings: Sequence[Sibling], at: int, keys: str, cells: int) -> Line:
-    ending: Line = ((f" {keys}", "dim"),) if keys else ()
+def _conversation_line(siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int) -> Line:
+    ending: Line = ((f" {key_hint}", "dim"),) if key_hint else ()
     room = cells - line_width(ending) - 8
-    first = last = at
+    first = last = displayed_index
     while True:  # Add neighbours on both sides, so that the current item stays in the middle.
         wider = [(a, b) for a, b in ((first - 1, last), (first, last + 1)) if a >= 0 and b < len(siblings)]
-        fitting = [(a, b) for a, b in wider if line_width(_sibling_marks(siblings, a, b, at)) <= room]
+        fitting = [(a, b) for a, b in wider if line_width(_sibling_marks(siblings, a, b, displayed_index)) <= room]
         if not fitting:
             break
-        first, last = min(fitting, key=lambda ends: abs((at - ends[0]) - (ends[1] - at)))
-    return (("group  ", "dim"), *_sibling_marks(siblings, first, last, at), *ending)
+        first, last = min(fitting, key=lambda ends: abs((displayed_index - ends[0]) - (ends[1] - displayed_index)))
+    return (("group  ", "dim"), *_sibling_marks(siblings, first, last, displayed_index), *ending)
 
 
-def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
+def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, displayed_index: int) -> Line:
     parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
         mark: StyledText = (symbols().verdict_symbol(verdict), verdict_style(verdict))
-        parts += [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == at else [(f"{n + 1} ", "dim"), mark]
+        parts += (
+            [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == displayed_index else [(f"{n + 1} ", "dim"), mark]
+        )
         parts.append(("  ", ""))
     return (*parts, *([("…", "dim")] if last < len(siblings) - 1 else []))
 
@@ -109,22 +111,22 @@ UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
 
 
-def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
+def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     """Return the blocks of the messages before the model's first step in the turn, such as the request and
     instructions."""
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
-        blocks.append(note_block(f"{turn_address(turn)}/opening", "user", UNKNOWN_QUESTION))
+        blocks.append(one_line_block(f"{turn_address(turn)}/opening", "user", UNKNOWN_QUESTION))
     for at, message in enumerate(indexed.messages.get(turn, [])):
-        if message.step >= 0 or not _is_opening_shown(indexed, turn, at, message, options):
+        if message.step >= 0 or not _is_opening_message_shown(indexed, turn, at, message, options):
             continue
         if unknown and not message.content.strip():
             continue
         key = f"{turn_address(turn)}/opening:{at}"
         number = indexed.message_number(message)
         if message.role == "state":
-            blocks += number_blocks([snapshot_block(key, "state", message.name or "", message.content)], number)
+            blocks += set_message_number([snapshot_block(key, "state", message.name or "", message.content)], number)
             continue
         if options.full_dialogue:
             rows = FULL_DIALOGUE_ROWS
@@ -135,8 +137,8 @@ def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> 
         style = "" if message.role == "user" else "dim"
         title = f"turn {turn + 1} {message.name or message.role}"
         label = _sender_label(message)
-        block = text_block(key, label, message.content, options, rows=rows, title=title, style=style)
-        blocks += number_blocks([block], number, is_stop=message.role in ("user", "assistant"))
+        block = text_block(key, label, message.content, options, folded_rows=rows, title=title, style=style)
+        blocks += set_message_number([block], number, is_stop=message.role in ("user", "assistant"))
     return blocks
 
 
@@ -152,18 +154,20 @@ def _sender_label(message: Message) -> str:
     return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
 
 
-def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message, options: DisplayOptions) -> bool:
+def _is_opening_message_shown(
+    indexed: IndexedItem, turn: int, message_index: int, message: Message, options: DisplayOptions
+) -> bool:
     if options.full_dialogue or message.role == "user":
         return True
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
         return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1
     if message.role == "assistant":
-        return indexed.is_trajectory or belongs_to_question(indexed, turn, at)
+        return indexed.is_trajectory or belongs_to_question(indexed, turn, message_index)
     return message.role == "system" and bool(message.name)
 
 
-def belongs_to_question(indexed: IndexedItem, turn: int, at: int) -> bool:
-    return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][at + 1 :])
+def belongs_to_question(indexed: IndexedItem, turn: int, message_index: int) -> bool:
+    return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][message_index + 1 :])
 
 
 EARLIER_DIALOGUE_KEY = "before"
@@ -198,15 +202,15 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     )
     content: list[Block] = []
     for turn in range(0 if folded else last):
-        content += opening_blocks(indexed, turn, options)
+        content += opening_message_blocks(indexed, turn, options)
         content += event_blocks(indexed, turn, options)
-    return [head, *nest_blocks(content, EARLIER_DIALOGUE_KEY)]
+    return [head, *set_parent_block(content, EARLIER_DIALOGUE_KEY)]
 
 
 FIELD_PATH_SHARE = 0.5
 
 
-def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
+def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     """Return the blocks of the environment's fields that differ from the golden state, hidden in blind review. They are
     shown at the failing turn, or at the last turn if no turn is known to fail."""
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
@@ -239,15 +243,17 @@ MAX_OPEN_MESSAGES = 12
 def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     if not indexed.is_trajectory:
         return [
-            *opening_blocks(indexed, 0, options),
+            *opening_message_blocks(indexed, 0, options),
             *single_turn_pair_blocks(indexed, options),
             *_single_turn_reply_blocks(indexed, options),
         ]
     if indexed.only_last_turn_judged:
-        last_turn = turn_blocks(indexed, indexed.n_turns - 1, options, unfolded=True)
+        last_turn = turn_blocks(indexed, indexed.n_turns - 1, options, unfolded_by_default=True)
         return [*earlier_dialogue_blocks(indexed, options), *last_turn]
     unfolded = _turns_unfolded_by_default(indexed)
-    turns = (turn_blocks(indexed, turn, options, unfolded=turn in unfolded) for turn in range(indexed.n_turns))
+    turns = (
+        turn_blocks(indexed, turn, options, unfolded_by_default=turn in unfolded) for turn in range(indexed.n_turns)
+    )
     return [block for blocks in turns for block in blocks]
 
 
@@ -269,11 +275,11 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     return {0} if len(with_calls) > 1 else {with_calls[0] if with_calls else indexed.n_turns - 1}
 
 
-def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
-    """Return the heading of a turn and, if the turn is unfolded, its content. `unfolded`: whether the turn is unfolded
-    until the user folds or unfolds them."""
+def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded_by_default: bool) -> list[Block]:
+    """Return the heading of a turn and, if the turn is unfolded, its content. `unfolded_by_default`: whether the turn
+    is unfolded until the user folds or unfolds it."""
     key = turn_address(turn)
-    folded = options.is_folded(key, not unfolded)
+    folded = options.is_folded(key, not unfolded_by_default)
     head = Block(
         key,
         lambda cells: turn_heading_lines(indexed, turn, folded, cells),
@@ -285,16 +291,16 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
     )
     if folded:
         return [head]
-    has_calls = indexed.pairs.get(turn) or indexed.calls_without_golden(turn)
+    has_calls = indexed.pairs.get(turn) or indexed.unpaired_calls(turn)
     has_no_content = not has_calls and indexed.item.extra.golden_reply is None
     content = [
-        *opening_blocks(indexed, turn, options),
+        *opening_message_blocks(indexed, turn, options),
         *([no_calls_block(indexed, turn)] if has_no_content else []),
         *event_blocks(indexed, turn, options),
-        *state_blocks(indexed, turn),
+        *state_difference_blocks(indexed, turn),
         *target_verdict_blocks(indexed, key, sources=("judge",)),
     ]
-    return [head, *nest_blocks(content, key)]
+    return [head, *set_parent_block(content, key)]
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
@@ -303,7 +309,7 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
-    calls = indexed.calls_without_golden(turn)
+    calls = indexed.unpaired_calls(turn)
     if calls:
         steps = len({call.step for call in calls})
         parts.append((f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", ""))
@@ -335,11 +341,11 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     called, golden_reply = bool(indexed.predicted_calls), indexed.item.extra.golden_reply
     if not replies:
         return reply_blocks(indexed, None, options) if golden_reply is not None else []
-    if called and golden_reply is None and not options.full_dialogue and not _has_lost_arguments(indexed):
+    if called and golden_reply is None and not options.full_dialogue and not _has_call_without_arguments(indexed):
         return []
     return reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
 
 
-def _has_lost_arguments(indexed: IndexedItem) -> bool:
-    calls = [indexed.calls_of(pair) for pair in indexed.pairs.get(0, [])]
+def _has_call_without_arguments(indexed: IndexedItem) -> bool:
+    calls = [indexed.golden_and_predicted_call(pair) for pair in indexed.pairs.get(0, [])]
     return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

@@ -28,7 +28,7 @@ from fcreview.tui.text.lines import (
     rule_line,
     truncate,
     truncate_error_type,
-    wrap_head,
+    wrap_first_rows,
     wrap_text,
 )
 from fcreview.tui.text.theme import symbols, verdict_style
@@ -62,11 +62,13 @@ def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], a
     marked = []
     for block in blocks:
         own = reviews.pop(block.target or "", None)
-        marked.append(block if own is None else replace(block, lines=partial(_marked_lines, block.lines, own)))
+        marked.append(
+            block if own is None else replace(block, lines=partial(_lines_with_review_marks, block.lines, own))
+        )
     return marked
 
 
-def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
+def _lines_with_review_marks(render: LineRenderer, opinions: Sequence[Opinion], cells: int) -> list[Line]:
     first, *others = render(cells) or [()]
     mark: Line = ((" you", "dim"), *map(_review_mark, opinions), (" ", ""))
     if first and set(first[-1][0]) <= {symbols().rule}:  # A horizontal rule needs no ellipsis where it is cut.
@@ -93,8 +95,8 @@ def _verdict_symbol(value: Any, criterion: str) -> str:
     return symbols().verdict_symbol(value if _has_symbol(value, criterion) else None)
 
 
-def _value_style(value: Any, criterion: str, neutral: str = "") -> str:
-    return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral
+def _value_style(value: Any, criterion: str, neutral_style: str = "") -> str:
+    return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral_style
 
 
 RATIONALE_ROWS = 8
@@ -107,7 +109,7 @@ def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list
     return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
 
 
-def criteria_text(item: Item, source: str) -> str:
+def other_criteria_text(item: Item, source: str) -> str:
     """Return a source's verdicts as text, such as `func_ok ✓ · args_ok ✗`. The criterion `correct` and the decisive
     step are omitted."""
     verdicts = [
@@ -156,7 +158,7 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
             label = f"{SOURCE_LABELS[source]:<10}  "
             text = reason or ("pass" if value else "fail (no reason given)")
             lines += paragraph_lines(label, text, cells, "", max_rows)
-            lines += paragraph_lines(" " * len(label), criteria_text(item, source), cells, "dim")
+            lines += paragraph_lines(" " * len(label), other_criteria_text(item, source), cells, "dim")
         return lines
     lines += paragraph_lines("", recomputed_reason or official_reason, cells, "", max_rows)
     return lines + _remark_lines(item, cells, with_turn=True, max_note_rows=RATIONALE_ROWS)
@@ -169,16 +171,17 @@ def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int
         text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, "dim")
     for source, label in SOURCE_LABELS.items():
-        lines += paragraph_lines(f"{label}: ", criteria_text(item, source), cells, "dim")
+        lines += paragraph_lines(f"{label}: ", other_criteria_text(item, source), cells, "dim")
     if item.rule is None:
         note = f": {item.rule_note}" if item.rule_note else ""
         lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", max_note_rows)
     return lines
 
 
-def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
-    """Return the error type and the rationale of a verdict as text. `error_type` is used if the verdict has none."""
-    error = (verdict.error_type if verdict else None) or error_type
+def verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
+    """Return the error type and the rationale of a verdict as text. `default_error_type` is used if the verdict has
+    none."""
+    error = (verdict.error_type if verdict else None) or default_error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
         return rationale
@@ -189,7 +192,7 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
     """Render a text with a label in at most `max_rows` rows. An empty text has no rows."""
     if not text:
         return []
-    rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
+    rows, has_more = wrap_first_rows(text, cells - display_width(label) - 2, max_rows)
     if has_more:
         rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)).rstrip("… ") + " …"
     return [(("  ", ""), *row) for row in label_rows(label, rows, style)]
@@ -202,11 +205,11 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
         lines = partial(_review_lines, indexed.opinions, indexed.annotator)
         blocks.append(Block("reviews", lines, title="reviews"))
     if recorded:
-        blocks.append(Block("recorded", partial(_run_review_lines, recorded), title="reviews in the run's files"))
+        blocks.append(Block("recorded", partial(_recorded_review_lines, recorded), title="reviews in the run's files"))
     return blocks
 
 
-def _run_review_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
+def _recorded_review_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
     hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
@@ -259,14 +262,14 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
     if not issues:
         return []
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         rendered = [rule_line(((format_count(len(issues), "import issue"), "strong"),), cells)]
         for issue in issues:
             location = sanitize(issue.file.rsplit("/", 1)[-1]) + (f":{issue.line}" if issue.line else "")
             rendered += paragraph_lines(f"{issue.severity}  ", f"{issue.what}  ({location})", cells)
         return rendered
 
-    return [Block("issues", lines, title="import issues")]
+    return [Block("issues", render_lines, title="import issues")]
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
@@ -278,7 +281,7 @@ def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Blo
     if erratum.stale:
         return [block]
     old, title = json.dumps(erratum.old, ensure_ascii=False), "golden answer before errata"
-    return [block, text_block("erratum/old", "before", old, options, rows=1, style="dim", title=title)]
+    return [block, text_block("erratum/old", "before", old, options, folded_rows=1, style="dim", title=title)]
 
 
 def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
@@ -306,10 +309,10 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIO
     unexplained = [v for v in verdicts if not _has_rationale(v) and v is not labels]
     blocks = []
     if unexplained:
-        render = partial(_unexplained_judge_lines, unexplained)
+        render = partial(_judge_lines_without_rationale, unexplained)
         blocks.append(Block(f"judge:{target}", render, title="judge"))
     for at, verdict in enumerate(filter(_has_rationale, verdicts)):
-        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict, max_rows))
+        blocks.append(_judge_rationale_block(f"judge:{target}:{at}", verdict, max_rows))
     return blocks
 
 
@@ -323,13 +326,13 @@ def _judge_name(verdict: Verdict) -> str:
     return sanitize(f"judge {verdict.by or ''}".rstrip())
 
 
-def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
+def _judge_verdict_text(verdict: Verdict, suffix: str = "") -> StyledText:
     criterion = "" if verdict.criterion == "correct" else f"{sanitize(verdict.criterion)} "
     text = f"{criterion}{format_verdict_value(verdict.value, verdict.criterion)}{suffix}"
     return text, _value_style(verdict.value, verdict.criterion)
 
 
-def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
+def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
     """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`. A reply that several verdicts share is shown after the last
     of them."""
     lines: list[Line] = []
@@ -338,7 +341,7 @@ def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Li
     last_with_reply = {verdict.rationale: at for at, verdict in enumerate(verdicts)}
     for at, verdict in enumerate(verdicts):
         name = _judge_name(verdict)
-        value: Line = (_judge_value_part(verdict),)
+        value: Line = (_judge_verdict_text(verdict),)
         if verdict.rationale and last_with_reply[verdict.rationale] == at:
             value = (*value, (f' "{sanitize(verdict.rationale.strip())}"', "dim"))
         named: list[StyledText] = [(f"{name} ", "strong"), *value]
@@ -351,12 +354,12 @@ def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Li
     return [*lines, rule_line(tuple(parts), cells)]
 
 
-def _explained_judge_block(key: str, verdict: Verdict, max_rows: int) -> Block:
+def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     rationale = verdict.rationale or ""
     long = len(rationale) > 70 * max_rows or len(wrap_text(rationale, 70, max_rows + 1)) > max_rows
     return Block(
         key,
-        partial(_explained_judge_lines, verdict, max_rows),
+        partial(_judge_rationale_lines, verdict, max_rows),
         foldable=long,
         folded=long,
         opens_pager=long,
@@ -365,9 +368,9 @@ def _explained_judge_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     )
 
 
-def _explained_judge_lines(verdict: Verdict, max_rows: int, cells: int) -> list[Line]:
+def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[Line]:
     on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
-    value, style = _judge_value_part(verdict, on_target)
+    value, style = _judge_verdict_text(verdict, on_target)
     head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
     return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells, "", max_rows)]
 
@@ -393,13 +396,13 @@ def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[s
     if not verdicts and not opinions:
         return []
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         rendered = [line for verdict in verdicts for line in _target_verdict_lines(verdict, cells)]
         for opinion in opinions:
             rendered += _target_review_lines(opinion, indexed.annotator, cells)
         return rendered
 
-    return [Block(f"{target}/said", lines, target=target, title=f"verdicts on {describe_address(target)}")]
+    return [Block(f"{target}/said", render_lines, target=target, title=f"verdicts on {describe_address(target)}")]
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
@@ -409,7 +412,7 @@ def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
     return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
 
 
-def needs_attention(indexed: IndexedItem, target: str) -> bool:
+def has_failure_or_review(indexed: IndexedItem, target: str) -> bool:
     """Whether a visible verdict fails the target, a judge comments on the target, or an annotator reviewed it."""
     if indexed.opinions_by_target.get(target):
         return True
@@ -418,7 +421,7 @@ def needs_attention(indexed: IndexedItem, target: str) -> bool:
     )
 
 
-def review_marks(indexed: IndexedItem, target: str) -> str:
+def review_marks_text(indexed: IndexedItem, target: str) -> str:
     """Return the reviews of a target as ` · you ✗ · bob ✓`, for targets that are shown on one line."""
     return "".join(
         f" · {_annotator_label(opinion, indexed.annotator)} {_verdict_symbol(opinion.verdict, opinion.criterion)}"
@@ -466,7 +469,7 @@ class Reason:
     """Error type. Empty if `sentence` is the error type."""
 
 
-def read_reason(item: Item, source: str) -> Reason:
+def find_verdict_reason(item: Item, source: str) -> Reason:
     official = source == "official"
     value, error_type = (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
     verdict = main_verdict(item, source)
@@ -481,8 +484,8 @@ def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> 
     item = indexed.item
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
-    official, recomputed = read_reason(item, "official"), read_reason(item, "rule")
-    criteria = [text for source in SOURCE_LABELS if (text := criteria_text(item, source))]
+    official, recomputed = find_verdict_reason(item, "official"), find_verdict_reason(item, "rule")
+    criteria = [text for source in SOURCE_LABELS if (text := other_criteria_text(item, source))]
     fails = False in (official.value, recomputed.value)
     if item.rule is not None and not fails and not (official.sentence or recomputed.sentence or criteria):
         return []
@@ -503,17 +506,17 @@ def _reason_lines(
     lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
     if differ:
         for reason in (first, second):
-            lines += _labelled_lines(reason, cells, max_rows)
+            lines += _labelled_reason_lines(reason, cells, max_rows)
     else:
         lines += _append_error_type(paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells)
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
-            lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
+            lines += _labelled_reason_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
     with_turn = "turn" in f"{first.sentence} {second.sentence}"
     return lines + _remark_lines(item, cells, with_turn=with_turn, max_note_rows=1)
 
 
-def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:
+def _labelled_reason_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:
     sign = f" {symbols().verdict_symbol(reason.value)}" if with_verdict else ""
     label = f"{SOURCE_LABELS[reason.source]}{sign}  "
     text = reason.sentence or ("pass" if reason.value else "fail (no reason given)")
@@ -522,14 +525,14 @@ def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: 
     return _append_error_type(lines, reason.code, cells)
 
 
-def _append_error_type(lines: list[Line], code: str, cells: int) -> list[Line]:
-    code = sanitize(code)
-    if not code or not lines:
+def _append_error_type(lines: list[Line], error_type: str, cells: int) -> list[Line]:
+    error_type = sanitize(error_type)
+    if not error_type or not lines:
         return lines
     used = sum(display_width(text) for text, _ in lines[-1])
-    if used + 3 + display_width(code) <= cells:
-        return [*lines[:-1], (*lines[-1], ("   ", ""), (code, "dim"))]
-    return [*lines, (("  ", ""), (truncate_error_type(code, cells - 2), "dim"))]
+    if used + 3 + display_width(error_type) <= cells:
+        return [*lines[:-1], (*lines[-1], ("   ", ""), (error_type, "dim"))]
+    return [*lines, (("  ", ""), (truncate_error_type(error_type, cells - 2), "dim"))]
 
 
 def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[Block]:
@@ -539,10 +542,10 @@ def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[
     strength = f"score {suspicion.score:.2f}, {'strong' if suspicion.is_strong else 'weak'}"
     title = f"why the golden answer is suspect {symbols().separator} {strength}"
 
-    def lines(cells: int) -> list[Line]:
+    def render_lines(cells: int) -> list[Line]:
         rendered = [rule_line(((title.capitalize(), "strong"),), cells)] if has_heading else []
         for text in suspicion.reasons:
             rendered += paragraph_lines(f"{symbols().separator} ", text, cells, "golden", SUSPICION_ROWS)
         return rendered
 
-    return [Block("suspicions", lines, title=title)]
+    return [Block("suspicions", render_lines, title=title)]

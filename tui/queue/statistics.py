@@ -41,7 +41,7 @@ from fcreview.tui.text.lines import (
     TextColumn,
     line_width,
     make_line,
-    replace_missing,
+    replace_missing_value_sign,
     truncate,
     truncate_middle,
 )
@@ -167,7 +167,7 @@ def _coefficient_cells(
 ) -> list[StyledText]:
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != annotators_of_group
     prefix = f"  {sanitize(', '.join(coefficient.annotators))}: " if names_annotators else "  "
-    value, interval = map(replace_missing, format_value_and_interval(coefficient))
+    value, interval = map(replace_missing_value_sign, format_value_and_interval(coefficient))
     row: list[StyledText] = [
         (prefix + format_coefficient_name(coefficient), ""),
         (value, "strong"),
@@ -242,7 +242,7 @@ def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
         meaning = f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,} pairs"
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
-        value, interval = map(replace_missing, format_measure(rate))
+        value, interval = map(replace_missing_value_sign, format_measure(rate))
         items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
         row = _calibration_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)

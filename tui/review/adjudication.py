@@ -70,9 +70,9 @@ class CaseList:
     at: int = 0
 
     @classmethod
-    def from_disagreements(cls, found: Iterable[tuple[int, Disagreement]]) -> CaseList:
+    def from_disagreements(cls, item_disagreements: Iterable[tuple[int, Disagreement]]) -> CaseList:
         """Create the list from (item number, disagreement) pairs. The order of the items is kept."""
-        cases = [AdjudicationCase(item, dispute) for item, dispute in found]
+        cases = [AdjudicationCase(item, dispute) for item, dispute in item_disagreements]
         ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
         return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
 
@@ -89,7 +89,7 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Update the cases of an item. New cases are inserted after the existing cases of the item."""
+        """Mark the cases of an item as resolved or unresolved, and insert new cases after its existing cases."""
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
@@ -110,10 +110,10 @@ class CaseList:
                 return True
         return False
 
-    def step(self, by: int) -> bool:
-        if not 0 <= self.at + by < len(self.cases):
+    def step(self, direction: int) -> bool:
+        if not 0 <= self.at + direction < len(self.cases):
             return False
-        self.at += by
+        self.at += direction
         return True
 
     def move_to(self, key: CaseKey) -> bool:
@@ -146,9 +146,9 @@ def annotator_names(answers: Sequence[Opinion]) -> str:
 PART_GAP = "   "
 
 
-def shorten_message(text: str, cells: int) -> str:
+def shorten_message(message: str, cells: int) -> str:
     """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the middle of the name."""
-    parts = text.split(PART_GAP)
+    parts = message.split(PART_GAP)
     while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
         parts.pop()
     first, blank, rest = parts[0].rpartition(" resolved: ")
@@ -166,44 +166,47 @@ def unresolved_count_text(cases: CaseList) -> str:
 
 
 SEARCHING = "searching for disagreements"
-SHUFFLED = StatusMessage("A, B, ... are shuffled for each item. Names appear after you resolve it", "dim")
+SHUFFLED = StatusMessage("annotators are in random order; their names appear after you resolve the case", "dim")
 RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
 MARK_KEY = "disputed"
 
 
 @dataclass(slots=True)
 class DisagreementCursor(Cursor):
-    """Cursor in the item of a disagreement. It marks the target and hides reviews until it is resolved."""
+    """Cursor in the item of a disagreement. It marks the disputed target, and hides the reviews until the disagreement
+    is resolved."""
 
     case: AdjudicationCase | None = None
 
     def show_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
         """Show another case, with the cursor on the target of the case."""
         self.case = case
-        self.show_item(_hide_reviews(case, detail))
+        self.show_item(_hide_unresolved_reviews(case, detail))
         self.index = self._target_index() if case.disagreement.target != ITEM else self.index
 
     def refresh_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
         """Reload the current disagreement with its latest reviews."""
         self.case = case
-        self.refresh(_hide_reviews(case, detail))
+        self.refresh(_hide_unresolved_reviews(case, detail))
 
     def _target_index(self) -> int:
         target = self.case.disagreement.target if self.case else ITEM
         exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
         return next(exact, self.index_of(target))
 
-    def _build(self, key: str) -> None:
-        Cursor._build(self, key)
+    def _build_blocks(self, marked_block_key: str) -> None:
+        Cursor._build_blocks(self, marked_block_key)
         if self.case is not None and self.case.disagreement.target != ITEM:
-            call = get_enclosing_call_address(self.case.disagreement.target)  # the line is above the frame of the call
+            call = get_enclosing_call_address(
+                self.case.disagreement.target
+            )  # The line belongs above the frame of the call.
             at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
             self.blocks.insert(
                 at, Block(MARK_KEY, partial(disputed_part_lines, self.case), parent=self.blocks[at].parent)
             )
 
 
-def _hide_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
+def _hide_unresolved_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
     return detail if case.resolved else replace(detail, opinions=[], history=[])
 
 
@@ -240,7 +243,8 @@ class Adjudicator:
         self._runner.queue_action(self._load_cases, SEARCHING)
 
     def refresh_cases(self) -> None:
-        """Read the disagreements again, because reviews of other annotators were received. The displayed case stays."""
+        """Read the disagreements again after reviews of other annotators arrived. The displayed case stays on
+        screen."""
         self._runner.queue_action(self._reread_cases)
 
     def accept_answer(self, number: int) -> None:
@@ -250,28 +254,28 @@ class Adjudicator:
             return
         answer = case.disagreement.answers[number - 1]
         if not decides(answer.verdict):
-            self._runner.show_message(f"{answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
+            self._runner.show_message(f"answer {answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
             return
         self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
-    def record_verdict(self, key: str) -> None:
-        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
-        value, fault = VERDICTS_BY_KEY[key]
+    def record_verdict(self, verdict_key: str) -> None:
+        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
+        value, fault = VERDICTS_BY_KEY[verdict_key]
         mine = self.own_review
         if fault is None and mine is not None and mine.verdict is None:
-            fault = mine.fault  # a verdict without a fault would clear the fault that was recorded first
+            fault = mine.fault  # A verdict without a fault would clear the recorded fault.
         self._queue_review(verdict=value, fault=fault)
 
-    def record_value(self, text: str) -> None:
+    def record_value(self, typed_value: str) -> None:
         """Record the value that the adjudicator typed. The value must be on the scale of the criterion."""
         case = self.cases.case
         if case is None:
             return
         try:
-            value = self._scale(case).parse_typed_answer(text.strip())
+            value = self._answer_scale(case).parse_typed_answer(typed_value.strip())
         except ValueError as error:
             criterion = sanitize(case.disagreement.criterion)
-            self._runner.show_message(f"{criterion} must be {error}; got {sanitize(text)}", "warn")
+            self._runner.show_message(f"{criterion} must be {error}; got {sanitize(typed_value)}", "warn")
             return
         self._queue_review(verdict=value)
 
@@ -288,8 +292,8 @@ class Adjudicator:
         """Undo the latest review of the adjudicator and show the case of this review."""
         self._runner.queue_action(self._undo)
 
-    def step(self, by: int) -> None:
-        self._runner.queue_action(partial(self._step, by))
+    def step(self, direction: int) -> None:
+        self._runner.queue_action(partial(self._step, direction))
 
     def call_when_done(self, done: Callable[[], Any]) -> None:
         """Call `done` after all earlier actions have finished."""
@@ -317,9 +321,9 @@ class Adjudicator:
         return AdjudicatorRole(self.own_review, is_involved)
 
     def allowed_values(self) -> str:
-        return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
+        return self._answer_scale(self.cases.case).describe_answers() if self.cases.case else ""
 
-    def _scale(self, case: AdjudicationCase) -> Scale:
+    def _answer_scale(self, case: AdjudicationCase) -> Scale:
         verdicts = self.detail.item.verdicts if self.detail else []
         automatic = [v.value for v in verdicts if v.criterion == case.disagreement.criterion]
         human = [answer.verdict for answer in case.disagreement.answers if decides(answer.verdict)]
@@ -355,7 +359,7 @@ class Adjudicator:
         return True
 
     async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:
-        words = _describe(annotation)
+        words = _describe_annotation(annotation)
         try:
             event = await self._session.record_review(case.item, annotation)
         except Exception as error:  # whatever the reason, the adjudicator must see that the review was not saved
@@ -394,7 +398,7 @@ class Adjudicator:
         item = await self._session.query(lambda store: find_item_number(store, event.key))
         text = f"undone: {describe_event(event)} · {sanitize(event.key.id)}"
         if item is None or not any(case.item == item for case in self.cases.cases):
-            await self._refresh_case(StatusMessage(f"{text} (not in this list)", "warn"))
+            await self._refresh_case(StatusMessage(f"{text} (this disagreement is not in this list)", "warn"))
             return True
         await self._update_cases(item)
         self.cases.move_to((item, event.target, event.criterion))
@@ -425,7 +429,7 @@ class Adjudicator:
         self.detail = None if case is None else await self._session.query(lambda store: store.read_detail(case.item))
 
 
-def _describe(annotation: Annotation) -> str:
+def _describe_annotation(annotation: Annotation) -> str:
     parts = [format_verdict(annotation.verdict, annotation.criterion)] if annotation.verdict is not None else []
     if annotation.fault:
         is_golden_wrong = annotation.verdict is True and annotation.fault == "golden"

@@ -35,7 +35,7 @@ from fcreview.tui.text.lines import (
     make_line,
     pad_text,
     truncate_middle,
-    wrap_head,
+    wrap_first_rows,
 )
 from fcreview.tui.text.theme import symbols
 
@@ -58,8 +58,8 @@ def question_text(case: AdjudicationCase) -> str:
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
-        return "All passed. Which fault applies?"
-    question = _QUESTIONS.get(criterion, "Which value of {criterion}?")
+        return "All annotators chose pass. Which fault applies?"
+    question = _QUESTIONS.get(criterion, "What is the correct value of {criterion}?")
     return sanitize(question.format(criterion=criterion, part=part))
 
 
@@ -90,32 +90,34 @@ def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> L
 
 
 def answer_lines(
-    case: AdjudicationCase, item: Item, role: AdjudicatorRole, size: tuple[int, int], pager_key: str
+    case: AdjudicationCase, item: Item, role: AdjudicatorRole, screen_size: tuple[int, int], pager_key: str
 ) -> list[Line]:
-    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts. Lines without
-    room are omitted. Annotators are named only if the case is resolved. `size`: (columns, rows) of the screen."""
-    cells, height = size
+    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts. Lines that do not
+    fit are omitted. Annotators are named only if the case is resolved. `screen_size`: (columns, rows) of the screen."""
+    cells, height = screen_size
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
     has_box = is_tall and cells >= BOX_MIN_CELLS
     verdicts = _verdict_lines(case, item, role, cells - (4 if has_box else 1))
     below = box_lines("Majority and automatic verdicts", verdicts, cells) if has_box else verdicts
     hint = f"{symbols().ellipsis} {pager_key} shows all"
-    shown = _cards(case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall)
+    shown = _answer_card_lines(case, cells, max(rows - len(below), MIN_CARD_ROWS + 1), hint, spaced=is_tall)
     if not has_box:
         below = [fit_line(((" ", ""), *line), cells) for line in below]
     return [*shown, *below[: max(rows - len(shown), 1)]]
 
 
-def _cards(case: AdjudicationCase, cells: int, rows: int, hint: str, *, spaced: bool) -> list[Line]:
+def _answer_card_lines(
+    case: AdjudicationCase, cells: int, max_rows: int, overflow_hint: str, *, spaced: bool
+) -> list[Line]:
     answers = case.disagreement.answers
     per_row = max(min(len(answers), (cells + 1) // (MIN_CARD_CELLS + 1)), 1)
     n_rows = -(-len(answers) // per_row)
-    if n_rows * MIN_CARD_ROWS > rows:
-        lines = [_compact_line(at, answer, cells, named=case.resolved) for at, answer in enumerate(answers)]
-        return lines if len(lines) <= rows else [*lines[: rows - 1], make_line(f" {hint}", "dim")]
+    if n_rows * MIN_CARD_ROWS > max_rows:
+        lines = [_one_line_answer(at, answer, cells, show_name=case.resolved) for at, answer in enumerate(answers)]
+        return lines if len(lines) <= max_rows else [*lines[: max_rows - 1], make_line(f" {overflow_hint}", "dim")]
     width = (cells - per_row + 1) // per_row
-    room = rows // n_rows - 2
+    room = max_rows // n_rows - 2
     lines = []
     for first in range(0, len(answers), per_row):
         numbered = list(enumerate(answers))[first : first + per_row]
@@ -124,27 +126,27 @@ def _cards(case: AdjudicationCase, cells: int, rows: int, hint: str, *, spaced: 
         boxes = []
         for (at, answer), content in zip(numbered, contents, strict=True):
             if len(content) > height:
-                content = [*content[: height - 1], make_line(hint, "dim")] if height > 1 else content[:1]
+                content = [*content[: height - 1], make_line(overflow_hint, "dim")] if height > 1 else content[:1]
             blank: list[Line] = [BLANK_LINE] * (height - len(content))
             extra = (cells - per_row + 1) % per_row if at % per_row == per_row - 1 else 0
-            boxes.append(box_lines(_card_title(at, answer, named=case.resolved), [*content, *blank], width + extra))
+            boxes.append(box_lines(_card_title(at, answer, show_name=case.resolved), [*content, *blank], width + extra))
         lines += join_boxes(boxes)
     return lines
 
 
-def _card_title(at: int, answer: Opinion, *, named: bool) -> str:
+def _card_title(at: int, answer: Opinion, *, show_name: bool) -> str:
     letter = answer_letter(at)
-    return f"{letter} {symbols().separator} {sanitize(answer.annotator)}" if named else f"Annotator {letter}"
+    return f"{letter} {symbols().separator} {sanitize(answer.annotator)}" if show_name else f"Annotator {letter}"
 
 
-def _badge(value: Any, criterion: str) -> StyledText:
+def _value_badge(value: Any, criterion: str) -> StyledText:
     if not decides(value) or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
         return verdict_badge(value)
     return f" {format_verdict(value, criterion)} ", "unsure_badge"
 
 
 def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
-    badge = _badge(answer.verdict, answer.criterion)
+    badge = _value_badge(answer.verdict, answer.criterion)
     lines: list[Line] = [fit_line((badge,), cells)]
     if answer.fault:
         fault: Line = (("fault ", "dim"), (answer.fault, "strong"))
@@ -154,18 +156,18 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
     facts += [make_line("has a golden fix", "dim")] if answer.golden_fix else []
     lines += [fit_line(fact, cells) for fact in facts]
     if answer.note:
-        rows, has_more = wrap_head(answer.note, cells, MAX_NOTE_ROWS)
+        rows, has_more = wrap_first_rows(answer.note, cells, MAX_NOTE_ROWS)
         if has_more:
             rows = [*rows[:-1], rows[-1].rstrip()[: cells - 2] + " " + symbols().ellipsis]
         lines += [*([BLANK_LINE] if spaced else []), *(make_line(row.rstrip(), "note") for row in rows)]
     return lines
 
 
-def _compact_line(at: int, answer: Opinion, cells: int, *, named: bool) -> Line:
-    parts: list[StyledText] = [(f" {answer_letter(at)} ", "key"), _badge(answer.verdict, answer.criterion)]
+def _one_line_answer(at: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
+    parts: list[StyledText] = [(f" {answer_letter(at)} ", "key"), _value_badge(answer.verdict, answer.criterion)]
     parts += [("  fault ", "dim"), (answer.fault, "strong")] if answer.fault else []
-    parts += [(f"  {sanitize(answer.annotator)}", "strong")] if named else []
-    parts += [(f"  {wrap_head(answer.note, cells, 1)[0][0]}", "note")] if answer.note else []
+    parts += [(f"  {sanitize(answer.annotator)}", "strong")] if show_name else []
+    parts += [(f"  {wrap_first_rows(answer.note, cells, 1)[0][0]}", "note")] if answer.note else []
     return fit_line(tuple(parts), cells)
 
 
@@ -175,7 +177,7 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     if role.is_involved and not case.resolved:
         rows.append(("you", [("one answer is yours; let another person resolve it", "warn")]))
     if mine is not None and (mine.verdict is not None or mine.fault or mine.note):
-        parts = [_badge(mine.verdict, mine.criterion)] if mine.verdict is not None else []
+        parts = [_value_badge(mine.verdict, mine.criterion)] if mine.verdict is not None else []
         parts += [("fault ", "dim"), (mine.fault, "strong")] if mine.fault else []
         rows.append(("you", [*parts, (sanitize(mine.note or ""), "note")]))
     if is_fault_disagreement(disagreement):
@@ -185,9 +187,9 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     else:
         votes = sum(is_same_verdict(answer.verdict, disagreement.majority) for answer in disagreement.answers)
         text = f"{votes} of {len(disagreement.answers)}, not applied"
-        rows.append(("majority", [_badge(disagreement.majority, disagreement.criterion), (text, "dim")]))
+        rows.append(("majority", [_value_badge(disagreement.majority, disagreement.criterion), (text, "dim")]))
     for verdict in list_verdicts_for_adjudication(item, disagreement):
-        rows.append((_source_name(verdict), _automatic_parts(verdict, disagreement.criterion)))
+        rows.append((_source_name(verdict), _automatic_verdict_texts(verdict, disagreement.criterion)))
     label_cells = min(max(len(label) for label, _ in rows), MIN_CARD_CELLS)
     lines = []
     for label, parts in rows:
@@ -213,11 +215,11 @@ def _source_name(verdict: Verdict) -> str:
     return SOURCE_LABELS.get(verdict.source, verdict.source)
 
 
-def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
+def _automatic_verdict_texts(verdict: Verdict, criterion: str) -> list[StyledText]:
     other = sanitize(verdict.criterion) if verdict.criterion != criterion else ""
     reason = sanitize(verdict.rationale or "")
     code = sanitize(verdict.error_type or "")
-    return [(other, "dim"), _badge(verdict.value, verdict.criterion), (reason, "note"), (code, "dim")]
+    return [(other, "dim"), _value_badge(verdict.value, verdict.criterion), (reason, "note"), (code, "dim")]
 
 
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
@@ -229,10 +231,10 @@ between hints, in cells."""
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
     """Return the key line from (key, label) hints. The keys of verdict, fault, note and undo are never omitted."""
     accept = [(key, label) for key, label in hints if label.startswith("accept ")]
-    kept = sorted((hint for hint in hints if hint not in accept), key=_hint_rank)
+    kept = sorted((hint for hint in hints if hint not in accept), key=_hint_sort_key)
     if accept:
         keys = [key for key, _ in accept]
-        joined = f"{keys[0]}-{keys[-1]}" if len(keys) > 1 and _is_range(keys) else " ".join(keys)
+        joined = f"{keys[0]}-{keys[-1]}" if len(keys) > 1 and _are_consecutive_digits(keys) else " ".join(keys)
         kept.insert(0, (joined, "accept " + " ".join(label.removeprefix("accept ") for _, label in accept)))
     for label, gap in OPTIONAL_HINTS:
         if sum(display_width(f"{key} {name}") + gap for key, name in kept) > cells + gap - 1:
@@ -240,12 +242,12 @@ def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line
     return key_hints_line(kept, cells, 1)
 
 
-def _hint_rank(hint: tuple[str, str]) -> tuple[int, bool]:
+def _hint_sort_key(hint: tuple[str, str]) -> tuple[int, bool]:
     rank = next((at for at, label in enumerate(SHARED_ORDER) if hint[1].startswith(label)), len(SHARED_ORDER))
     return rank, hint[1] == "help"
 
 
-def _is_range(keys: Sequence[str]) -> bool:
+def _are_consecutive_digits(keys: Sequence[str]) -> bool:
     return "".join(keys) in "123456789"
 
 

@@ -50,13 +50,13 @@ def copy_text(text: str, folder: Path | None, terminal: TerminalWriter | None) -
     """
     if terminal is not None and terminal.is_web:
         if (sequence := osc52_sequence(text, {})) is None:
-            return "too long for the clipboard"
+            return "the text is too long for the clipboard"
         terminal.write(sequence)
         return "copied to the clipboard"
     path = sanitize(shorten_path(write_copy(text, folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
-        return f"too long for the clipboard; written to {path}"
+        return f"the text is too long for the clipboard; it was written to {path}"
     terminal.write(sequence)
     return f"copied to the clipboard and to {path}"
 
@@ -126,22 +126,23 @@ def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False
     """Format the comparison of golden and predicted calls and of the responses, as on the item screen."""
     options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
     blocks = build_document(detail, annotator, options)
-    comparisons = [block for block in blocks if _is_comparison(block.target or "")]
+    comparisons = [block for block in blocks if _is_call_or_response(block.target or "")]
     return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
 
 
-def _is_comparison(target: str) -> bool:
-    part = parse_address(target)
-    return target == RESPONSE or (part is not None and part.call is not None)
+def _is_call_or_response(block_target: str) -> bool:
+    part = parse_address(block_target)
+    return block_target == RESPONSE or (part is not None and part.call is not None)
 
 
-def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hide_verdicts: bool = False) -> str:
-    """Format the item as Markdown for an issue. Text from data is escaped. `command`: command that opens the item."""
+def markdown_text(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:
+    """Format the item as Markdown for an issue. Text from data is escaped. `open_command`: command that opens the
+    item."""
     diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
-    return "\n".join(_markdown_lines(detail, annotator, diff, command))
+    return "\n".join(_markdown_lines(detail, annotator, diff, open_command))
 
 
-def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str) -> Iterator[str]:
+def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command: str) -> Iterator[str]:
     row, run, item = detail.row, detail.run, detail.item
     yield f"### {format_code_span(row.id)}"
     yield ""
@@ -166,7 +167,7 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str)
     if mine is not None and mine.golden_fix:
         fix = json.dumps(mine.golden_fix, ensure_ascii=False, indent=2)
         yield from format_titled_block("Corrected golden answer", format_code_block(fix, "json"))
-    yield from format_code_block(command)
+    yield from format_code_block(open_command)
 
 
 def json_text(detail: ItemDetail) -> str:

@@ -11,11 +11,11 @@ from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import (
     build_document,
-    cursor_stops,
-    decisive_block_index,
-    first_differing_block,
-    starting_block,
-    target_at,
+    cursor_stop_indices,
+    find_decisive_index,
+    find_start_index,
+    first_difference_index,
+    verdict_target_at,
 )
 from fcreview.tui.item_view.function_docs import docs_choices, next_docs_choice
 from fcreview.tui.text.lines import plain_text
@@ -41,7 +41,7 @@ def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]
     return hits
 
 
-def _folds_to_show(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
+def _folds_that_reveal(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
     block = next(block for block in blocks if block.key == hit.key)
     opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
     keys = {block.parent, get_enclosing_call_address(hit.key), hit.key if opens_in_place else None}
@@ -72,7 +72,7 @@ class Cursor:
     index: int = field(init=False)
     in_arguments: bool = False
     last_search: str = ""
-    """Text of the last search. It is kept when another item is displayed."""
+    """Text of the last search. A search in the next item can reuse it."""
     _last_hit: SearchHit | None = None
 
     def __post_init__(self) -> None:
@@ -90,15 +90,15 @@ class Cursor:
     @property
     def target(self) -> str:
         """Address of the part that a verdict at the cursor applies to."""
-        return target_at(self.blocks, self.index)
+        return verdict_target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
         """Show another item. `suspicion`: why its golden answer looks wrong. The cursor starts at the call that the
         reasons mention, else at the first failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicion=suspicion)
-        self._build("")
-        self.index = starting_block(self.blocks, suspicion)
+        self._build_blocks("")
+        self.index = find_start_index(self.blocks, suspicion)
         if suspicion and self.block.function and self.block.folded:
             self.options = replace(self.options, folds={self.block.key: False})
             self.rebuild()
@@ -110,14 +110,14 @@ class Cursor:
         self.detail = detail
         self.rebuild()
 
-    def rebuild(self, key: str | None = None) -> None:
+    def rebuild(self, block_key: str | None = None) -> None:
         """Rebuild the blocks. The cursor stays on the same block, or moves to the block with this key."""
-        key = key or self.block.key
-        self._build(key)
-        self.index = self.index_of(key)
+        block_key = block_key or self.block.key
+        self._build_blocks(block_key)
+        self.index = self.index_of(block_key)
 
-    def _build(self, key: str) -> None:
-        argument = key.partition("/arg:")[2] or None
+    def _build_blocks(self, cursor_block_key: str) -> None:
+        argument = cursor_block_key.partition("/arg:")[2] or None
         options = replace(self.options, hide_verdicts=self.hides_verdicts, marked_argument=argument)
         self.blocks = build_document(self.detail, self.annotator, options)
 
@@ -145,27 +145,29 @@ class Cursor:
         is_shown = any(block.target == target for block in self.blocks)
         return is_shown or any(block.target == target for block in self._build_unfolded())
 
-    def index_of(self, key: str, default: int | None = None) -> int:
+    def index_of(self, block_key: str, default: int | None = None) -> int:
         """Return the index of the block with this key, else of an enclosing block, else `default`, else 0."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
-        while key:
-            if key in indexes:
-                return indexes[key]
-            key = key.rpartition("/")[0]
-        return starting_block(self.blocks) if default is None else default
+        while block_key:
+            if block_key in indexes:
+                return indexes[block_key]
+            block_key = block_key.rpartition("/")[0]
+        return find_start_index(self.blocks) if default is None else default
 
-    def move(self, step: int) -> bool:
+    def move(self, direction: int) -> bool:
         """Move to the next (1) or previous (-1) block where the cursor can stop."""
-        return self._move_among(cursor_stops(self.blocks, arguments=self.in_arguments), step)
+        return self._move_to_nearest_stop(
+            cursor_stop_indices(self.blocks, include_arguments=self.in_arguments), direction
+        )
 
-    def move_to_turn(self, step: int) -> bool:
+    def move_to_turn(self, direction: int) -> bool:
         turns = [n for n, block in enumerate(self.blocks) if block.key.startswith("turn:") and "/" not in block.key]
-        return self._move_among(turns, step)
+        return self._move_to_nearest_stop(turns, direction)
 
-    def _move_among(self, stops: Sequence[int], step: int) -> bool:
-        reachable = [stop for stop in stops if (stop > self.index if step > 0 else stop < self.index)]
+    def _move_to_nearest_stop(self, stops: Sequence[int], direction: int) -> bool:
+        reachable = [stop for stop in stops if (stop > self.index if direction > 0 else stop < self.index)]
         if reachable:
-            self.index = reachable[0] if step > 0 else reachable[-1]
+            self.index = reachable[0] if direction > 0 else reachable[-1]
             if self.options.docs_choice and self.block.is_argument:
                 self.rebuild()  # the function docs mark the parameter under the cursor
         return bool(reachable)
@@ -173,9 +175,9 @@ class Cursor:
     def move_to_difference(self) -> bool:
         """Move to the decisive step. If the cursor is already there, or if there is no decisive step, move to the first
         difference."""
-        index = decisive_block_index(self.blocks)
+        index = find_decisive_index(self.blocks)
         if index is None or index == self.index:
-            index = first_differing_block(self.blocks)
+            index = first_difference_index(self.blocks)
         if index is None:
             return False
         self.in_arguments = (self.in_arguments or self.blocks[index].is_argument) and not self.blocks[index].is_decisive
@@ -239,7 +241,7 @@ class Cursor:
         targets = [target, *(block.target or "" for block in self.blocks)]
         return next((call for each in targets if (call := get_enclosing_call_address(each))), None)
 
-    def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
+    def search(self, text: str, cells: int, direction: int = 1) -> SearchResult | None:
         """Move to the next (1) or previous (-1) search hit, which may be in a folded block. After the last hit,
         continue at the first."""
         if text != self.last_search:
@@ -251,12 +253,12 @@ class Cursor:
             self._last_hit = None
             return None
         if self._last_hit in hits:
-            hit = hits[(hits.index(self._last_hit) + step) % len(hits)]
+            hit = hits[(hits.index(self._last_hit) + direction) % len(hits)]
         else:
             order = {block.key: index for index, block in enumerate(blocks)}
             start = order.get(self.block.key, 0)
             hit = next((hit for hit in hits if order[hit.key] >= start), hits[0])
         self._last_hit = hit
-        self.options = replace(self.options, folds={**self.options.folds, **_folds_to_show(hit, blocks)})
-        self.rebuild(key=hit.key)
+        self.options = replace(self.options, folds={**self.options.folds, **_folds_that_reveal(hit, blocks)})
+        self.rebuild(block_key=hit.key)
         return SearchResult(hits.index(hit) + 1, len(hits), hit.row)

@@ -51,7 +51,7 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
     except (ValueError, RecursionError) as error:
         return CheckedText(None, f"invalid JSON: {error}")
     if not isinstance(fix, dict):
-        return CheckedText(None, "not a JSON object with the fields of the golden record")
+        return CheckedText(None, "the text is not a JSON object with the fields of the golden record")
     try:
         problem = golden.find_problem(run, item, fix)
     except FcreviewError as error:
@@ -108,40 +108,40 @@ class RecheckSummary:
 
 
 async def recheck_runs(
-    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any]
+    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
 ) -> AsyncIterator[RecheckSummary]:
     """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
     own = decode_item(item)
-    summary = await _recheck_run(session, golden, own, fix, RecheckSummary())
+    summary = await _recheck_run(session, golden, own, corrected_golden, RecheckSummary())
     yield summary
     items = await session.query(lambda store: store.find_items_of_same_question(own))
     others = [other for other in items if other != own]
     for at, other in enumerate(others, 1):
-        checked = await _recheck_run(session, golden, other, fix, summary)
+        checked = await _recheck_run(session, golden, other, corrected_golden, summary)
         summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
         yield summary
 
 
 async def _recheck_run(
-    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], summary: RecheckSummary
+    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any], summary_so_far: RecheckSummary
 ) -> RecheckSummary:
-    before, after = await session.query(lambda store: _recompute_verdict(store, golden, item, fix))
+    before, after = await session.query(lambda store: _verdicts_before_and_after(store, golden, item, corrected_golden))
     if after is None:
-        return summary
+        return summary_so_far
     return replace(
-        summary,
+        summary_so_far,
         this_verdict=after,
-        runs_checked=summary.runs_checked + 1,
-        to_pass=summary.to_pass + (after and before is False),
-        to_fail=summary.to_fail + (not after and before is True),
+        runs_checked=summary_so_far.runs_checked + 1,
+        to_pass=summary_so_far.to_pass + (after and before is False),
+        to_fail=summary_so_far.to_fail + (not after and before is True),
     )
 
 
-def _recompute_verdict(
-    store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]
+def _verdicts_before_and_after(
+    store: Store, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
 ) -> tuple[bool | None, bool | None]:
     detail = store.read_detail(item)
-    return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
+    return detail.item.rule, golden.recheck(detail.run, detail.item, corrected_golden, _read_record(store, item))
 
 
 def _read_record(store: Store, item: int) -> Any:

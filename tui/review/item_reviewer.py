@@ -27,7 +27,7 @@ from fcreview.tui.review.recorder import (
     ReviewOutcome,
     ReviewRecorder,
     ReviewSubject,
-    score_criteria,
+    find_score_criteria,
 )
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message, summarize_queue
 from fcreview.tui.session import QueuedAction, Session
@@ -89,7 +89,7 @@ class ItemView(Protocol):
         ...
 
     def make_screen(self, view: View, item: int) -> Screen[int]:
-        """Return a screen that shows this item of this view, to be opened above the current screen."""
+        """Return a new screen that shows an item of a view. The caller opens it above the current screen."""
         ...
 
 
@@ -106,23 +106,24 @@ class ActionRunner:
         self._session, self._show_message, self._run_coroutine = session, show_message, run_coroutine
         self._last_message = NO_MESSAGE
 
-    def queue_action(self, action: QueuedAction, waiting: str = "waiting for the disk") -> None:
-        """Add an action to the queue. `waiting`: message shown if the action takes longer than `SLOW_ACTION_DELAY`."""
-        if self._session.actions.add(lambda: self._run_guarded(action, waiting)):
-            self._run_coroutine(self._run_all())
+    def queue_action(self, action: QueuedAction, slow_message: str = "waiting for the disk") -> None:
+        """Add an action to the queue. `slow_message`: message shown if the action takes longer than
+        `SLOW_ACTION_DELAY`."""
+        if self._session.actions.add(lambda: self._run_and_report_errors(action, slow_message)):
+            self._run_coroutine(self._run_queued_actions())
 
     def show_message(self, text: str, style: str = "good") -> None:
         self._last_message = StatusMessage(text, style)
         self._show_message(self._last_message)
 
-    async def _run_all(self) -> None:
+    async def _run_queued_actions(self) -> None:
         dropped = await self._session.actions.run()
         if dropped:
             ignored = "1 more key press was ignored" if dropped == 1 else f"{dropped} more key presses were ignored"
             self.show_message(f"{self._last_message.text} · {ignored}", "bad")
 
-    async def _run_guarded(self, action: QueuedAction, waiting: str) -> bool:
-        slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, waiting, "warn")
+    async def _run_and_report_errors(self, action: QueuedAction, slow_message: str) -> bool:
+        slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, slow_message, "warn")
         try:
             return await action()
         except asyncio.CancelledError:
@@ -139,10 +140,10 @@ class ActionRunner:
 Params = ParamSpec("Params")
 
 
-def queued(
+def queued_action(
     method: Callable[Concatenate[ItemReviewer, Params], Awaitable[bool]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
-    """Turn a method into an action: a call adds the method to the session's action queue and returns at once."""
+    """Decorate a method so that a call adds it to the session's action queue and returns at once."""
 
     def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
         self.queue_action(lambda: method(self, *args, **kwargs))
@@ -177,11 +178,11 @@ class ItemReviewer:
 
     @property
     def has_item(self) -> bool:
-        """Whether an item was read. Keys do nothing before."""
+        """Whether an item was read. Until then, keys do nothing."""
         return self._displayed is not None
 
     @property
-    def is_gone(self) -> bool:
+    def is_removed_from_results(self) -> bool:
         return self._displayed is not None and self._displayed.navigator.item == GONE_ITEM
 
     @property
@@ -202,7 +203,7 @@ class ItemReviewer:
         return self._requested is not None
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether this item of this view is requested, or is displayed with its current reviews."""
+        """Whether an item of a view is requested, or is displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
         is_displayed = self._displayed is not None and self._displayed.navigator.item == item
@@ -214,7 +215,7 @@ class ItemReviewer:
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
-        self._prefetcher.discard_numbers()
+        self._prefetcher.forget_item_numbers()
 
     def copy_state_from(self, other: ItemReviewer) -> None:
         """Copy the state of `other`, which belongs to a pane that was closed."""
@@ -226,9 +227,9 @@ class ItemReviewer:
 
     # -- reviews
 
-    def record_verdict(self, subject: ReviewSubject, key: str) -> None:
-        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
-        self.record(subject, lambda latest: self.recorder.record_verdict(latest, key))
+    def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
+        """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
+        self.record(subject, lambda latest: self.recorder.record_verdict(latest, verdict_key))
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
         self.queue_action(lambda: self._record(subject, action))
@@ -283,7 +284,7 @@ class ItemReviewer:
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
             self._show_message(outcome.message)
-        self.queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
+        self.queue_action(self._show_pending_item)  # Runs after the actions queued meanwhile.
 
     async def _show_summary(self) -> None:
         session, view = self._session, self.displayed.navigator.view
@@ -294,7 +295,7 @@ class ItemReviewer:
         )
         overview, palette, person = map(self._key, ("item.overview", "app.palette", "app.annotator"))
         hints = [f"{overview} overview"] if overview else []
-        hints += [f"{palette} export" + ("" if session.blind else ", estimate or report")] if palette else []
+        hints += [f"{palette} export" if session.blind else f"{palette} export, estimate or report"] if palette else []
         hints += [f"{person} review as another annotator"] if person and not session.fixed_annotator_reason else []
         self._view.show_summary(["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])])
 
@@ -312,10 +313,10 @@ class ItemReviewer:
         else:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
-    def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
+    def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
         """Record a score on the next criterion. If the cursor is not at the block of this criterion, move the cursor to
         the block instead. On an item without scores, record an override reason."""
-        target, criterion = self.recorder.next_score(subject) or ("", "")
+        target, criterion = self.recorder.find_next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")
         elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
@@ -324,7 +325,7 @@ class ItemReviewer:
             self.queue_action(lambda: self._record_score(subject, value))
 
     async def _record_score(self, subject: ReviewSubject, value: int) -> bool:
-        scored = bool(score_criteria(subject.detail))
+        scored = bool(find_score_criteria(subject.detail))
         if scored and value not in SCORE_VALUES:
             self._show_message("scores are 0, 1 and 2", "warn")
             return True
@@ -334,7 +335,7 @@ class ItemReviewer:
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
         """Return the question for the status line: the targets of the verdict keys and of the score keys."""
-        target, criterion = self.recorder.next_score(subject) or ("", "")
+        target, criterion = self.recorder.find_next_score(subject) or ("", "")
         is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
         return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
 
@@ -343,22 +344,22 @@ class ItemReviewer:
         """Return (key, label) pairs of the reasons for the last override, for the key line."""
         if not self.has_item:
             return []
-        return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail)))
+        return self.override_reasons.key_hints(has_scores=bool(find_score_criteria(self.displayed.detail)))
 
-    @queued
-    async def ask_about_last_override(self, ask: Callable[[Override], None]) -> bool:
-        """Call `ask` with the last override, after all queued verdicts are on disk."""
+    @queued_action
+    async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> bool:
+        """Call `open_prompt` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._show_message(self.override_reasons.unavailable_message, "warn")
         else:
-            ask(self.override_reasons.override)
+            open_prompt(self.override_reasons.override)
         return True
 
     def record_override_reason(self, number: int) -> None:
         self.queue_action(lambda: self._record_override_reason(number))
 
     async def _record_override_reason(self, number: int) -> bool:
-        override, reason = self.override_reasons.override, self.override_reasons.reason_at(number)
+        override, reason = self.override_reasons.override, self.override_reasons.find_reason(number)
         if override is None or not reason:
             self._show_message(self.override_reasons.unavailable_message, "warn")
             return True
@@ -367,17 +368,17 @@ class ItemReviewer:
             override.subject, lambda latest: self.recorder.record_override_reason(latest, annotation, reason)
         )
 
-    @queued
-    async def ask_about_last_item(self, ask: Callable[[ReviewSubject], None]) -> bool:
-        """Call `ask` with the last completed item, after all queued verdicts are on disk."""
+    @queued_action
+    async def prompt_about_last_item(self, open_prompt: Callable[[ReviewSubject], None]) -> bool:
+        """Call `open_prompt` with the last completed item, after all queued verdicts are on disk."""
         item = self.last_completed_item
         if item is None:
             self._show_message("no item was reviewed yet", "warn")
         else:
-            ask(ReviewSubject(item, await self._prefetcher.read_detail(item)))
+            open_prompt(ReviewSubject(item, await self._prefetcher.read_detail(item)))
         return True
 
-    @queued
+    @queued_action
     async def undo(self) -> bool:
         """Undo the annotator's latest review and show its item."""
         self.override_reasons.override = None
@@ -407,7 +408,7 @@ class ItemReviewer:
 
     # -- moving to another item
 
-    @queued
+    @queued_action
     async def open_item(self, item: int) -> bool:
         """Show `item`, the first item of a new view."""
         await self._session.open_journal()
@@ -415,18 +416,18 @@ class ItemReviewer:
         self.pace.start(monotonic())
         return True
 
-    @queued
+    @queued_action
     async def start_measuring_pace(self) -> bool:
         """Start to measure the time per item, because the user moved from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
 
-    def set_request(self, requested: RequestedItem) -> None:
-        self._requested = requested
+    def request_item(self, requested_item: RequestedItem) -> None:
+        self._requested = requested_item
 
-    @queued
-    async def show_requested(self) -> bool:
+    @queued_action
+    async def show_requested_item(self) -> bool:
         """Display the last requested item. If this item is already displayed, its cursor and folds stay."""
         requested = self._requested
         if requested is None:
@@ -447,36 +448,36 @@ class ItemReviewer:
             self._display(displayed, NO_MESSAGE)
         return True
 
-    @queued
-    async def step_item(self, step: int) -> bool:
+    @queued_action
+    async def step_item(self, direction: int) -> bool:
         """Show the next (1) or previous (-1) item of the queue. After the last item, show the first unreviewed item."""
-        self.direction, self._pending_item = step, None
-        item, message = await self._prefetcher.find_neighbour_item(self.displayed, step), NO_MESSAGE
-        if item is None and step > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
+        self.direction, self._pending_item = direction, None
+        item, message = await self._prefetcher.find_neighbour_item(self.displayed, direction), NO_MESSAGE
+        if item is None and direction > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
             item = (await self._prefetcher.find_remaining_items(self.displayed)).first
             message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
-            self._show_message("this is the last item" if step > 0 else "this is the first item", "warn")
+            self._show_message("this is the last item" if direction > 0 else "this is the first item", "warn")
         else:
             await self._show_item(item, message)
         return True
 
-    @queued
-    async def step_in_group(self, step: int) -> bool:
+    @queued_action
+    async def step_in_group(self, direction: int) -> bool:
         """Show the next (1) or previous (-1) item of the same conversation, even if it is not in the queue."""
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
             self._show_message("this item belongs to no group", "warn")
             return True
-        index = group.index(self.displayed.navigator.item) + step
+        index = group.index(self.displayed.navigator.item) + direction
         if not 0 <= index < len(group):
-            self._show_message(f"this is the {'last' if step > 0 else 'first'} item of its group", "warn")
+            self._show_message(f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn")
             return True
         self._pending_item = None
         await self._show_item(group[index], NO_MESSAGE)
         return True
 
-    @queued
+    @queued_action
     async def close_view(self) -> bool:
         """Close the view after all earlier actions have run. Later actions are dropped."""
         self._session.actions.clear()

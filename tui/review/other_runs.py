@@ -35,24 +35,24 @@ MIN_PANEL_ROWS = 3
 MAX_RUN_NAME_CELLS = 30
 
 
-def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
+def other_runs_panel(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
     """Return a panel with the verdict on the same item in each other run, and its first difference. Empty if there is
     no room."""
-    if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
+    if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
         return []
-    names = [sanitize(row.run_name or row.model) for row in rows]
+    names = [sanitize(row.run_name or row.model) for row in run_rows]
     name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
-    fitting = free_rows - 2 if len(rows) <= free_rows - 2 else free_rows - 3
+    fitting = free_rows - 2 if len(run_rows) <= free_rows - 2 else free_rows - 3
     lines: list[Line] = []
-    for row, name in list(zip(rows, names, strict=True))[:fitting]:
+    for row, name in list(zip(run_rows, names, strict=True))[:fitting]:
         value = automatic_verdict(row)
         sign: StyledText = (f"{symbols().verdict_symbol(value)} ", verdict_style(value))
         difference = difference_line(row) or make_line("no difference" if value else "", "dim")
         name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
         lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
-    if len(rows) > fitting:
-        lines.append(make_line(f"{symbols().ellipsis} {format_count(len(rows) - fitting, 'more run')}", "dim"))
-    verdicts = [value for row in rows if (value := automatic_verdict(row)) is not None]
+    if len(run_rows) > fitting:
+        lines.append(make_line(f"{symbols().ellipsis} {format_count(len(run_rows) - fitting, 'more run')}", "dim"))
+    verdicts = [value for row in run_rows if (value := automatic_verdict(row)) is not None]
     facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
     return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
 
@@ -89,24 +89,26 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
     return [RunPrediction(row, calls, counts[calls]) for row, calls in predictions]
 
 
-def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
+def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
     """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if no verdict is
     visible."""
-    verdicts = [verdict for each in runs if (verdict := automatic_verdict(each.row)) is not None]
-    most = max(each.same_count for each in runs)
+    verdicts = [verdict for each in predictions if (verdict := automatic_verdict(each.row)) is not None]
+    most = max(each.same_count for each in predictions)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
     return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary
 
 
-def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool = False) -> ChoiceTable[int]:
+def prediction_choice_table(
+    predictions: Sequence[RunPrediction], item: int, *, blind: bool = False
+) -> ChoiceTable[int]:
     """List the runs with their predictions. `blind`: hide the verdicts of items that the annotator has not reviewed."""
-    distinct = list(dict.fromkeys(each.calls for each in runs))
+    distinct = list(dict.fromkeys(each.calls for each in predictions))
     prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
     prefix = distinct[0][: min(prefixes, default=0)]
-    values = [each.row.item for each in runs]
-    first_rows = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(runs)))}
+    values = [each.row.item for each in predictions]
+    first_rows = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(predictions)))}
     return ChoiceTable(
-        title=f"{sanitize(runs[0].row.id)} in other runs",
+        title=f"{sanitize(predictions[0].row.id)} in other runs",
         noun="run",
         columns=(
             TextColumn("equal", align_right=True),
@@ -114,23 +116,32 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool 
             *(TextColumn(name) for name in ("official", "recomp.", "you")),
             TextColumn("prediction", min_width=30),
         ),
-        rows=[_prediction_cells(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(runs)],
+        rows=[
+            _prediction_table_row(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(predictions)
+        ],
         values=values,
         cursor=values.index(decode_item(item)) if decode_item(item) in values else 0,
-        note=summarize_predictions(runs),
+        note=summarize_predictions(predictions),
     )
 
 
-def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, blind: bool) -> list[StyledText]:
-    """Return the cells of the row of a run. `prefix`: common beginning of the predictions, which is cut. `is_first`:
-    whether this is the first run with its prediction."""
+def _prediction_table_row(
+    prediction: RunPrediction, is_first_occurrence: bool, common_prefix: str, blind: bool
+) -> list[StyledText]:
+    """Return the cells of the row of a run. `common_prefix`: common beginning of the predictions, which is cut.
+    `is_first_occurrence`: whether this is the first run with its prediction."""
     row, calls = prediction.row, prediction.calls or NO_CALL
-    if prefix and calls.startswith(prefix):
-        calls = symbols().ellipsis + calls[len(prefix) - PREFIX_TAIL :]
+    if common_prefix and calls.startswith(common_prefix):
+        calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
     verdicts: list[StyledText] = [
         (symbols().verdict_symbol(each), verdict_style(each)) for each in (row.official, row.rule, row.you)
     ]
     if blind and row.you is None:
         verdicts[:2] = [("hidden", "dim")] * 2
-    count: StyledText = (f"{prediction.same_count}", "strong") if is_first else ("", "")
-    return [count, (sanitize(row.run_name or row.model), ""), *verdicts, (sanitize(calls), "" if is_first else "dim")]
+    count: StyledText = (f"{prediction.same_count}", "strong") if is_first_occurrence else ("", "")
+    return [
+        count,
+        (sanitize(row.run_name or row.model), ""),
+        *verdicts,
+        (sanitize(calls), "" if is_first_occurrence else "dim"),
+    ]

@@ -46,7 +46,7 @@ class RequestedItem:
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Numbers of the items that may be displayed after `item`."""
+    """Numbers of the items that are likely to follow `item` on screen."""
 
     item: int
     next_unreviewed: int | None
@@ -68,11 +68,11 @@ class ItemPrefetcher:
         """Number of times that the session switched to another store. Results from before a switch are dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
 
-    async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
-        """Return an item, without a query if it was prefetched. `before`: the item displayed until now."""
+    async def read_item(self, item: int, previous: DisplayedItem | None = None) -> DisplayedItem:
+        """Return an item, without a query if it was prefetched. `previous`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
-            displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
+            displayed = await self._session.query(lambda store: _read_displayed(store, view, item, previous))
         self._numbers[displayed.detail.key, decode_repetition(item)] = item
         return displayed
 
@@ -109,15 +109,15 @@ class ItemPrefetcher:
                     kept[item] = self._start_reading(item, displayed)
                     await asyncio.wait([kept[item]])
 
-    def _start_reading(self, item: int, before: DisplayedItem) -> asyncio.Future[DisplayedItem]:
+    def _start_reading(self, item: int, previous: DisplayedItem) -> asyncio.Future[DisplayedItem]:
         view, has_other_runs = self.view, self.prefetches_other_runs
 
         def read(store: Store) -> DisplayedItem:
-            displayed = _read_displayed(store, view, item, before)
+            displayed = _read_displayed(store, view, item, previous)
             return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item)) if has_other_runs else displayed
 
         future = asyncio.ensure_future(self._session.query(read))
-        future.add_done_callback(_ignore_error)
+        future.add_done_callback(_ignore_exception)
         return future
 
     def set_view(self, view: View) -> None:
@@ -129,7 +129,7 @@ class ItemPrefetcher:
         """Drop the prefetched items, because they may be out of date."""
         self._prefetched, self._neighbours = {}, None
 
-    def discard_numbers(self) -> None:
+    def forget_item_numbers(self) -> None:
         """Drop all item numbers and ignore the results of running queries, because the session has switched to another
         store."""
         self._numbers.clear()
@@ -180,9 +180,9 @@ def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem |
     return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))
 
 
-def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neighbours:
-    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour_item(store, step)
-    return Neighbours(navigator.item, next_unreviewed, step, neighbour)
+def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) -> Neighbours:
+    next_unreviewed, neighbour = navigator.find_next_unreviewed(store), navigator.find_neighbour_item(store, direction)
+    return Neighbours(navigator.item, next_unreviewed, direction, neighbour)
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
@@ -191,6 +191,6 @@ def find_item_number(store: Store, key: ItemKey) -> int | None:
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 
-def _ignore_error(future: asyncio.Future[DisplayedItem]) -> None:
+def _ignore_exception(future: asyncio.Future[DisplayedItem]) -> None:
     if not future.cancelled():
         future.exception()

@@ -55,7 +55,7 @@ class PendingQuestion:
     """Target and criterion of the score that the next score key records, such as `response completeness`. Empty if the
     item has no scores."""
 
-    def stored_value(self, verdict: Any) -> Any:
+    def value_to_store(self, verdict: Any) -> Any:
         """Convert pass (True), fail (False) or unsure to the value that is stored. None if the annotator must choose
         labels instead."""
         if not decides(verdict):
@@ -68,7 +68,7 @@ class PendingQuestion:
 def pending_question(item: Item, target: str) -> PendingQuestion:
     """Return the target and criterion of the verdict that a verdict key records on the target."""
     if target != ITEM:
-        here = [v for v in item.verdicts if v.target == target and can_be_confirmed(v)]
+        here = [v for v in item.verdicts if v.target == target and is_answered_by_pass_fail(v)]
         for source in SOURCE_PRIORITY:
             for verdict in here:
                 if verdict.source == source:
@@ -76,7 +76,7 @@ def pending_question(item: Item, target: str) -> PendingQuestion:
     return PendingQuestion(target)
 
 
-def can_be_confirmed(verdict: Verdict) -> bool:
+def is_answered_by_pass_fail(verdict: Verdict) -> bool:
     """Whether the pass and fail keys can confirm or override the automatic verdict."""
     if verdict.criterion in JUDGE_NOTE_CRITERIA:
         return False
@@ -85,7 +85,7 @@ def can_be_confirmed(verdict: Verdict) -> bool:
     return isinstance(verdict.value, bool) and verdict.criterion in (*PASS_FAIL_CRITERIA, *TRUE_MEANS_FAILURE)
 
 
-def unanswered_judge_verdicts(
+def find_unanswered_judge_verdicts(
     detail: ItemDetail, annotator: str, answered: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
     """Return (target, criterion) of each judge verdict that the annotator has not reviewed. Verdicts on the response
@@ -102,7 +102,7 @@ def unanswered_judge_verdicts(
 def _needs_answer(verdict: Verdict) -> bool:
     if verdict.target == ITEM:
         return verdict.criterion == CORRECT
-    return can_be_confirmed(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
+    return is_answered_by_pass_fail(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
 
 
 def _is_current(opinion: Opinion, annotator: str) -> bool:
@@ -193,54 +193,60 @@ class ReviewRecorder:
         key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
         return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key), None)
 
-    async def record_verdict(self, subject: ReviewSubject, key: str) -> ReviewOutcome:
-        """Record a verdict. `key` is one of `VERDICTS_BY_KEY`."""
-        verdict, fault = VERDICTS_BY_KEY[key]
+    async def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> ReviewOutcome:
+        """Record a verdict. `verdict_key` is one of `VERDICTS_BY_KEY`."""
+        verdict, fault = VERDICTS_BY_KEY[verdict_key]
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is None and not own.stale and fault is None:
-            fault = own.fault  # the verdict would clear a fault that was recorded before it
+            fault = own.fault  # The verdict would clear the recorded fault.
         question = subject.question
-        value = question.stored_value(verdict)
+        value = question.value_to_store(verdict)
         if value is None:
             keys = " ".join(self._key_names("item.labels"))
-            return ReviewOutcome(f"select the correct labels{keys and ': ' + keys}", style="warn")
+            return ReviewOutcome(f"{keys and 'press ' + keys + ' to '}select the correct labels", style="warn")
 
         def describe() -> str:
-            text = verdict_words(value, question.criterion)
-            return GOLDEN_WRONG_PREFIX + text if key == "golden" else f"{text}, fault: {fault}" if fault else text
+            text = format_verdict_with_criterion(value, question.criterion)
+            return (
+                GOLDEN_WRONG_PREFIX + text if verdict_key == "golden" else f"{text}, fault: {fault}" if fault else text
+            )
 
         annotation = Annotation(target=subject.target, criterion=question.criterion, verdict=value, fault=fault)
-        outcome = await self._save(subject, annotation, describe)
+        outcome = await self._save_annotation(subject, annotation, describe)
         if not outcome.succeeded:
             return outcome
-        return replace(outcome, completes_item=self._is_complete(subject, question.criterion, subject.target == ITEM))
+        return replace(
+            outcome, completes_item=self._is_item_complete(subject, question.criterion, subject.target == ITEM)
+        )
 
     async def record_score(self, subject: ReviewSubject, value: int) -> ReviewOutcome:
-        """Record a score from 0 to 2 on the criterion that `next_score` returns."""
-        question = self.next_score(subject)
+        """Record a score from 0 to 2 on the criterion that `find_next_score` returns."""
+        question = self.find_next_score(subject)
         if question is None:
             keys = " or ".join(self._key_names("item.pass", "item.fail"))
             return ReviewOutcome(f"this benchmark has no scores{keys and '; press ' + keys}", style="warn")
         target, criterion = question
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save(subject, annotation, lambda: verdict_words(value, criterion))
+        outcome = await self._save_annotation(
+            subject, annotation, lambda: format_verdict_with_criterion(value, criterion)
+        )
         if not outcome.succeeded:
             return outcome
         self._last_score = subject.item, criterion
-        criteria = score_criteria(subject.detail)
+        criteria = find_score_criteria(subject.detail)
         unscored = [each for each in criteria if self._lacks_verdict(subject, *each)]
         remaining = [each for each in unscored if each != question]
-        if not unscored:  # every criterion has a score, so the keys change the scores in order
+        if not unscored:  # Every criterion has a score, so the keys change scores in order.
             remaining = criteria[criteria.index(question) + 1 :]
         if remaining:
             return replace(outcome, subject_name=f"next: {sanitize(remaining[0][1])}")
-        completes = self._is_complete(replace(subject, target=target), criterion, True)
+        completes = self._is_item_complete(replace(subject, target=target), criterion, True)
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
-    def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
+    def find_next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
         """Return (target, criterion) of the first criterion without a score. If all have scores, return the criterion
         after the one that was scored last, or the first criterion. None if the item has no scores."""
-        criteria = score_criteria(subject.detail)
+        criteria = find_score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
         after_last = names.index(last) + 1 if item == subject.item and last in names else 0
@@ -250,51 +256,53 @@ class ReviewRecorder:
     async def record_override_reason(
         self, subject: ReviewSubject, annotation: Annotation, reason: str
     ) -> ReviewOutcome:
-        return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
+        return await self._save_annotation(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
     async def record_decisive_step(self, subject: ReviewSubject, message: int) -> ReviewOutcome:
         """Record the decisive step: the number, from 1, of the message after which success was no longer possible."""
         annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message)
-        return await self._save(
-            replace(subject, target=ITEM), annotation, lambda: verdict_words(message, DECISIVE_STEP)
+        return await self._save_annotation(
+            replace(subject, target=ITEM), annotation, lambda: format_verdict_with_criterion(message, DECISIVE_STEP)
         )
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
         """Record the labels that the annotator chose, such as dialog acts, as a verdict on the response."""
         response = replace(subject, target=RESPONSE)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save(response, annotation, lambda: verdict_words(labels, criterion))
-        return replace(outcome, completes_item=outcome.succeeded and self._is_complete(response, criterion, True))
+        outcome = await self._save_annotation(
+            response, annotation, lambda: format_verdict_with_criterion(labels, criterion)
+        )
+        return replace(outcome, completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True))
 
-    def _is_complete(self, subject: ReviewSubject, criterion: str, completes_item: bool) -> bool:
+    def _is_item_complete(self, subject: ReviewSubject, criterion: str, completes_plain_item: bool) -> bool:
         if not self.is_judged_queue:
-            return completes_item
+            return completes_plain_item
         answers = [(subject.target, criterion)]
-        return not unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
+        return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
-        return await self._save(
-            subject, subject.annotation(fault=fault), lambda: f"fault: {fault}{self._missing_verdict(subject)}"
+        return await self._save_annotation(
+            subject, subject.annotation(fault=fault), lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}"
         )
 
     async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> ReviewOutcome:
         """Record error tags. An empty list clears them."""
-        text = f"tags {sanitize(', '.join(tags))}" if tags else "no tags"
-        return await self._save(subject, subject.annotation(tags=tags), lambda: text)
+        text = f"tags {sanitize(', '.join(tags))}" if tags else "tags removed"
+        return await self._save_annotation(subject, subject.annotation(tags=tags), lambda: text)
 
     async def record_note(self, subject: ReviewSubject, note: str) -> ReviewOutcome:
         """Record a note. An empty note clears it."""
-        return await self._save(subject, subject.annotation(note=note), lambda: "note")
+        return await self._save_annotation(subject, subject.annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
         """Record a corrected golden answer. No verdict is recorded, because the prediction may be wrong too."""
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
-        return await self._save(
-            item, annotation, lambda: f"golden answer corrected, fault: golden{self._missing_verdict(item)}"
+        return await self._save_annotation(
+            item, annotation, lambda: f"golden answer corrected, fault: golden{self._missing_verdict_hint(item)}"
         )
 
-    def _missing_verdict(self, subject: ReviewSubject) -> str:
+    def _missing_verdict_hint(self, subject: ReviewSubject) -> str:
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is not None:
             return ""
@@ -313,14 +321,16 @@ class ReviewRecorder:
         name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
         return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
 
-    async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
-        """Write the annotation to the journal. `describe` is called after the write and returns the text for the
+    async def _save_annotation(
+        self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
+    ) -> ReviewOutcome:
+        """Write the annotation to the journal. `describe_saved` is called after the write and returns the text for the
         message."""
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
-            return ReviewOutcome(f"NOT SAVED ({describe()}): {_error_text(error)}", style="bad")
-        return ReviewOutcome(f"saved: {describe()}{_override_text(event)}", subject.name, event=event)
+            return ReviewOutcome(f"NOT SAVED ({describe_saved()}): {_error_text(error)}", style="bad")
+        return ReviewOutcome(f"saved: {describe_saved()}{_overridden_source_text(event)}", subject.name, event=event)
 
     def _lacks_verdict(self, subject: ReviewSubject, target: str, criterion: str) -> bool:
         own = self.find_own_opinion(replace(subject, target=target), criterion)
@@ -330,7 +340,7 @@ class ReviewRecorder:
         return [key for action in actions if (key := self._key(action))]
 
 
-def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
+def find_score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
     """Return (target, criterion) of each score from 0 to 2 that the benchmark gave the item, in the benchmark's
     order."""
     unscored = (CORRECT, DECISIVE_STEP)
@@ -339,7 +349,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
     return list(dict.fromkeys(scored))
 
 
-def verdict_words(value: Any, criterion: str) -> str:
+def format_verdict_with_criterion(value: Any, criterion: str) -> str:
     """Format a verdict with its criterion: `pass`, `hallucinated no` or `decisive step: message 5`."""
     text = format_verdict(value, criterion) or "none"
     if criterion == DECISIVE_STEP and decides(value):
@@ -349,7 +359,7 @@ def verdict_words(value: Any, criterion: str) -> str:
 
 def describe_event(event: Event) -> str:
     """Describe the fields that an event sets, such as `fail, fault: golden, on turn 2 call 1`."""
-    parts = [verdict_words(event.verdict, event.criterion)] if event.verdict is not None else []
+    parts = [format_verdict_with_criterion(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"fault: {event.fault}"] if event.fault else []
     parts += [f"tags {sanitize(', '.join(event.tags))}"] if event.tags is not None else []
     parts += ["note"] if event.note is not None else []
@@ -363,7 +373,7 @@ def describe_bulk(events: Sequence[Event]) -> str:
     return f"bulk review of {format_count(len(events), 'item')}"
 
 
-def _override_text(event: Event) -> str:
+def _overridden_source_text(event: Event) -> str:
     """Return text such as `, overrides judge gpt-4o` for a verdict on a part of the item. The text is empty for the
     whole item, because the header shows the item's verdicts."""
     over = event.overrules
@@ -393,12 +403,12 @@ class BulkReview:
     fault: Fault | None = None
     tags: list[str] = field(default_factory=list)
 
-    def set_verdict(self, key: str) -> None:
+    def set_verdict(self, verdict_key: str) -> None:
         """Set the verdict. The key `golden` also sets the fault `golden`, which another verdict removes."""
-        fault = VERDICTS_BY_KEY[key][1]
+        fault = VERDICTS_BY_KEY[verdict_key][1]
         if fault is not None or self.verdict_key == "golden":
             self.fault = fault
-        self.verdict_key = key
+        self.verdict_key = verdict_key
 
     @property
     def annotation(self) -> Annotation:
@@ -443,7 +453,7 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
     return lines
 
 
-def bulk_entry_lines(review: BulkReview) -> list[Line]:
+def bulk_verdict_lines(review: BulkReview) -> list[Line]:
     none: StyledText = (symbols().none, "dim")
     verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
     fault: StyledText = (review.fault, "people") if review.fault else none
@@ -475,23 +485,23 @@ class Override:
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
     @property
-    def get_source_name(self) -> str:
+    def contradicted_source_name(self) -> str:
         source = str(self.contradicted.get("source"))
         return SOURCE_NAMES.get(source, sanitize(source))
 
     def question(self, cells: int) -> str:
         """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
-        value, verdict = self.contradicted.get("value"), verdict_words(self.verdict, self.criterion)
-        said = f"gave {verdict_words(value, self.criterion)} to"
+        value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
+        said = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
         if isinstance(value, bool) and isinstance(self.verdict, bool):
             said = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.get_source_name} {said} "
+        start = f"Why {verdict} although the {self.contradicted_source_name} {said} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
         name = f"{part} of {item}" if part else item
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
 
     def reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.get_source_name)
+        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.contradicted_source_name)
 
 
 class OverrideReasons:
@@ -507,30 +517,30 @@ class OverrideReasons:
         """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing. Ignore
         decisive steps."""
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
-            subject = replace(subject, target=event.target)  # a score may have another target than the cursor
+            subject = replace(subject, target=event.target)  # The target of a score can differ from the cursor.
             over = event.overrules
             self.override = Override(subject, event.criterion, event.verdict, over) if over else None
-            self.is_answered = event.fault == "golden"  # a wrong golden answer is the reason
+            self.is_answered = event.fault == "golden"  # A wrong golden answer is the reason.
         elif event is not None and event.overrules:
             self.is_answered = True
 
-    def reason_at(self, number: int) -> str:
+    def find_reason(self, number: int) -> str:
         """Return the override reason with this number, from 1. Empty if there is no such reason."""
         return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
 
     @property
     def unavailable_message(self) -> str:
         if self.override is None:
-            return "the last verdict overrides no automatic verdict"
+            return "your last verdict contradicts no automatic verdict"
         return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
-    def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
+    def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the keys that select a reason.
 
-        On a `scored` item, digits set scores. The only key is then the one that opens the list of reasons.
+        On a `has_scores` item, digits set scores. The only key is then the one that opens the list of reasons.
         """
         if self.override is None or self.is_answered:
             return []
         labels = map(self.override.reason_label, self._reasons)
-        reasons = [] if scored else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
+        reasons = [] if has_scores else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
         return [(key, label) for key, label in reasons if key] or [(self._key("item.why"), "reasons")]

@@ -103,36 +103,36 @@ def status_line(
     message: tuple[str, str],
     question: PendingQuestion,
     scroll_position: str,
-    in_arguments: bool,
+    is_in_arguments: bool,
     cells: int,
-    keys: Mapping[str, str] | None = None,
+    key_names: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
     """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a message, the line
     begins with key hints.
 
-    `scroll_position`: see `DocumentLayout.scroll_position`. `keys`: first key of each action by action id.
+    `scroll_position`: see `DocumentLayout.scroll_position`. `key_names`: first key of each action by action id.
     """
-    keys = keys or {}
+    key_names = key_names or {}
     target, target_name = question.target, describe_address(question.target)
-    target_key = f" {keys['item.target']} " if "item.target" in keys else " "
+    target_key = f" {key_names['item.target']} " if "item.target" in key_names else " "
     subject = target_name if question.criterion == CORRECT else f"{target_name} {question.criterion}"
     verdict: Line = ((target_key, "key"), (f"verdict on: {sanitize(subject)}", "dim" if target == ITEM else "warn"))
-    score_keys = " ".join(keys[action] for action in SCORE_ACTIONS if action in keys)
+    score_keys = " ".join(key_names[action] for action in SCORE_ACTIONS if action in key_names)
     score: Line = ()
     if question.score_question:
         score = ((f" {score_keys} on: {sanitize(question.score_question)}", "warn"),)
     position: Line = ((f" {scroll_position} ", "dim"),) if scroll_position else ()
-    right = _join_parts(((" in arguments", "dim"),) if in_arguments else (), score, verdict, position)
+    right = _join_parts(((" in arguments", "dim"),) if is_in_arguments else (), score, verdict, position)
     if not position:
         right = (*right, (" ", ""))
     without_position = _join_parts(score, verdict)
     text, style = message
     if not text:
         right = right if line_width(right) < cells else without_position
-        return justify_line(((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),), right, cells)
+        return justify_line(((" " + format_hints(key_names, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    undo = _undo_hint(text, keys)
+    undo = _undo_hint(text, key_names)
     pace_part: Line = ((f" {pace}", "dim"),) if pace else ()
     if target == ITEM:
         choices = [_join_parts(pace_part, right), _join_parts(pace_part, score, position)]
@@ -143,10 +143,10 @@ def status_line(
             choices.append(score)
     undo = undo if line_width((*left, *undo, *choices[-1])) < cells else ()
     fitting = (each for each in choices if line_width((*left, *undo, *each)) < cells)
-    chosen = next(fitting, choices[-1])  # the target of a verdict or score must always be visible
+    chosen = next(fitting, choices[-1])  # The target must always be visible.
     suffix = f" · {sanitize(target_name)}"
     if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # a score question already contains the name of the part
+        if not score:  # A score question already names the target.
             chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
         room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
         for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keeps the criterion at the end
@@ -163,23 +163,23 @@ def _join_parts(*parts: Line) -> Line:
     return joined
 
 
-def _undo_hint(text: str, keys: Mapping[str, str]) -> Line:
-    key = keys.get("item.undo", "")
-    return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and text.startswith("saved:") else ()
+def _undo_hint(message_text: str, key_names: Mapping[str, str]) -> Line:
+    key = key_names.get("item.undo", "")
+    return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and message_text.startswith("saved:") else ()
 
 
 def score_moved_message(target: str, criterion: str) -> StatusMessage:
-    return StatusMessage(sanitize(f"press 0, 1 or 2 for {criterion} of the {describe_address(target)}"), "warn")
+    return StatusMessage(sanitize(f"press 0, 1 or 2 to score {criterion} of the {describe_address(target)}"), "warn")
 
 
-def format_hints(keys: Mapping[str, str], cells: int) -> str:
+def format_hints(key_names: Mapping[str, str], cells: int) -> str:
     """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · . difference · q queue`."""
     highest = max(hint.priority for hint in KEY_HINTS)
     for lowest in range(highest + 1):
         hints = [
-            " ".join([*(keys[action] for action in hint.actions if action in keys), hint.label])
+            " ".join([*(key_names[action] for action in hint.actions if action in key_names), hint.label])
             for hint in KEY_HINTS
-            if hint.priority >= lowest and any(action in keys for action in hint.actions)
+            if hint.priority >= lowest and any(action in key_names for action in hint.actions)
         ]
         text = " · ".join(hints)
         if len(text) <= cells or lowest == highest:
@@ -191,18 +191,19 @@ MAX_SUMMARY_ITEMS = 5_000
 
 
 def summarize_queue(
-    store: Store, view: View, reviewed: Mapping[int, str], pace: str, annotator: str, *, blind: bool
+    store: Store, view: View, reviewed_ids: Mapping[int, str], pace: str, annotator: str, *, blind: bool
 ) -> list[str]:
     """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is blind, the agreement
     with others.
 
-    If the view contains no reviewed items, the summary covers `reviewed`, the items of this session as {number: id}.
+    If the view contains no reviewed items, the summary covers `reviewed_ids`, the items of this session as {number:
+    id}.
     """
     rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
-    if not rows and reviewed:
-        view = View(f"item:{','.join(map(str, reviewed))}", "dataset")
+    if not rows and reviewed_ids:
+        view = View(f"item:{','.join(map(str, reviewed_ids))}", "dataset")
         rows = store.fetch_page(view, 0, MAX_SUMMARY_ITEMS)
-        rows = [row for row in rows if row.you is not None and row.id == reviewed[row.item]]
+        rows = [row for row in rows if row.you is not None and row.id == reviewed_ids[row.item]]
     counts = {word: sum(row.you == verdict for row in rows) for word, verdict in PASS_FAIL.items()}
     items = format_count(len(rows), "item")
     lines = [f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), pace]
@@ -230,8 +231,8 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     return f"all annotators agree on {equal:,} of {format_count(len(shared), 'shared item')}"
 
 
-def _assigned_annotators(store: Store, name: str) -> Mapping[ItemKey, set[str]]:
-    queue = store.load_queue(name)
+def _assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey, set[str]]:
+    queue = store.load_queue(queue_name)
     assigned: dict[ItemKey, set[str]] = {}
     for share in queue.shares:
         for at in share.order:

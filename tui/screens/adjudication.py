@@ -74,7 +74,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.load_cases()
 
     def on_resize(self) -> None:
-        self.text.set_panels(not is_small(self.app.size))
+        self.text.set_section_frames(not is_small(self.app.size))
         self.call_after_refresh(self._draw)
 
     @property
@@ -139,7 +139,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             if mark is not None:
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
-        self.release_keys()
+        self.handle_kept_keys()
 
     def refresh_case(self, message: StatusMessage) -> None:
         """Update the displayed disagreement with its current reviews."""

@@ -81,7 +81,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self._choices = await self._load_choices()
             self.waiting.stop()
             self._draw()
-            self.release_keys()
+            self.handle_kept_keys()
 
     def must_wait(self, action: str) -> bool:
         """Let every action wait until the choices are loaded, except the action that changes the grouping."""

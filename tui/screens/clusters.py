@@ -29,8 +29,8 @@ from fcreview.tui.review.recorder import (
     NOT_MEASURED,
     BulkReview,
     ReviewRecorder,
-    bulk_entry_lines,
     bulk_item_lines,
+    bulk_verdict_lines,
     describe_bulk,
     load_bulk_review,
 )
@@ -94,7 +94,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self.query_one("#bulk-items-panel", Panel).set_title("Items you have not reviewed", shown, flat_facts=True)
         self.query_one("#bulk-items", TextList).set_lines([(*margin, *line) for line in bulk_item_lines(review, cells)])
         self.query_one("#bulk-entry-panel", Panel).set_title(f"Review of {count}")
-        self.query_one("#bulk-entry", LineBlock).show([(*margin, *line) for line in bulk_entry_lines(review)])
+        self.query_one("#bulk-entry", LineBlock).show([(*margin, *line) for line in bulk_verdict_lines(review)])
 
     def _show_message(self, text: str, style: str = "warn") -> None:
         self.query_one("#bulk-message", LineBar).show(fit_line(((f" {text}", style),), self.size.width))

@@ -22,7 +22,7 @@ from fcreview.tui.commands import (
     FormField,
     build_arguments,
     run_for_download,
-    use_run_names,
+    show_run_names,
 )
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.header import unique_run_labels
@@ -209,7 +209,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
         if any(each.name == "run" for each in fields):
-            fields = use_run_names(fields, unique_run_labels(await session.query(lambda store: store.fetch_runs())))
+            fields = show_run_names(fields, unique_run_labels(await session.query(lambda store: store.fetch_runs())))
 
         def show_output(output: str | None) -> None:
             if output is not None:

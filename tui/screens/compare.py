@@ -48,7 +48,7 @@ from fcreview.tui.text.lines import (
     line_width,
     make_line,
     pad_text,
-    replace_missing,
+    replace_missing_value_sign,
     rule_line,
     table_lines,
     truncate_middle,
@@ -90,7 +90,7 @@ def comparison_facts(comparison: RunComparison, width: int) -> str:
     counts = overall.counts
     parts = [
         _format_item_count(overall) + (" items" if counts.n != 1 else " item"),
-        f"McNemar p {replace_missing(format_p_value(overall.difference.p))}",
+        f"McNemar p {replace_missing_value_sign(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
     ]
@@ -142,7 +142,7 @@ def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledTe
     if not is_comparable:
         return [*cells, none, none, none]
     rates = [(f"{100 * rate:.1f}", "") if rate is not None else none for rate in (counts.rate_a, counts.rate_b)]
-    return [*cells, *rates, (replace_missing(format_difference(group)), "strong")]
+    return [*cells, *rates, (replace_missing_value_sign(format_difference(group)), "strong")]
 
 
 def _format_item_count(group: ComparisonGroup) -> str:
@@ -158,7 +158,7 @@ def _count_cells(group: ComparisonGroup, column_names: Sequence[str], *, is_comp
         "only A": counts.only_a,
         "only B": counts.only_b,
     }
-    p = replace_missing(format_p_value(group.difference.p)) if is_comparable else symbols().none
+    p = replace_missing_value_sign(format_p_value(group.difference.p)) if is_comparable else symbols().none
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
 
 
@@ -175,7 +175,7 @@ def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[
         if each is None or each.value is None or each.low is None or each.high is None:
             lines.append(((" " * width, ""),))
         else:
-            lines.append(interval_bar(each.low, each.value, each.high, scale, width, mark=0.0))
+            lines.append(interval_bar(each.low, each.value, each.high, scale, width, marked_value=0.0))
     return TableLines(((pad(" " * zero + "0", width), "dim"),), lines)
 
 
@@ -452,7 +452,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._message = ""
         self._draw()
         self.list.move_cursor(0)
-        self.release_keys()
+        self.handle_kept_keys()
 
     def must_wait(self, action: str) -> bool:
         return self._comparison is None and not action.startswith("app.")

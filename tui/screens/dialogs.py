@@ -24,7 +24,7 @@ from fcreview.tui.actions import (
     TAG_ACTIONS,
     Action,
 )
-from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
+from fcreview.tui.key_bindings import active_key_names, find_keys, key_hints, make_bindings
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols
@@ -117,7 +117,7 @@ class SafeTextArea(TextArea):
         return sanitize_strip(super().render_line(y))
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in keys_for(self.app, self.ACTIONS):
+        if event.key in find_keys(self.app, self.ACTIONS):
             event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
 

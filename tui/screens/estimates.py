@@ -18,7 +18,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.commands import FORMS, CommandService, use_run_names
+from fcreview.tui.commands import FORMS, CommandService, show_run_names
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
 from fcreview.tui.queue.estimates import (
     RunSample,
@@ -155,7 +155,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._is_loaded = True
         self._draw()
         self._read_samples()
-        self.release_keys()
+        self.handle_kept_keys()
 
     @work(exclusive=True, group="samples")
     async def _read_samples(self) -> None:
@@ -173,7 +173,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._samples[row.run] = sample
             self._unread -= {row.run}
             self._draw()
-            self.release_keys()
+            self.handle_kept_keys()
 
     # -- drawing
 
@@ -262,13 +262,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
-        await self._form.set_fields(use_run_names(fields, names))
+        await self._form.set_fields(show_run_names(fields, names))
         self.query_one("#form-panel", Panel).set_title(
             FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
         )
         self._draw_form_lines()
         self._form_of = form_of
-        self.release_keys()
+        self.handle_kept_keys()
 
     def _form_dependencies(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values that the fields and initial values of the form depend on."""
@@ -330,7 +330,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self.set_focus(field)
             self._draw_run()
             return
-        self.call_after_refresh(self.release_keys)
+        self.call_after_refresh(self.handle_kept_keys)
         self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
         self._is_loaded = False
         self._load_runs()

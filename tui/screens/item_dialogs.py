@@ -30,7 +30,7 @@ from fcreview.tui.review.clipboard import (
 )
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.other_runs import prediction_choices, read_predictions
+from fcreview.tui.review.other_runs import prediction_choice_table, read_predictions
 from fcreview.tui.review.recorder import Override, ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.choice_list import PickerScreen
@@ -169,7 +169,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
         if chosen_item is not None and chosen_item != item:
             view.app.push_screen(view.make_screen(items, chosen_item))
 
-    view.app.push_screen(PickerScreen(prediction_choices(runs, item, blind=session.blind)), open_chosen_item)
+    view.app.push_screen(PickerScreen(prediction_choice_table(runs, item, blind=session.blind)), open_chosen_item)
 
 
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
@@ -243,7 +243,7 @@ def ask_override_reason(view: ItemView, session: Session) -> None:
         if number is not None:
             view.item_reviewer.record_override_reason(number)
 
-    view.item_reviewer.ask_about_last_override(ask_reason)
+    view.item_reviewer.prompt_about_last_override(ask_reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
-from fcreview.tui.review.recorder import ReviewSubject, unanswered_judge_verdicts
+from fcreview.tui.review.recorder import ReviewSubject, find_unanswered_judge_verdicts
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
 from fcreview.tui.screens import item_dialogs
 from fcreview.tui.screens.dialogs import AskScreen
@@ -163,7 +163,7 @@ class ItemPane(Vertical):
         self.watch(self.text, "moves", self._on_cursor_moved, init=False)
 
     def on_resize(self) -> None:
-        self.text.set_panels(not is_small(self.app.size))
+        self.text.set_section_frames(not is_small(self.app.size))
         self.call_after_refresh(self.draw_bars)
 
     def open(self, item: int) -> None:
@@ -175,10 +175,11 @@ class ItemPane(Vertical):
         """Whether the pane displays the item of `view` with its current reviews, or will display it."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
-    def set_request(self, requested_item: RequestedItem) -> None:
-        """Set the item that `ItemReviewer.show_requested` displays. No review is recorded until it is displayed."""
+    def request_item(self, requested_item: RequestedItem) -> None:
+        """Set the item that `ItemReviewer.show_requested_item` displays. No review is recorded until it is
+        displayed."""
         self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
-        self.item_reviewer.set_request(requested_item)
+        self.item_reviewer.request_item(requested_item)
 
     def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of `other`, a pane that was closed, with its cursor and folds."""
@@ -227,7 +228,9 @@ class ItemPane(Vertical):
         return active_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        return action == "back" or not (self.is_opening or (self.item_reviewer.is_gone and action != "step_item"))
+        return action == "back" or not (
+            self.is_opening or (self.item_reviewer.is_removed_from_results and action != "step_item")
+        )
 
     # -- methods of `ItemView`
 
@@ -273,7 +276,7 @@ class ItemPane(Vertical):
     def _move_to_unanswered_verdict(self) -> None:
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
-            unanswered = unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
+            unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
             self._target.is_at_cursor = bool(unanswered) and self.text.move_to_target(unanswered[0][0])
             self.draw_bars()
 
@@ -286,7 +289,7 @@ class ItemPane(Vertical):
 
     def show_unavailable_key(self, key: str) -> None:
         """Show a message that the key has no action on the item."""
-        if not self.item_reviewer.is_gone:
+        if not self.item_reviewer.is_removed_from_results:
             self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     def show_summary(self, lines: Sequence[str]) -> None:
@@ -330,9 +333,7 @@ class ItemPane(Vertical):
                 keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             position, count = displayed.navigator.position, displayed.navigator.count
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
-            header = header_line(
-                displayed.detail, position, count, cells, hide_verdicts=is_hidden, names_item=names_item
-            )
+            header = header_line(displayed.detail, position, count, cells, hide_verdicts=is_hidden, show_id=names_item)
             self.query_one("#item-header", LineBar).show(header)
             self._key_press.set_named_subject(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
@@ -368,7 +369,7 @@ class ItemPane(Vertical):
 
     def action_score(self, value: int) -> None:
         if (subject := self._pressed_subject()) is not None:
-            self.item_reviewer.handle_score_key(subject, value)
+            self.item_reviewer.record_score_or_move_cursor(subject, value)
 
     def action_mark_decisive_step(self) -> None:
         message = self.cursor.block.message
@@ -405,7 +406,7 @@ class ItemPane(Vertical):
             else:
                 item_dialogs.ask_note(self, subject, subject.name)
 
-        self.item_reviewer.ask_about_last_item(open_prompt)
+        self.item_reviewer.prompt_about_last_item(open_prompt)
 
     def action_undo(self) -> None:
         self.item_reviewer.undo()

@@ -17,7 +17,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.commands import ExportRequest, deliver_download, download_name, path_exists, write_export
+from fcreview.tui.commands import ExportRequest, deliver_download, make_download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, read_other_annotators
 from fcreview.tui.review.status import StatusMessage
@@ -180,7 +180,7 @@ class PaletteContext:
 
     async def _export_for_download(self, request: ExportRequest, services: ReportServices | None) -> str:
         with TemporaryDirectory(prefix="fcreview-") as folder:
-            path = Path(folder) / download_name(request.path)
+            path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))
             summary = await self.session.query(lambda store: write_export(store, inside, services))
             deliver_download(self.app, path)

@@ -136,7 +136,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def on_queue_pane_rows_loaded(self) -> None:
         is_first, self._preloaded = not self._preloaded, True
-        self.release_keys()
+        self.handle_kept_keys()
         if is_first:
             self._mention_restored_search()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)

@@ -1,8 +1,8 @@
 """Show list and item side by side on a wide screen. A narrow screen shows only the list or only the item.
 
 While the list has the focus, the pane shows the item under its cursor as soon as the cursor rests: `_show_current_item`
-sets the item with `ItemPane.set_request`, and `ItemReviewer.show_requested` displays it. While the item has the focus,
-the cursor of the list moves to the displayed item. A verdict always applies to the item that the header names.
+sets the item with `ItemPane.request_item`, and `ItemReviewer.show_requested_item` displays it. While the item has the
+focus, the cursor of the list moves to the displayed item. A verdict always applies to the item that the header names.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class SplitView(Horizontal):
         view = self._state.view
         if not reread and item_pane.is_showing(row.item, view):
             return
-        item_pane.set_request(RequestedItem(row.item, view, reread))
+        item_pane.request_item(RequestedItem(row.item, view, reread))
         before, self._last_move = self._last_move, monotonic()
         if self._last_move - before > REST_DELAY:
             self._show_requested_item()
@@ -189,7 +189,7 @@ class SplitView(Horizontal):
             self._delayed_request.cancel()
             self._delayed_request = None
         if self.item_pane is not None and self.item_pane.item_reviewer.has_request:
-            self.item_pane.item_reviewer.show_requested()
+            self.item_pane.item_reviewer.show_requested_item()
 
     def adopt_item(self, pane: ItemPane) -> None:
         """Show the item of an `ItemScreen` that closed when the terminal became wide, and focus the item pane."""

@@ -23,10 +23,10 @@ def verdict_badge(value: Any) -> StyledText:
     return f" {str(value).upper()} ", "unsure_badge"
 
 
-def bar(share: float, cells: int, style: str = "primary") -> Line:
-    """Return a bar that fills `share` (0 to 1) of its track. A share above 0 fills at least one cell."""
+def bar(filled_share: float, cells: int, style: str = "primary") -> Line:
+    """Return a bar that fills `filled_share` (0 to 1) of its track. A share above 0 fills at least one cell."""
     sign = symbols()
-    filled = 0 if share <= 0 else max(round(min(share, 1.0) * cells), 1)
+    filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
     return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
 
 
@@ -38,9 +38,9 @@ def heat_cell(rate: float | None, cells: int) -> StyledText:
 
 
 def interval_bar(
-    low: float, point: float, high: float, scale: tuple[float, float], cells: int, mark: float | None = None
+    low: float, point: float, high: float, scale: tuple[float, float], cells: int, marked_value: float | None = None
 ) -> Line:
-    """Return a line that shows an interval, its point estimate and optionally another value, `mark`.
+    """Return a line that shows an interval, its point estimate and optionally another value, `marked_value`.
 
     All values have the unit of `scale`, the (lowest, highest) value on the line.
     """
@@ -52,8 +52,8 @@ def interval_bar(
 
     first, last = column(low), column(high)
     parts = [(sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)]
-    if mark is not None:
-        parts[column(mark)] = (sign.official, "primary")
+    if marked_value is not None:
+        parts[column(marked_value)] = (sign.official, "primary")
     parts[column(point)] = (sign.point, "strong")
     return tuple(parts)
 
@@ -77,18 +77,18 @@ def frame_side(line: Line, cells: int, border: str = "track") -> Line:
     return ((f"{sign.bar} ", border), *fitted, (blank, ""), (f" {sign.bar}", border))
 
 
-def frame_bottom(facts: Line, cells: int, border: str = "track") -> Line:
-    """Return the lower border of a frame, with facts on the right."""
-    sign, fitted = symbols(), fit_line(facts, max(cells - 6, 1))
+def frame_bottom(right_text: Line, cells: int, border: str = "track") -> Line:
+    """Return the lower border of a frame, with a text on the right."""
+    sign, fitted = symbols(), fit_line(right_text, max(cells - 6, 1))
     gap = " " if fitted else sign.rule
     rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
     return ((f"{sign.bottom_left}{rest}{gap}", border), *fitted, (f"{gap}{sign.rule}{sign.bottom_right}", border))
 
 
-def box_lines(title: str, lines: Sequence[Line], cells: int, facts: Line = ()) -> list[Line]:
-    """Return lines in a frame that is `cells` wide, with a title at the top left and facts at the bottom right."""
+def box_lines(title: str, lines: Sequence[Line], cells: int, bottom_right: Line = ()) -> list[Line]:
+    """Return lines in a frame that is `cells` wide, with a title at the top left and a text at the bottom right."""
     head: Line = ((truncate(title, max(cells - 7, 1)), "strong"),)
-    return [frame_top(head, cells), *(frame_side(line, cells) for line in lines), frame_bottom(facts, cells)]
+    return [frame_top(head, cells), *(frame_side(line, cells) for line in lines), frame_bottom(bottom_right, cells)]
 
 
 def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
@@ -103,15 +103,15 @@ MIN_NAME_CELLS = 6
 """Minimum width, in cells, of a path name whose beginning is cut."""
 
 
-def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
-    """Return the top line of a screen: the program name, the path to the screen, and facts on the right.
+def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
+    """Return the top line of a screen: the program name, the path to the screen, and a text on the right.
 
     `path`: sanitized names. The last name is that of the screen. If the line is too short, the first names are omitted
     or lose their beginning. The end of a run's name distinguishes it from other runs of the model.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")
-    room = cells - display_width(name[0]) - sum(display_width(text) for text, _ in right) - 4
+    room = cells - display_width(name[0]) - sum(display_width(text) for text, _ in right_text) - 4
     names, omitted = list(path), ""
     while len(names) > 1 and sum(display_width(each) + 3 for each in names) > room:
         omitted = names.pop(0)
@@ -124,4 +124,4 @@ def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
         left.append((truncate_middle(each, max(room, 4)), "strong" if is_last else "dim"))
         if not is_last:
             left.append((f" {sign.path} ", "dim"))
-    return justify_line(tuple(left), (*right, (" ", "")), cells)
+    return justify_line(tuple(left), (*right_text, (" ", "")), cells)

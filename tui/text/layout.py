@@ -191,14 +191,14 @@ def find_chunk_starts(text: str) -> list[int]:
         starts.append(start)
         at = start
         while stop - at > CHUNK_SIZE:
-            at = _split_offset(text, at)
+            at = _find_chunk_end(text, at)
             starts.append(at)
         if end < 0:
             return starts
         start = end + 1
 
 
-def _split_offset(text: str, start: int) -> int:
+def _find_chunk_end(text: str, start: int) -> int:
     """Return where to split a long line that begins at `start`."""
     limit = start + CHUNK_SIZE
     for separator in (" ", ","):
@@ -223,12 +223,12 @@ def max_indent_level(text: str) -> int:
     return max((_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
 
 
-def fold_indented_lines(text: str, depth: int) -> str:
-    """Replace lines that are indented deeper than `depth` levels by `… 4 lines …`."""
+def fold_indented_lines(text: str, max_level: int) -> str:
+    """Replace lines that are indented deeper than `max_level` levels by `… 4 lines …`."""
     rows: list[str] = []
     hidden = 0
     for line in text.split("\n"):
-        if _indent_level(line) > depth:
+        if _indent_level(line) > max_level:
             hidden += 1
             continue
         if hidden:
@@ -243,8 +243,9 @@ def _indent_level(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // INDENT_WIDTH
 
 
-def find_match_offset(text: str, needle: str, current: int, step: int) -> int | None:
-    """Return the offset of the next (`step` 1) or previous (`step` -1) match of `needle`, wrapping around at the end.
+def find_match_offset(text: str, needle: str, current: int, direction: int) -> int | None:
+    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of `needle`, wrapping around at
+    the end.
 
     `current` is the offset of the current match, or -1 before the first search. The search ignores case unless `needle`
     contains an upper-case letter. Such a search is also faster, because the text is not converted to lower case.
@@ -252,7 +253,7 @@ def find_match_offset(text: str, needle: str, current: int, step: int) -> int | 
     if needle == needle.lower():
         lowered = text.lower()
         text = lowered if len(lowered) == len(text) else text
-    if step > 0:
+    if direction > 0:
         at = text.find(needle, current + 1)
         at = at if at >= 0 else text.find(needle)
     else:

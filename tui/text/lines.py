@@ -23,16 +23,16 @@ MAX_JSON_CHARS = 200_000
 is slow for longer texts."""
 
 
-def format_json(value: Any, cells: int = JSON_WIDTH, indent: int = 0) -> str:
+def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> str:
     """Format a JSON value. An object or list that does not fit into `cells` has one line for each member.
 
     Raises:
         ValueError, TypeError, RecursionError: As `json.dumps`.
     """
     text = json.dumps(value, ensure_ascii=False)
-    if len(text) + indent <= cells or not isinstance(value, (dict, list)) or not value:
+    if len(text) + indentation <= cells or not isinstance(value, (dict, list)) or not value:
         return text
-    inner, blank = indent + 2, " " * (indent + 2)
+    inner, blank = indentation + 2, " " * (indentation + 2)
     if isinstance(value, dict):
         keys = [json.dumps(name, ensure_ascii=False) for name in value]
         parts = [
@@ -42,7 +42,7 @@ def format_json(value: Any, cells: int = JSON_WIDTH, indent: int = 0) -> str:
     else:
         parts = [blank + format_json(one, cells, inner) for one in value]
         opening, closing = "[", "]"
-    return "\n".join([opening, ",\n".join(parts), " " * indent + closing])
+    return "\n".join([opening, ",\n".join(parts), " " * indentation + closing])
 
 
 def format_json_text(text: str) -> str:
@@ -89,28 +89,29 @@ def _row_end(text: str, start: int, cells: int) -> int:
     return end
 
 
-def _head_of_rows(text: str, cells: int, limit: int) -> str:
-    """Return enough of a text to fill more than `limit` rows. A cell may hold a character and its combining marks."""
-    return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
+def _text_of_first_rows(text: str, cells: int, max_rows: int) -> str:
+    """Return enough of a text to fill more than `max_rows` rows. A cell may hold a character and its combining
+    marks."""
+    return text[: (max_rows + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 
 WORD_SIGNS = "._/-,:"
 """Signs after which a row may end inside a word."""
 
 
-def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
+def wrap_visible(text: str, cells: int, max_rows: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
     A row ends after a blank if the row's second half has one, or if the next word fits on a row. Otherwise it ends
-    inside a word, after a sign such as `.` or `_` if the second half has one. With `limit`, at most that many rows are
-    made, and the cost does not depend on the rest of the text.
+    inside a word, after a sign such as `.` or `_` if the second half has one. With `max_rows`, at most that many rows
+    are made, and the cost does not depend on the rest of the text.
     """
     cells = max(cells, 1)
-    if limit is not None:
-        text = _head_of_rows(text, cells, limit)
+    if max_rows is not None:
+        text = _text_of_first_rows(text, cells, max_rows)
     rows: list[str] = []
     start, size, is_ascii = 0, len(text), text.isascii()
-    while start < size and (limit is None or len(rows) < limit):
+    while start < size and (max_rows is None or len(rows) < max_rows):
         end = min(start + cells, size) if is_ascii else _row_end(text, start, cells)
         if end < size:
             blank = text.rfind(" ", start + 1, end)
@@ -130,23 +131,23 @@ def _word_fits(text: str, start: int, cells: int) -> bool:
     return bool(word) and display_width(word) <= cells
 
 
-def wrap_text(text: str, cells: int, limit: int | None = None) -> list[str]:
-    """Sanitize text from data and wrap it, keeping its line breaks. With `limit`, return at most that many rows."""
-    if limit is not None:
-        text = _head_of_rows(text, max(cells, 1), limit)
+def wrap_text(text: str, cells: int, max_rows: int | None = None) -> list[str]:
+    """Sanitize text from data and wrap it, keeping its line breaks. With `max_rows`, return at most that many rows."""
+    if max_rows is not None:
+        text = _text_of_first_rows(text, max(cells, 1), max_rows)
     rows: list[str] = []
     for part in sanitize_lines(text):
-        remaining = None if limit is None else limit - len(rows)
+        remaining = None if max_rows is None else max_rows - len(rows)
         if remaining is not None and remaining <= 0:
             break
         rows.extend(wrap_visible(part, cells, remaining))
     return rows
 
 
-def wrap_head(text: str, cells: int, limit: int) -> tuple[list[str], bool]:
-    """Return (rows, has_more): the first `limit` rows of a text from data, and whether there are more rows."""
-    rows = wrap_text(text, cells, limit + 1)
-    return rows[:limit], len(rows) > limit
+def wrap_first_rows(text: str, cells: int, max_rows: int) -> tuple[list[str], bool]:
+    """Return a tuple (rows, has_more): the first `max_rows` rows of a text from data, and whether more rows follow."""
+    rows = wrap_text(text, cells, max_rows + 1)
+    return rows[:max_rows], len(rows) > max_rows
 
 
 def format_size(text: str) -> str:
@@ -214,16 +215,16 @@ def truncate(text: str, cells: int) -> str:
     return clipped if clipped == text else clipped[:-1] + symbols().ellipsis
 
 
-def truncate_middle(text: str, cells: int, share: float = 1 / 3) -> str:
+def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
     """Shorten a visible name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
 
-    `share` is the fraction of the width for the beginning of the name.
+    `head_share` is the fraction of the width for the beginning of the name.
     """
     if display_width(text) <= cells:
         return text
     if cells < 4:
         return truncate(text, cells)
-    head = _prefix_that_fits(text, int((cells - 1) * share))
+    head = _prefix_that_fits(text, int((cells - 1) * head_share))
     tail = _prefix_that_fits(text[::-1], cells - 1 - display_width(head))[::-1]
     return head + symbols().ellipsis + tail
 
@@ -264,27 +265,27 @@ def center_text(text: str, cells: int) -> str:
     return " " * left + pad(text, cells - left)
 
 
-def replace_missing(text: str) -> str:
+def replace_missing_value_sign(text: str) -> str:
     """Replace the sign of an unknown value with the sign in the active symbol set."""
     return symbols().none if text == wording.NO_VALUE else text
 
 
-def format_pass_rate(passes: int, known: int, items: int) -> str:
+def format_pass_rate(passes: int, items_with_verdict: int, items: int) -> str:
     """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.format_rate_with_count(passes, known, items) if known else symbols().none
+    return wording.format_rate_with_count(passes, items_with_verdict, items) if items_with_verdict else symbols().none
 
 
-def format_recomputed_pass_rate(passes: int, known: int, items: int) -> str:
+def format_recomputed_pass_rate(passes: int, items_with_verdict: int, items: int) -> str:
     """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the active symbol set."""
-    return wording.format_recomputed_rate(passes, known, items, symbols().none)
+    return wording.format_recomputed_rate(passes, items_with_verdict, items, symbols().none)
 
 
-def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int = 2) -> Line:
-    """Return the key line for (key, label) hints. Hints that do not fit are omitted, except the last `keep_last`."""
+def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, always_shown: int = 2) -> Line:
+    """Return the key line for (key, label) hints. Hints that do not fit are omitted, except the last `always_shown`."""
     kept = list(hints)
     gap = _hint_gap(kept, cells)
-    while gap < 1 and len(kept) > keep_last:
-        kept.pop(-keep_last - 1)
+    while gap < 1 and len(kept) > always_shown:
+        kept.pop(-always_shown - 1)
         gap = _hint_gap(kept, cells)
     parts: list[StyledText] = []
     for at, (key, label) in enumerate(kept):

@@ -121,7 +121,7 @@ def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) 
     return colour
 
 
-def _tint(background: str, colour: str, text: str) -> str:
+def _tint_background(background: str, colour: str, text: str) -> str:
     """Mix as much of `colour` into the background as possible without making `text` unreadable."""
     tints = (_blend(background, colour, percent / 100) for percent in range(34, 0, -2))
     return next((tint for tint in tints if contrast(text, tint) >= MIN_CONTRAST), background)
@@ -142,13 +142,13 @@ def _choose_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str
     return format_hex(hls_to_rgb(target / 360, 0.68 if is_dark else 0.35, 0.65))
 
 
-def derive_palette(colours: Mapping[str, str], chosen: Mapping[str, str], *, is_dark: bool) -> Palette:
+def derive_palette(colours: Mapping[str, str], theme_meanings: Mapping[str, str], *, is_dark: bool) -> Palette:
     """Derive the palette of a theme.
 
     Args:
         colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`, `success`, `warning` and
             `error`.
-        chosen: Colours that the theme itself defines for meanings. The keys are keys of `HUES`.
+        theme_meanings: Colours that the theme itself defines for meanings. The keys are keys of `HUES`.
     """
     background = colours["background"]
     bar = _blend(background, colours["foreground"], 0.09)
@@ -160,7 +160,7 @@ def derive_palette(colours: Mapping[str, str], chosen: Mapping[str, str], *, is_
     foreground = readable(colours["foreground"])
     candidates = [colours[key] for key in ("warning", "secondary", "accent", "success", "error", "primary")]
     meanings = {
-        meaning: readable(chosen.get(meaning) or _choose_colour(meaning, candidates, is_dark=is_dark))
+        meaning: readable(theme_meanings.get(meaning) or _choose_colour(meaning, candidates, is_dark=is_dark))
         for meaning in HUES
     }
     return Palette(
@@ -173,8 +173,8 @@ def derive_palette(colours: Mapping[str, str], chosen: Mapping[str, str], *, is_
         dim=readable(_blend(foreground, background, 0.4)),
         track=_blend(background, foreground, 0.2),
         primary=readable(colours["primary"]),
-        golden_difference=_tint(background, meanings["golden"], meanings["golden"]),
-        predicted_difference=_tint(background, meanings["failed"], foreground),
+        golden_difference=_tint_background(background, meanings["golden"], meanings["golden"]),
+        predicted_difference=_tint_background(background, meanings["failed"], foreground),
         **meanings,
     )
 
@@ -366,7 +366,7 @@ UNICODE_SYMBOLS = Symbols()
 _NO_STYLE = Style()
 
 
-def is_ascii_preferred(env: Mapping[str, str]) -> bool:
+def prefers_ascii(env: Mapping[str, str]) -> bool:
     """Return whether to use the ASCII symbols: on request, on a terminal with a poor font, or in a non-UTF-8 locale.
 
     An unset locale does not count as non-UTF-8.
@@ -401,7 +401,7 @@ def set_palette(palette: Palette) -> None:
 @lru_cache(maxsize=1)
 def symbols() -> Symbols:
     """Return the active symbol set."""
-    return ASCII_SYMBOLS if is_ascii_preferred(os.environ) else UNICODE_SYMBOLS
+    return ASCII_SYMBOLS if prefers_ascii(os.environ) else UNICODE_SYMBOLS
 
 
 @lru_cache(maxsize=1)

@@ -109,16 +109,16 @@ def work(
     return decorate
 
 
-def call_after_keys(app: App[Any], then: Callable[[], object]) -> None:
-    """Call `then` after the focused widget and its ancestors have handled the keys that the app sent them."""
-    _call_in_turn([*(app.focused or app.screen).ancestors_with_self], then)
+def call_after_keys(app: App[Any], callback: Callable[[], object]) -> None:
+    """Call `callback` after the focused widget and its ancestors have handled the keys that the app sent them."""
+    _call_after_nodes([*(app.focused or app.screen).ancestors_with_self], callback)
 
 
-def _call_in_turn(nodes: Sequence[DOMNode], then: Callable[[], object]) -> None:
+def _call_after_nodes(nodes: Sequence[DOMNode], callback: Callable[[], object]) -> None:
     if nodes:
-        nodes[0].call_later(_call_in_turn, nodes[1:], then)
+        nodes[0].call_later(_call_after_nodes, nodes[1:], callback)
     else:
-        then()
+        callback()
 
 
 def is_screen_active(node: DOMNode) -> bool:
@@ -206,10 +206,10 @@ class GuardedScreen(Screen[T]):
         """Whether an action is ignored for now, such as a review key that was pressed before the item was on screen."""
         return False
 
-    def hold_key(self, event: events.Key) -> bool:
-        """Keep a key until `release_keys` if its action must wait or an earlier key is waiting. Return whether it was
-        kept."""
-        actions = self._actions_of(event)
+    def keep_key_for_later(self, event: events.Key) -> bool:
+        """Keep a key until `handle_kept_keys` if its action must wait or an earlier key is waiting. Return whether it
+        was kept."""
+        actions = self._action_names(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
             self._held_keys = ()
             return False
@@ -220,16 +220,18 @@ class GuardedScreen(Screen[T]):
         self._held_keys += (event,)
         return True
 
-    def release_keys(self) -> None:
+    def handle_kept_keys(self) -> None:
         """Handle the waiting keys in order, each after the screen shows the result of the key before it."""
         if self._held_keys and self.is_on_stack:
             event, *later = self._held_keys
-            if not any(map(self.must_wait, self._actions_of(event))):
+            if not any(map(self.must_wait, self._action_names(event))):
                 self._released_key, self._held_keys = event, tuple(later)
                 self.app.post_message(event)
-                self.app.call_later(call_after_keys, self.app, lambda: self.app.call_after_refresh(self.release_keys))
+                self.app.call_later(
+                    call_after_keys, self.app, lambda: self.app.call_after_refresh(self.handle_kept_keys)
+                )
 
-    def _actions_of(self, event: events.Key) -> set[str]:
+    def _action_names(self, event: events.Key) -> set[str]:
         """Return the names of the actions of a key on this screen, without their arguments."""
         tables = [table.key_to_bindings for _, table in self._binding_chain]
         return {each.action.partition("(")[0] for table in tables for each in table.get(event.key, ())}
@@ -254,7 +256,7 @@ class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):
 class BottomDialog(GuardedModalScreen[T]):
     """Dialog on the lowest lines of the screen that it covers."""
 
-    SCOPED_CSS = False  # otherwise the rules would not apply to subclasses
+    SCOPED_CSS = False  # Scoped rules would not apply to subclasses.
     CSS = """
     BottomDialog { background: transparent; align: left bottom; }
     BottomDialog LineBar, BottomDialog LineBlock { background: $background; }
@@ -305,7 +307,7 @@ class Panel(Vertical):
         self.set_class(symbols().rule.isascii(), "-ascii")
 
     def set_title(self, title: str, facts: str = "", *, flat_facts: bool = False) -> None:
-        """Show a title and facts. Both are sanitized text and never parsed as markup.
+        """Show a title and, at the bottom right, facts such as counts. Both are sanitized and never parsed as markup.
 
         `flat_facts`: whether the panel also shows the facts if it has only an upper border.
         """
@@ -313,17 +315,17 @@ class Panel(Vertical):
             self._title, self._facts, self._shows_flat_facts = title, facts, flat_facts
             self._draw_titles()
 
-    def set_flat(self, flat: bool) -> None:
-        """Draw only the line with the title instead of a border, as on a small screen."""
-        if flat != self.has_class("-flat"):
-            self.set_class(flat, "-flat")
+    def set_flat(self, is_flat: bool) -> None:
+        """Draw only the title line instead of a whole border, as on a small screen, or draw the border again."""
+        if is_flat != self.has_class("-flat"):
+            self.set_class(is_flat, "-flat")
             self._draw_titles()
 
     def on_resize(self) -> None:
         self._draw_titles()
 
     def _draw_titles(self) -> None:
-        """Draw the rows of title and facts that change. Textual would draw the content too."""
+        """Redraw the border rows whose title or facts changed. Textual would redraw the content too."""
         before = self._border_title, self._border_subtitle
         self._border_title, self._border_subtitle = Content(self._title), Content(self._facts)
         if self.has_class("-flat") and self._title:

@@ -39,7 +39,7 @@ def render_strip(line: Line, cells: int, base: Style, *, gutter: str = "", highl
             text = text.translate(ASCII_REPLACEMENTS)
         text_style = base + style(name)
         segments += _highlight_matches(text, text_style, highlight) if highlight else [Segment(text, text_style)]
-    segments = list(Segment.simplify(segments))  # fewer colour codes for a slow connection
+    segments = list(Segment.simplify(segments))  # Fewer colour codes help on a slow connection.
     used = sum(display_width(segment.text) for segment in segments)
     if used < cells:
         segments.append(Segment(" " * (cells - used), base))
@@ -125,7 +125,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """
         self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
         self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
-        if not self.size:  # a hidden view must be laid out when it is shown again
+        if not self.size:  # A hidden view must be laid out when it is shown again.
             self._drawn_size = self.size
         self.cursor, self._revealed = cursor, []
         self.redraw()
@@ -248,7 +248,7 @@ LAST_LABELS = ("quit", "palette", "help")
 
 
 class TopLine(LineBar):
-    """Top line of a screen: the path to the screen, and facts on the right."""
+    """Top line of a screen: the path to the screen, and a text on the right."""
 
     DEFAULT_CSS = "TopLine { background: $bar; }"
 
@@ -258,7 +258,7 @@ class TopLine(LineBar):
         self._right: Line = ()
 
     def show_path(self, path: tuple[str, ...], right: Line = ()) -> None:
-        """Show a path and facts, both sanitized."""
+        """Show a path and a text on the right, both sanitized."""
         self._path, self._right = path, right
         self.on_resize()
 

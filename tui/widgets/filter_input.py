@@ -96,10 +96,10 @@ class FilterLine(Vertical):
         self._start_prompt(kind, text, hint)
         self.query_one(FilterInput).focus()
 
-    def _start_prompt(self, label: str, text: str, hint: str) -> None:
+    def _start_prompt(self, prompt_label: str, text: str, hint: str) -> None:
         prompt = self.query_one("#filter-prompt", LineBar)
-        prompt.styles.width = len(label) + 2
-        prompt.show(((f" {label} ", "dim"),))
+        prompt.styles.width = len(prompt_label) + 2
+        prompt.show(((f" {prompt_label} ", "dim"),))
         self._last_completion = None
         self._set_text(text, len(text))
         self._show_message(hint, "dim")

@@ -18,15 +18,15 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
-from fcreview.tui.item_view.document import first_differing_block_inside, last_block_of_target
+from fcreview.tui.item_view.document import first_difference_index_inside, last_index_of_target
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
     FunctionDocsSource,
     RelevantFunctions,
     available_functions,
+    docs_footer_lines,
     docs_panels,
-    footer_lines,
-    functions_at,
+    functions_at_block,
 )
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
@@ -90,10 +90,10 @@ class ItemText(DocumentView):
         self.document_cursor = document_cursor
         self.show(BlockSource(document_cursor.blocks), cursor=document_cursor.index)
         self._show_cursor()
-        difference = first_differing_block_inside(document_cursor.blocks, document_cursor.index)
+        difference = first_difference_index_inside(document_cursor.blocks, document_cursor.index)
         self.reveal(difference)
         if document_cursor.options.suspicion is not None:
-            self.reveal(0, entire_block=False)  # the strongest reason is the first line of the document
+            self.reveal(0, entire_block=False)  # The first line shows the strongest reason.
             self.reveal(difference, entire_block=False, keep_previous=True)
 
     @property
@@ -122,11 +122,11 @@ class ItemText(DocumentView):
         else:
             self._notify_moved(message)
 
-    def set_panels(self, panels: bool) -> None:
-        """Show all sections in frames, or only calls, as on a small screen."""
-        if self.document_cursor is not None and panels != self.document_cursor.options.panels:
+    def set_section_frames(self, frame_sections: bool) -> None:
+        """Draw frames around all sections, or only around calls, as on a small screen."""
+        if self.document_cursor is not None and frame_sections != self.document_cursor.options.panels:
             top = self._top_row()
-            self.document_cursor.options = replace(self.document_cursor.options, panels=panels)
+            self.document_cursor.options = replace(self.document_cursor.options, panels=frame_sections)
             self.document_cursor.rebuild()
             self._show_blocks(top)
 
@@ -162,7 +162,8 @@ class ItemText(DocumentView):
         self._show_cursor(message=message)
 
     def _show_cursor(self, row: int = 0, message: StatusMessage | None = None) -> None:
-        """Draw the cursor and scroll to it. If its block does not fit the screen, scroll to `row` of the block."""
+        """Draw the cursor and scroll to its block. If the block does not fit the screen, scroll to `row` of the
+        block."""
         self.cursor = self.required_cursor.index
         self.footer = partial(self._footer_lines, self.required_cursor.block.key)
         self.redraw()
@@ -176,30 +177,34 @@ class ItemText(DocumentView):
         screen.
         """
         at = self.required_cursor.index
-        until = last_block_of_target(self.required_cursor.blocks, at)
+        until = last_index_of_target(self.required_cursor.blocks, at)
         if until > at:
             self.reveal(until)
             self.reveal(at, keep_previous=True)
 
-    def _footer_lines(self, key: str, free: int) -> Sequence[Line]:
+    def _footer_lines(self, block_key: str, free_rows: int) -> Sequence[Line]:
         if self.required_cursor.options.panels:
-            return self._context_panels(free - 1)
+            return self._context_panels(free_rows - 1)
         if self.has_docs_column:
             return ()
-        return footer_lines(
-            self._indexed_item, key, self.cells, free, allow_full_docs=not self.required_cursor.options.docs_choice
+        return docs_footer_lines(
+            self._indexed_item,
+            block_key,
+            self.cells,
+            free_rows,
+            allow_full_docs=not self.required_cursor.options.docs_choice,
         )
 
-    def _context_panels(self, free: int) -> list[Line]:
+    def _context_panels(self, free_rows: int) -> list[Line]:
         """Return the panels directly below the document: function docs, unless their column is shown, and other
         runs."""
         cells, detail = self.cells, self.required_cursor.detail
         functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
-        lines = [] if is_beside else docs_panels(functions, self.functions_at_cursor, cells, free)
+        lines = [] if is_beside else docs_panels(functions, self.functions_at_cursor, cells, free_rows)
         rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
-        lines += other_runs_panel(rows, cells, free - len(lines))
-        return [*lines, *([BLANK_LINE] * (free + 1 - len(lines)))]
+        lines += other_runs_panel(rows, cells, free_rows - len(lines))
+        return [*lines, *([BLANK_LINE] * (free_rows + 1 - len(lines)))]
 
     def show_other_runs(self, item: int, rows: Sequence[QueueRow]) -> None:
         """Show the rows of the item in other runs, if there is room below the document."""
@@ -214,8 +219,8 @@ class ItemText(DocumentView):
         """
         reading, indexed = self.required_cursor, self._indexed_item
         return (
-            functions_at(indexed, reading.block.key)
-            or functions_at(indexed, reading.nearest_call_address or "")
+            functions_at_block(indexed, reading.block.key)
+            or functions_at_block(indexed, reading.nearest_call_address or "")
             or available_functions(indexed)
         )
 
@@ -320,13 +325,13 @@ class ItemText(DocumentView):
         if self.required_cursor.last_search:
             self.search(self.required_cursor.last_search, by)
         else:
-            self._warn(f"nothing to search for; press {active_key_names(self.app).get('item.search', '')} to search")
+            self._warn(f"no search term yet; press {active_key_names(self.app).get('item.search', '')} to search")
 
-    def search(self, text: str, by: int = 1) -> None:
+    def search(self, text: str, direction: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""
         top = self._top_row()
         self.highlight = text.casefold()
-        match = self.required_cursor.search(text, self.cells, by)
+        match = self.required_cursor.search(text, self.cells, direction)
         if match is None:
             self.redraw()
             self._warn(f"no match for {sanitize(text)}")

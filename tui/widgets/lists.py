@@ -76,11 +76,11 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self.reverse_cursor = is_reversed
             self.refresh_line(self.cursor)
 
-    def set_total(self, total: int, cursor: int = 0) -> None:
+    def set_line_count(self, n_lines: int, cursor: int = 0) -> None:
         """Set the number of lines and the cursor, and redraw the list."""
-        self.total = total
-        self.virtual_size = Size(self.size.width, total)
-        self.cursor = max(0, min(cursor, total - 1))
+        self.total = n_lines
+        self.virtual_size = Size(self.size.width, n_lines)
+        self.cursor = max(0, min(cursor, n_lines - 1))
         self._scroll_to_cursor()
         self.refresh()
 
@@ -111,12 +111,12 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         return self.cursor - int(self.scroll_offset.y)
 
     def scroll_cursor_into_row(self, row: int) -> None:
-        """Scroll so that the cursor's line is in this row of the widget, if there are enough lines above it."""
+        """Scroll until the line under the cursor is in this row of the widget, if enough lines precede it."""
         if row != self.cursor_row:
             self._scroll(self.cursor - row)
 
-    def _scroll(self, top: int) -> None:
-        self.scroll_to(y=max(0, min(top, self.total - self.size.height)), animate=False, force=True)
+    def _scroll(self, top_index: int) -> None:
+        self.scroll_to(y=max(0, min(top_index, self.total - self.size.height)), animate=False, force=True)
 
     def on_resize(self) -> None:
         self.virtual_size = Size(self.size.width, self.total)
@@ -134,10 +134,10 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
     def action_move_half(self, by: int) -> None:
         self._scroll_with_cursor(by * max(1, self.size.height // 2))
 
-    def _scroll_with_cursor(self, lines: int) -> None:
-        self._scroll(int(self.scroll_offset.y) + lines)
+    def _scroll_with_cursor(self, n_lines: int) -> None:
+        self._scroll(int(self.scroll_offset.y) + n_lines)
         if self._has_cursor:
-            self.move_cursor(self.cursor + lines)
+            self.move_cursor(self.cursor + n_lines)
             self.refresh()
 
     def action_move_to(self, index: int) -> None:
@@ -179,7 +179,7 @@ class TextList(LineList):
     def set_lines(self, lines: list[Line], cursor: int | None = None) -> None:
         """Replace the lines. The cursor keeps its index if `cursor` is None."""
         self._lines = lines
-        self.set_total(len(lines), self.cursor if cursor is None else cursor)
+        self.set_line_count(len(lines), self.cursor if cursor is None else cursor)
 
 
 MAX_CACHED_WINDOWS = 6
@@ -213,28 +213,28 @@ class QueueList(LineList):
         self.version = 0
         self.is_waiting = False
         """Whether a message replaces the rows until another view is loaded."""
-        self._extent = ColumnWidths()
+        self._column_widths = ColumnWidths()
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
-    def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
-        """Show another view of `total` rows and drop all loaded rows. `extent`: column widths of the rows."""
+    def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
+        """Show another view of `total` rows and drop all loaded rows. `column_widths`: column widths of the rows."""
         self.version += 1
         self.is_waiting = False
         self._windows.clear()
         self._short_ids.clear()
         self._requested.clear()
-        self._extent = extent
+        self._column_widths = column_widths
         self._update_columns()
-        self.set_total(total, cursor)
+        self.set_line_count(total, cursor)
 
     def show_waiting(self, message: str) -> None:
         """Show a message and no rows until `show_view` is called."""
         self.empty_line = ((f" {message}", "dim"),)
         if self.total:
-            self.show_view(0, 0, self._extent)
+            self.show_view(0, 0, self._column_widths)
         self.is_waiting = True
         self.refresh_line(0)
 
@@ -259,7 +259,7 @@ class QueueList(LineList):
         window, at = divmod(index, WINDOW)
         rows = self._windows.get(window)
         if rows is None:
-            self._request(window)
+            self._request_window(window)
         else:
             self._windows.move_to_end(window)
         return rows[at] if rows is not None and at < len(rows) else None
@@ -268,19 +268,19 @@ class QueueList(LineList):
         row = self.row_at(index)
         if row is None:
             return ((" " + symbols().ellipsis, "dim"),)
-        return queue_row_line(row, self.columns, self._labels(index // WINDOW))
+        return queue_row_line(row, self.columns, self._short_names_in_window(index // WINDOW))
 
-    def _labels(self, window: int) -> dict[str, str]:
+    def _short_names_in_window(self, window: int) -> dict[str, str]:
         """Return the short forms of the ids and of the names of runs in a window, see `shorten_ids`."""
         sizes = dict(self.columns.columns)
         cells, model = sizes.get("item", 0), sizes.get("model", 0)
         key = (window, cells, model)
         if key not in self._short_ids:
             rows, labels = self._windows[window], {}
-            if self._extent.item > cells:
+            if self._column_widths.item > cells:
                 labels = shorten_ids([row.id for row in rows], cells)
             if model:
-                labels |= shorten_run_names(self._extent.run_names, model)
+                labels |= shorten_run_names(self._column_widths.run_names, model)
             self._short_ids[key] = labels
         return self._short_ids[key]
 
@@ -291,7 +291,7 @@ class QueueList(LineList):
             self._update_columns()
         for neighbour in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
-                self._request(neighbour // WINDOW)
+                self._request_window(neighbour // WINDOW)
 
     def set_blind(self, blind: bool) -> None:
         """Hide or show the columns that blind review hides."""
@@ -305,7 +305,7 @@ class QueueList(LineList):
     def _update_columns(self) -> None:
         ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
         # The longest id of the view may be in another window, so the column is only as wide as these ids need.
-        widths = replace(self._extent, item=max(map(display_width, ids))) if ids else self._extent
+        widths = replace(self._column_widths, item=max(map(display_width, ids))) if ids else self._column_widths
         columns = QueueColumns.fit_to_width(self.size.width, widths, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
@@ -315,7 +315,7 @@ class QueueList(LineList):
     @property
     def cuts_run_names(self) -> bool:
         """Whether the column of run names is too narrow for some of them."""
-        return 0 < dict(self.columns.columns).get("model", 0) < self._extent.model
+        return 0 < dict(self.columns.columns).get("model", 0) < self._column_widths.model
 
     def find_index(self, item: int) -> int | None:
         """Return the index of an item, or None if its row is not loaded."""
@@ -329,7 +329,7 @@ class QueueList(LineList):
             self._windows[window][at] = row
             self.refresh_line(index)
 
-    def _request(self, window: int) -> None:
+    def _request_window(self, window: int) -> None:
         if window not in self._requested:
             self._requested.add(window)
             self.post_message(self.WindowRequested(window, self.version))

@@ -120,7 +120,7 @@ def test_screens_do_not_replace_protected_files(run: Path, tmp_path: Path) -> No
     with Store.open(find_workspace(run)) as store:
         for place in protected_files(run):
             with pytest.raises(
-                FcreviewError, match=r"not written: (the workspace folder \.fcreview is|imported files are) protected"
+                FcreviewError, match=r"export failed: (the workspace folder \.fcreview is|imported files are) protected"
             ):
                 write_export(store, ExportRequest("jsonl", str(place), View()), None)
         write_export(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)

@@ -7,7 +7,7 @@ from typing import Any
 from fcreview.matching.align import align_turns
 from fcreview.model.item import Item, Message
 from fcreview.tui.item_view.blocks import IndexedItem
-from fcreview.tui.item_view.function_docs import footer_lines, function_lines
+from fcreview.tui.item_view.function_docs import docs_footer_lines, function_docs_lines
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.theme import symbols
@@ -68,7 +68,7 @@ def test_unused_functions_are_folded_if_there_are_many() -> None:
     item.functions = [*FUNCTIONS, *(function_doc(f"f{n}", "a") for n in range(20))]
     lines = available_lines(document_lines(make_detail(item)))
     assert lines[1] == "= get_weather(day, [city])  golden, predicted"
-    assert lines[2].startswith("  and 22 more: maps.find, ls, f0, f1")
+    assert lines[2].startswith("  22 more functions: maps.find, ls, f0, f1")
     assert "  f7(a)" in available_lines(document_lines(make_detail(item), folds={"offer/others": False}))
 
 
@@ -115,7 +115,7 @@ def test_footer_describes_parameter_at_cursor() -> None:
     item = item_calling("get_weather")
 
     def footer(key: str, free: int = 4) -> list[str]:
-        return [plain_text(line).rstrip("─ ") for line in footer_lines(IndexedItem(item), key, 79, free)]
+        return [plain_text(line).rstrip("─ ") for line in docs_footer_lines(IndexedItem(item), key, 79, free)]
 
     lines = footer("turn:1/call:1/arg:city")
     assert lines == [
@@ -130,17 +130,21 @@ def test_footer_describes_parameter_at_cursor() -> None:
 
 def test_footer_shows_whole_docs_if_they_fit() -> None:
     indexed_item = IndexedItem(item_calling("get_weather"))
-    whole = [plain_text(line).rstrip("─ ") for line in footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, 12)]
+    whole = [
+        plain_text(line).rstrip("─ ") for line in docs_footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, 12)
+    ]
     assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
-    assert next(plain_text(line) for line in footer_lines(indexed_item, "turn:1/call:1", 79, 12)).startswith("── docs")
-    assert footer_lines(indexed_item, "turn:1", 79, 12) == []
+    assert next(plain_text(line) for line in docs_footer_lines(indexed_item, "turn:1/call:1", 79, 12)).startswith(
+        "── docs"
+    )
+    assert docs_footer_lines(indexed_item, "turn:1", 79, 12) == []
     fits = len(whole) + 1
-    assert len(footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
-    assert footer_lines(indexed_item, "turn:1/call:1", 79, fits - 1) == []
+    assert len(docs_footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
+    assert docs_footer_lines(indexed_item, "turn:1/call:1", 79, fits - 1) == []
 
 
 def test_docs_of_many_parameters_include_the_one_at_cursor() -> None:
     document = function_doc("f", **{f"p{n}": {"type": "string"} for n in range(5000)})
-    lines = [plain_text(each) for each in function_lines("f", document, "p4321", 60)]
+    lines = [plain_text(each) for each in function_docs_lines("f", document, "p4321", 60)]
     assert len(lines) < 220 and f"  {symbols().arrow} p4321  string" in lines
     assert lines[-1].strip() == f"{symbols().ellipsis} 4,799 more parameters"

@@ -9,7 +9,7 @@ from fcreview.tui.item_view.function_docs import (
     FunctionDocsSource,
     RelevantFunctions,
     available_functions,
-    functions_at,
+    functions_at_block,
 )
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.theme import symbols
@@ -23,18 +23,18 @@ def column_lines(here: RelevantFunctions, functions: Any = FUNCTIONS, cells: int
 
 def test_golden_function_precedes_predicted_function() -> None:
     indexed_item = IndexedItem(item_calling("ls"))
-    here = functions_at(indexed_item, "turn:1/call:1")
+    here = functions_at_block(indexed_item, "turn:1/call:1")
     assert here == RelevantFunctions(("get_weather", "ls"), here.argument)
     lines = column_lines(here)
     assert [line for line in lines if line in ("get_weather", "ls")] == ["get_weather", "ls"]
 
 
 def test_parameter_at_cursor_is_marked_and_scrolled_into_view() -> None:
-    here = functions_at(IndexedItem(item_calling("get_weather")), "turn:1/call:1/arg:city")
+    here = functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1/arg:city")
     docs = FunctionDocsSource(FUNCTIONS, here, 40)
     assert docs.marked_block is not None
     assert plain_text(docs.lines(docs.marked_block, 40)[0]) == f"  {symbols().arrow} city  string"
-    assert functions_at(IndexedItem(item_calling("get_weather")), "turn:1/call:1").argument == "city", (
+    assert functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1").argument == "city", (
         "the first difference"
     )
 
@@ -48,7 +48,7 @@ def test_unknown_parameter_is_marked_as_such() -> None:
 def test_all_functions_are_listed_without_calls() -> None:
     item = item_calling()
     item.golden, item.pairs = [], []
-    assert not functions_at(IndexedItem(item), "turn:1") and not functions_at(IndexedItem(item), "offer")
+    assert not functions_at_block(IndexedItem(item), "turn:1") and not functions_at_block(IndexedItem(item), "offer")
     here = available_functions(IndexedItem(item))
     names = ["maps.find", "get_weather", "ls"]
     assert [line for line in column_lines(here) if line in names] == names
@@ -56,6 +56,6 @@ def test_all_functions_are_listed_without_calls() -> None:
 
 
 def test_docs_fit_the_column() -> None:
-    here = functions_at(IndexedItem(item_calling("get_weather")), "turn:1/call:1")
+    here = functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1")
     for cells in (38, 55, 38):
         assert all(len(line) <= cells for line in column_lines(here, cells=cells))

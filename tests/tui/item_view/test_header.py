@@ -34,7 +34,7 @@ def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
     assert line.startswith(" simple_python_17 ") and "4/640" in line and "–" in line.partition("you ")[2][:3]
     assert (" FAIL " in line) is (cells >= 80)
     assert (detail.item.category in line) is (cells >= 100)
-    alone = plain_text(header_line(detail, 3, 640, cells, names_item=False))
+    alone = plain_text(header_line(detail, 3, 640, cells, show_id=False))
     assert "simple_python_17" not in alone and alone.startswith(" 4/640 ")
 
 

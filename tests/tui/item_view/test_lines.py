@@ -92,7 +92,7 @@ def test_answer_without_call_is_an_error_if_an_automatic_verdict_fails(
     detail = make_detail(make_item([], [PROSE], official=official, rule=recomputed))
     lines = document_lines(detail, hide_verdicts=hidden)
     assert any(line.startswith("── turn 1 · call 1 of 1 · answer ──") for line in lines)
-    assert ("! cannot be decoded: prose, not calls" in lines) == is_error
+    assert ("! predicted call cannot be decoded: prose, not calls" in lines) == is_error
     assert ("  no call: prose, not calls" in lines) == (not is_error)
     assert not any("extra" in line for line in lines)
 
@@ -151,7 +151,7 @@ def test_equal_arguments_are_folded_if_there_are_many() -> None:
 def test_undecodable_prediction_shows_text_and_error() -> None:
     broken = Call("predicted", "", None, raw="I'd say:\nf(a=", decode_error="invalid syntax at character 4")
     lines = document_lines(make_detail(make_item([golden_call("f", a=1)], [broken])))
-    assert "! cannot be decoded: invalid syntax at character 4" in lines
+    assert "! predicted call cannot be decoded: invalid syntax at character 4" in lines
     at = lines.index("    predicted  I'd say:")
     assert lines[at + 1] == "               f(a="
 

@@ -10,7 +10,7 @@ import pytest
 from fcreview.matching.align import align
 from fcreview.model.item import ABSENT, GOLDEN_CALL, Item, Message, StateDifference, Verdict
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import build_document, starting_block
+from fcreview.tui.item_view.document import build_document, find_start_index
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, predicted_call
 
@@ -79,7 +79,7 @@ def test_equal_judged_call_is_open_and_at_cursor() -> None:
     detail = make_detail(make_judged_call(query="refund policy"))
     assert any(line.startswith("= query") for line in document_lines(detail))
     blocks = build_document(detail, "alice", DisplayOptions())
-    assert blocks[starting_block(blocks)].key == "turn:2/call:1"
+    assert blocks[find_start_index(blocks)].key == "turn:2/call:1"
 
 
 def test_long_earlier_dialogue_is_folded() -> None:
@@ -188,7 +188,7 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
     assert lines[at + 3].index("Your refund") == lines[at + 1].index("golden")
     assert not any("no golden call" in line for line in lines)
     blocks = build_document(make_detail(item), "alice", DisplayOptions())
-    assert plain_text(blocks[starting_block(blocks)].lines(79)[0]).startswith("── response")
+    assert plain_text(blocks[find_start_index(blocks)].lines(79)[0]).startswith("── response")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from fcreview.model.item import Item, Message, StateDifference
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import (
     build_document,
-    cursor_stops,
-    first_differing_block,
-    starting_block,
-    target_at,
+    cursor_stop_indices,
+    find_start_index,
+    first_difference_index,
+    verdict_target_at,
 )
 from fcreview.tui.review.cursor import find_hits
 from tests.tui.item_view.document_text import (
@@ -51,13 +51,13 @@ def test_runner_log_is_shown_if_it_ends_the_turn() -> None:
 
 def test_cursor_starts_at_failing_turn_and_stops_at_targets() -> None:
     blocks = build_document(make_detail(make_multi_turn_item()), "alice", DisplayOptions())
-    assert blocks[starting_block(blocks)].key == "turn:2"
-    stops = [blocks[at].key for at in cursor_stops(blocks, arguments=False)]
+    assert blocks[find_start_index(blocks)].key == "turn:2"
+    stops = [blocks[at].key for at in cursor_stop_indices(blocks, include_arguments=False)]
     steps = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
     assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *steps, "turn:3"]
-    at = first_differing_block(blocks)
+    at = first_difference_index(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
-    assert target_at(blocks, cursor_stops(blocks, arguments=False)[4]) == "turn:2"
+    assert verdict_target_at(blocks, cursor_stop_indices(blocks, include_arguments=False)[4]) == "turn:2"
 
 
 def test_state_difference_is_in_the_failing_turn() -> None:

@@ -64,7 +64,7 @@ class ItemApp:
         await self.wait()
         text = self.screen.text
         text.required_cursor.options = replace(text.required_cursor.options, unfold_all=line.open_all)
-        text.required_cursor.rebuild(key=line.block)
+        text.required_cursor.rebuild(block_key=line.block)
         text._show_blocks((line.block, 0))
         assert text.required_cursor.block.key == line.block
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import build_document, target_at
-from fcreview.tui.review.recorder import pending_question, score_criteria
+from fcreview.tui.item_view.document import build_document, verdict_target_at
+from fcreview.tui.review.recorder import find_score_criteria, pending_question
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ def find_line_kinds(store: Store, every: int = 1) -> list[ItemLine]:
 
 
 def _item_lines(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], ItemLine]]:
-    scored = bool(score_criteria(detail))
+    scored = bool(find_score_criteria(detail))
     for open_all in (False, True):
         blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all, frames=True))
         for at, block in enumerate(blocks):
-            target = target_at(blocks, at)
+            target = verdict_target_at(blocks, at)
             question = pending_question(detail.item, target)
             automatic = type(question.automatic)
             kind = (_key_pattern(block.key), _key_pattern(target), block.folded, question.criterion, automatic, scored)

@@ -8,8 +8,8 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, BlockSource, DisplayOptions, IndexedItem
-from fcreview.tui.item_view.document import build_document, first_differing_block_inside
-from fcreview.tui.item_view.function_docs import FunctionDocsSource, available_functions, functions_at
+from fcreview.tui.item_view.document import build_document, first_difference_index_inside
+from fcreview.tui.item_view.function_docs import FunctionDocsSource, available_functions, functions_at_block
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.layout import DocumentLayout
 from fcreview.tui.text.lines import MIN_DOCS_WIDTH, line_width, plain_text
@@ -32,7 +32,7 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
         if overlong is not None:
             yield f"overlong line in {block.key}: {plain_text(overlong)!r}"
     blocks = {key for key, _ in shown}
-    wanted = cursor.blocks[first_differing_block_inside(cursor.blocks, cursor.index)]
+    wanted = cursor.blocks[first_difference_index_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
         yield f"{wanted.key} is not on the first screen"
     if IndexedItem(detail.item).turns_with_differences() and not _differs(cursor.blocks, wanted, detail):
@@ -45,7 +45,9 @@ def find_long_docs(detail: ItemDetail, key: str) -> Iterator[str]:
     """Yield lines that are too long in the column of docs."""
     indexed_item = IndexedItem(detail.item)
     docs = FunctionDocsSource(
-        detail.item.functions, functions_at(indexed_item, key) or available_functions(indexed_item), MIN_DOCS_WIDTH
+        detail.item.functions,
+        functions_at_block(indexed_item, key) or available_functions(indexed_item),
+        MIN_DOCS_WIDTH,
     )
     for at in range(len(docs)):
         overlong = next((each for each in docs.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH), None)
@@ -65,7 +67,7 @@ def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str
     """Return block keys and texts of the rows that `ItemText.open` shows."""
     layout = DocumentLayout(BlockSource(cursor.blocks), cells, height)
     layout.reveal(cursor.index)
-    layout.reveal(first_differing_block_inside(cursor.blocks, cursor.index))
+    layout.reveal(first_difference_index_inside(cursor.blocks, cursor.index))
     return [
         (cursor.blocks[spot.block].key, plain_text(layout.block_lines(spot.block)[spot.row]))
         for spot in layout.visible_rows()

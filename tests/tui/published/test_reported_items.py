@@ -122,7 +122,7 @@ def test_docs_of_a_turn_belong_to_its_own_function(bench: Path, imports: Imports
             reader = Cursor(store.read_detail(item), "alice")
             turns = [block.key for block in reader.blocks if block.key.startswith("turn:") and "/" not in block.key]
             for turn in turns:
-                reader.rebuild(key=turn)
+                reader.rebuild(block_key=turn)
                 reader.show_next_docs()
                 shown = [block.key for block in reader.blocks if block.key.endswith("/document")]
                 assert all(key.startswith(f"{turn}/") for key in shown)

@@ -15,7 +15,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import build_document, first_differing_block_inside
+from fcreview.tui.item_view.document import build_document, first_difference_index_inside
 from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
@@ -41,7 +41,7 @@ def find_screen_faults(pane: ItemPane, width: int) -> list[str]:
     view, reader = pane.text, pane.cursor
     text = [view.render_line(y).text for y in range(view.size.height)]
     strips = pane.app.screen._compositor.render_strips()
-    expected = reader.blocks[first_differing_block_inside(reader.blocks, reader.index)]
+    expected = reader.blocks[first_difference_index_inside(reader.blocks, reader.index)]
     drawn = (plain_text(line).strip() for line in expected.lines(view.cells))
     first = next((line for line in drawn if line), "")
     found = [] if any(row.strip() for row in text) else ["blank"]
@@ -58,7 +58,7 @@ async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
     if not expected:
         return []
     reader.options = DisplayOptions(unfold_all=True)
-    reader.rebuild(key="about")
+    reader.rebuild(block_key="about")
     pane.text.focus()
     pane.text.update_item(reader.detail)
     await pilot.press("home", "a")

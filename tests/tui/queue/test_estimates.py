@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
-from fcreview.tui.commands import FormField, build_arguments, use_run_names
+from fcreview.tui.commands import FormField, build_arguments, show_run_names
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
@@ -134,7 +134,7 @@ def test_form_shows_expected_interval_and_work() -> None:
 
 
 def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
-    fields = use_run_names(
+    fields = show_run_names(
         [FormField("run", "--run", "2", "number or model"), FormField("size", "--size")], {1: "maple", 2: "maple-FC"}
     )
     assert fields[0].default == "maple-FC" and not fields[1].choices

@@ -55,7 +55,10 @@ def test_shortest_path_of_the_file_is_shown(tmp_path: Path, monkeypatch: pytest.
     deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep.parent)
-    assert copy_text("text", deep, None) == "too long for the clipboard; written to .fcreview/copied.txt"
+    assert (
+        copy_text("text", deep, None)
+        == "the text is too long for the clipboard; it was written to .fcreview/copied.txt"
+    )
     monkeypatch.chdir("/")
     monkeypatch.setenv("HOME", str(deep.parent))
     assert copy_text("text", deep, None).endswith("to ~/.fcreview/copied.txt")

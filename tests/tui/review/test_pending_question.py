@@ -42,13 +42,17 @@ def test_judge_criterion_precedes_rule_criterion() -> None:
 
 def test_pass_means_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
     hallucinated = question_on(ARGUMENT, *JUDGED)
-    assert (hallucinated.stored_value(True), hallucinated.stored_value(False), hallucinated.stored_value("unsure")) == (
+    assert (
+        hallucinated.value_to_store(True),
+        hallucinated.value_to_store(False),
+        hallucinated.value_to_store("unsure"),
+    ) == (
         False,
         True,
         "unsure",
     )
     labels = question_on("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
-    assert (labels.stored_value(True), labels.stored_value(False)) == (["greeting"], None)
+    assert (labels.value_to_store(True), labels.value_to_store(False)) == (["greeting"], None)
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ async def test_each_score_can_be_changed_after_both_are_recorded(workspace: Work
             await pilot.press("T", "2")
             lines = await wait_for_screen(pilot)
             if not recorded_scores(workspace):  # the first key only moved to the response
-                assert "press 0, 1 or 2 for completeness of the response" in lines[-2]
+                assert "press 0, 1 or 2 to score completeness of the response" in lines[-2]
                 await pilot.press("2")
                 await wait_for_screen(pilot)
             await pilot.press("2")

@@ -109,7 +109,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert person.lines[1].split("   ")[0].strip() == "Is this item correct?"
         assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
         assert "0 of 3 resolved" in person.lines[0] and "maple-8b › disagreements" in person.lines[0]
-        assert "are shuffled for each item" in person.status()
+        assert "annotators are in random order" in person.status()
         assert not any(name in line for line in person.lines for name in SAID)
         assert "decisive step" not in "\n".join(person.lines), "only available keys are shown"
         assert any("Hangzhou is in China" in line for line in person.lines)
@@ -126,7 +126,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   A ")
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
-        assert "Which value of completeness" in person.lines[1]
+        assert "What is the correct value of completeness" in person.lines[1]
         await person.press("o", "9", "enter")
         assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")

@@ -255,7 +255,7 @@ async def test_unusable_export_path_is_reported(make_app: Any, wait_for_screen: 
         await type_in_palette(pilot, wait_for_screen, "export csv ")
         app.screen.query_one(PaletteInput).value += file
         await pilot.press("enter")
-        assert "not written" in "\n".join(await wait_for_screen(pilot))
+        assert "export failed" in "\n".join(await wait_for_screen(pilot))
 
 
 async def test_blind_palette_reveals_no_verdicts(make_app: Any, wait_for_screen: Any) -> None:

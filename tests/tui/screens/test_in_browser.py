@@ -19,7 +19,7 @@ from fcreview.tui.commands import (
     CommandService,
     ReportServices,
     deliver_download,
-    download_name,
+    make_download_name,
     run_for_download,
 )
 from fcreview.tui.review.clipboard import copy_text
@@ -121,7 +121,7 @@ def test_folder_becomes_a_zip_file(tmp_path: Path) -> None:
     (tmp_path / "run" / "a.json").write_text("{}")
     deliver_download(app, tmp_path / "run")  # type: ignore[arg-type]
     assert app[0][0] == "run.zip" and zipfile.ZipFile(tmp_path / "run.zip").namelist()[-1] == "a.json"
-    assert [download_name(each) for each in ("-", "..", "a/", "/a/b.csv", " ")] == [
+    assert [make_download_name(each) for each in ("-", "..", "a/", "/a/b.csv", " ")] == [
         *("download", "download", "a", "b.csv", "download")
     ]
 
@@ -130,7 +130,7 @@ def test_copying_writes_no_file(tmp_path: Path) -> None:
     sent: list[str] = []
     terminal = SimpleNamespace(is_web=True, write=sent.append)
     assert copy_text("text", tmp_path, terminal) == "copied to the clipboard"
-    assert copy_text("x" * 80_000, tmp_path, terminal) == "too long for the clipboard"
+    assert copy_text("x" * 80_000, tmp_path, terminal) == "the text is too long for the clipboard"
     assert len(sent) == 1 and not list(tmp_path.iterdir())
 
 

@@ -151,7 +151,7 @@ async def test_lines_without_target_cannot_be_selected(workspace: Workspace) -> 
         screen.text.action_scroll(0)
         assert screen.target == "item" and "verdict target: whole item" in bar_text(app, "status")
         await pilot.press("s")
-        assert "nothing to search for; press / to search" in bar_text(app, "status")
+        assert "no search term yet; press / to search" in bar_text(app, "status")
 
 
 async def test_capital_keys_apply_to_the_last_reviewed_item(workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.other_runs import RunPrediction, prediction_choices
+from fcreview.tui.review.other_runs import RunPrediction, prediction_choice_table
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain_text, table_lines
@@ -112,6 +112,6 @@ def test_cut_name_keeps_its_end() -> None:
     rows = [
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
     ]
-    choices = prediction_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    choices = prediction_choice_table([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
     _, lines = table_lines(choices.columns, choices.rows, 60)
     assert ["-FC" in plain_text(line) for line in lines] == [False, True], [plain_text(line) for line in lines]

@@ -68,7 +68,7 @@ async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
         await pilot.press("1")
         assert "this benchmark has no scores" in bar_text(app, "status")
         await pilot.press("O")
-        assert "the last verdict overrides no automatic verdict" in bar_text(app, "status")
+        assert "your last verdict contradicts no automatic verdict" in bar_text(app, "status")
         assert len(recorded_reviews(workspace)) == 1
 
 
@@ -92,7 +92,7 @@ def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
     assert len(failed.question(79)) == 79 and failed.reason_label("typo") == "typo"
     reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
     reasons.override = failed
-    line = key_hints_line([("p f g u", ""), *reasons.key_hints(scored=False), (":", "palette"), ("?", "help")], 80)
+    line = key_hints_line([("p f g u", ""), *reasons.key_hints(has_scores=False), (":", "palette"), ("?", "help")], 80)
     assert "3 other" in plain_text(line) and len(plain_text(line)) <= 80
 
 

@@ -31,7 +31,7 @@ def test_heat_cell_has_figure_and_colour() -> None:
 
 
 def test_interval_has_point_and_mark() -> None:
-    assert plain_text(interval_bar(40, 50, 70, (0, 100), 11, mark=20)) == "──┃─━●━━───"
+    assert plain_text(interval_bar(40, 50, 70, (0, 100), 11, marked_value=20)) == "──┃─━●━━───"
     assert plain_text(interval_bar(-5, 0, 200, (0, 100), 5)) == "●━━━━"
     assert line_width(interval_bar(1, 1, 1, (1, 1), 4)) == 4
 
@@ -56,7 +56,7 @@ def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     theme.clear_caches()
     lines = [
         bar(0.5, 9),
-        interval_bar(1, 2, 3, (0, 4), 9, mark=0),
+        interval_bar(1, 2, 3, (0, 4), 9, marked_value=0),
         top_line(("a", "b"), (), 40),
         (verdict_badge(None),),
     ]

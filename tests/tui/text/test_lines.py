@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.text.lines import wrap_head, wrap_text, wrap_visible
+from fcreview.tui.text.lines import wrap_first_rows, wrap_text, wrap_visible
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
@@ -29,7 +29,7 @@ def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
             assert isinstance(key, slice) and (key.stop or 0) < 2000
             return str.__getitem__(self, key)
 
-    rows, more = wrap_head(LimitedText("x" * 300_000), 60, 4)
+    rows, more = wrap_first_rows(LimitedText("x" * 300_000), 60, 4)
     assert len(rows) == 4 and more
     assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]
 

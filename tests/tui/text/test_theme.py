@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.model.sanitize import display_width
 from fcreview.tui.text import theme
-from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_ascii_preferred, is_colour_enabled
+from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_colour_enabled, prefers_ascii
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_ascii_pre
     ],
 )
 def test_symbol_set_follows_terminal_and_locale(env, ascii_set):
-    assert is_ascii_preferred(env) is ascii_set
+    assert prefers_ascii(env) is ascii_set
 
 
 @pytest.mark.parametrize(

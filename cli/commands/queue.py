@@ -135,7 +135,7 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
 def create_queue(
     options: WorkspaceOptions,
     name: Annotated[str, option("--name NAME", "Name of the new queue.")],
-    annotators: Annotated[str, option("--annotators A,B,C", "Names of the annotators, separated by commas.")],
+    annotators: Annotated[str, option("--annotators A,B,C", "Annotator names, separated by commas.")],
     where: WhereOption = "",
     run: RunOption = None,
     size: Annotated[
@@ -215,7 +215,7 @@ def extend_queue(
         str,
         option(
             "--annotators A,B,C",
-            "Names of the annotators, separated by commas.",
+            "Annotator names, separated by commas.",
             show_default="annotators of the queue",
         ),
     ] = "",

@@ -67,7 +67,7 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         assert "Draw a sample of maple-8b" in text
         await pilot.press("enter", "down", "ctrl+u", *"alice, bob")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "3 items each" in text and "Annotators, separated by commas. You are alice." in text
+        assert "3 items each" in text and "Annotator names, separated by commas. You are alice." in text
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]

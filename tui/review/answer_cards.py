@@ -58,8 +58,8 @@ def question_text(case: AdjudicationCase) -> str:
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
-        return "All annotators chose pass. Which fault applies?"
-    question = _QUESTIONS.get(criterion, "What is the correct value of {criterion}?")
+        return "All pass. Which fault applies?"
+    question = _QUESTIONS.get(criterion, "Which {criterion} applies?")
     return sanitize(question.format(criterion=criterion, part=part))
 
 

@@ -118,7 +118,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
         assert person.status().startswith("✓ simple_0 resolved: fail   A ")
         assert all(name in person.status() for name in SAID)
-        assert "Which fault applies?   simple_1" in person.lines[1]
+        assert "All pass. Which fault applies?   simple_1" in person.lines[1]
         assert "unresolved · 2 of 3" in person.lines[1]
         assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")
@@ -126,7 +126,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   A ")
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
-        assert "What is the correct value of completeness" in person.lines[1]
+        assert "Which completeness applies?" in person.lines[1]
         await person.press("o", "9", "enter")
         assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")

@@ -102,4 +102,4 @@ def _is_saved_filter_name(term: FilterTerm) -> bool:
 def _unknown_name_message(name: str, saved_filters: Mapping[str, str]) -> str:
     names = ", ".join(SAVED_FILTER_PREFIX + each for each in saved_filters) or "none"
     word = SAVED_FILTER_PREFIX + name
-    return f"no saved filter {word} (saved filters: {names}). To search for this text, put it in quotation marks."
+    return f'no saved filter {word} (saved: {names}). To search for text, use "{word}"'

@@ -29,7 +29,7 @@ def test_name_selects_filter_of_annotator(cli: Cli, run_with_filter: Path) -> No
     assert named.objects == cli("items", run_with_filter, *every, "--where", where).objects != []
     assert cli("triage", run_with_filter, *every, "--where", "@wrong").objects != []
     other = cli("items", run_with_filter, "--annotator", "bob", "--where", "@wrong")
-    assert other.code == 2 and "no saved filter @wrong (saved filters: none)" in other.err
+    assert other.code == 2 and "no saved filter @wrong (saved: none)" in other.err
     lines = other.err.splitlines()
     assert lines[2].index("^") == lines[1].index("@wrong")
 

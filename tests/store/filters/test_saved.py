@@ -44,7 +44,7 @@ def test_name_is_replaced_by_its_filter(typed: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "says", "at"),
     [
-        ("you:none @hrd", "no saved filter @hrd (saved filters: @hard, @either", 9),
+        ("you:none @hrd", "no saved filter @hrd (saved: @hard, @either", 9),
         ("stale @old", "@old: unknown key catgory: did you mean category:?", 6),
         ("@hard (stale", "unclosed parenthesis", 6),
     ],

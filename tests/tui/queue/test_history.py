@@ -99,7 +99,7 @@ async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: 
         assert "filter (category:live_simple) -id:simple_5" in lines[2]
         await pilot.press("f", "ctrl+u", *"@nope", "enter")
         lines = await wait_for_screen(pilot)
-        assert "no saved filter @nope (saved filters: @live)" in lines[-2] and lines[-2].index("^") == 8
+        assert "no saved filter @nope (saved: @live)" in lines[-2] and lines[-2].index("^") == 8
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])

@@ -348,7 +348,8 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     if found.copies:
         run_root = _write_patch(folder / "run.patch", found.copies)
         source.benchmark_services.print_message(
-            f"run.patch corrects the golden answers in the run files. Apply it in {run_root}."
+            "run.patch corrects the golden answers in the run files."
+            f" Apply it in {run_root} with git apply or patch -p1."
         )
     lines = (orjson.dumps(each.to_json_object(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))

@@ -70,10 +70,10 @@ class FixedRun:
 
     def apply_patches(self) -> Item:
         """Apply the patches, delete the old scores and return the item of the next import."""
-        for name, phrase in (("golden.patch", "apply golden.patch in "), ("run.patch", "apply it in ")):
+        for name in ("golden.patch", "run.patch"):
             if (self.out / name).is_file():
-                (line,) = [each for each in self.messages if phrase in each]
-                place = line.partition(phrase)[2].partition(" with git apply")[0]
+                (line,) = [each for each in self.messages if each.startswith(f"{name} corrects ")]
+                place = line.partition("Apply it in ")[2].partition(" with git apply")[0]
                 with (self.out / name).open("rb") as patch:
                     subprocess.run(["patch", "-p1", "-s"], cwd=place, stdin=patch, check=True)
         for folder in self.runs.glob("score*"):

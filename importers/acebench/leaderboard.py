@@ -58,10 +58,10 @@ TABLE_2_COLUMNS = {
 }  # fmt: skip
 
 ERROR_CLASSES = {
-    "parameter value": ("value_error",),
+    "param value": ("value_error",),
     "output format": ("wrong_output_format",),
     "function name": ("function_mismatch", "wrong_function_name"),
-    "parameter type": ("type_error",),
+    "param type": ("type_error",),
     "other": (),
 }
 """Error class in the paper's figure 6 -> prefixes of the checker's error types. The assignment follows the examples in

@@ -84,8 +84,8 @@ def test_damaged_block_is_reported_or_store_is_rebuilt(sample: Path, cli: Callab
             messages.append(done.err)
     remove_end(store)
     messages.append(cli("items", sample, "--json").err)
-    assert any("the store is damaged" in message and "delete store.duckdb" in message for message in messages)
-    assert "is damaged. Rebuilt it" in messages[-1]
+    assert any("the store is damaged" in message and "Delete store.duckdb" in message for message in messages)
+    assert "is damaged. The new store has 2 runs" in messages[-1]
     assert recorded_reviews(sample)[0] == (ITEM, True)
 
 

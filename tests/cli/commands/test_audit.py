@@ -91,7 +91,7 @@ def test_text_shows_same_events(cli: Cli, imported_run: Path, reviews: list[str]
         "           note  Rome will do",
     ]
     none = cli("audit", imported_run, "simple_python_2")
-    assert (none.code, none.out, none.err) == (0, "", "no reviews\n")
+    assert (none.code, none.out, none.err) == (0, "", "simple_python_2 has no reviews\n")
 
 
 @pytest.mark.sweep

@@ -76,12 +76,12 @@ def test_from_records_same_fields_as_label(cli: Cli, imported_run: Path, tmp_pat
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{not JSON}\n", "invalid JSON"),
+        ("{not JSON}\n", "not valid JSON"),
         ([1], "not a JSON object"),
         ({"value": True}, "`id` is missing"),
         ({"id": "nobody", "value": True}, "item not found: id nobody"),
         ({"id": "simple_python_0", "model": "oak", "value": True}, "model oak"),
-        (item_label(1), "no review: expected one of value"),
+        (item_label(1), "no review. A review has one of the fields value, fault"),
         (item_label(1, value="maybe"), "'maybe' is not a valid verdict on correct"),
         (item_label(1, value=2), "2 is not a valid verdict on correct"),
         (item_label(1, value=True, criterion="completeness"), "on completeness"),

@@ -84,7 +84,7 @@ def test_golden_fix_is_saved_and_exported_as_patch(cli: Cli, run: Path, tmp_path
         assert event["golden_fix"] == FIX
     done = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
     assert done.code == 0
-    assert f"apply golden.patch in {run / 'data'} with git apply" in done.err
+    assert f"golden.patch corrects the dataset. Apply it in {run / 'data'} with git apply" in done.err
     assert "wrote 1 golden answer and 1 dataset file to" in done.err
     assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
 
@@ -93,7 +93,7 @@ def test_golden_fix_is_saved_and_exported_as_patch(cli: Cli, run: Path, tmp_path
 @pytest.mark.parametrize(
     ("given", "code", "why"),
     [
-        ("no such file", 2, "a JSON object or a file with one"),
+        ("no such file", 2, "a JSON object or a file with a JSON object"),
         ("{", 2, "must be valid JSON"),
         ("{}", 1, "must contain ground_truth"),
         ('{"id": "x"}', 1, "not id"),

@@ -123,7 +123,7 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
         name = {"rule": "recomputed"}.get(each["source"], each["source"])
         at = found.texts.index(f"{name} · correct")
-        assert found.texts[at + 1] == "4 verdicts on reviewed targets. Item selection: by hand."
+        assert found.texts[at + 1] == "4 verdicts on reviewed items or parts of items. Item selection: by hand."
         rates = {rate["metric"]: rate for rate in each["rates"]}
         low, high = (f"{100 * rates['agreement'][end]:.1f}" for end in ("low", "high"))
         assert f"[{low}, {high}]" in found.texts[at : at + 60]

@@ -8,7 +8,7 @@ from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationS
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.matching.first_difference import build_argument_rows
-from fcreview.tui.item_view.call_diff import missing_value_texts, difference_reasons
+from fcreview.tui.item_view.call_diff import difference_reasons, missing_value_texts
 from tests.importers.bfcl.checker.cases import S, document
 
 PRIMES = document("primes", ["number", "formatted"], number="integer", formatted="boolean")

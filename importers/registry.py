@@ -107,7 +107,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=6,
+        version=7,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -115,7 +115,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=6,
+        version=7,
         tags=(  # complexities of the conversations in table 1 of the paper
             "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
             "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
@@ -124,20 +124,20 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=6,
+        version=7,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
     Importer(
         "inspect", "Inspect", "Inspect logs, .eval or .json",
-        version=5, needs_part_verdicts=True,
+        version=6, needs_part_verdicts=True,
         why_no_golden_fix="an Inspect log has no dataset whose golden answers can be corrected",
     ),
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
-        version=6,
+        version=7,
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
@@ -146,7 +146,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
-        version=2,
+        version=3,
         why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
     ),
     Importer(

@@ -114,7 +114,7 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | Import
         text = "the trial has no agent/trajectory.json, so only its result is known"
         add_issue(item, text, str(path), severity="notice")
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
-        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not conversation"
+        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
         add_issue(item, text[:300], str(trial.documents[-1]))
     yield fill_safely(
         item, partial(_fill_item, item, documents, record, partial(_read_referenced_document, trial, item.issues))

@@ -194,7 +194,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         return []
     outcomes = [_make_outcome(item, calls) for item, calls in samples]
     metrics = _to_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
-    metrics += _to_metrics("existing records only", compute_metrics_of_present_records(outcomes), "")
+    metrics += _to_metrics("over the records present", compute_metrics_of_present_records(outcomes), "")
     return (
         metrics
         + _compute_error_type_metrics(samples)
@@ -252,12 +252,12 @@ def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     if not sum(golden_steps):
         return []
     metrics = [
-        Metric("steps", "model steps / golden steps", sum(steps_taken) / sum(golden_steps), "score"),
-        Metric("steps", "mean number of model steps", sum(steps_taken) / len(counts), "score"),
-        Metric("steps", "mean number of golden steps", sum(golden_steps) / len(counts), "score"),
+        Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score"),
+        Metric("steps", "mean, taken", sum(steps_taken) / len(counts), "score"),
+        Metric("steps", "mean, golden path", sum(golden_steps) / len(counts), "score"),
     ]
     # The paper's Figure 6 shows the number of samples with each number of steps.
-    for table, values in (("model steps", steps_taken), ("golden steps", golden_steps)):
+    for table, values in (("steps taken", steps_taken), ("steps of the golden path", golden_steps)):
         metrics += [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
     return metrics
 

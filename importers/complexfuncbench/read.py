@@ -138,7 +138,7 @@ def _fill_calls_and_verdicts(
     by_address = checker.index_verdicts_by_address(item.pairs, verdicts)
     for address, each in by_address.items():
         source: SourceName = "judge" if each.tier == "judge" else "official"
-        tier = f"{each.tier} tier" + (", golden call chosen by fcreview" if each.is_golden_guessed else "")
+        tier = f"{each.tier} tier" + (", golden call guessed" if each.is_golden_guessed else "")
         by = JUDGE_NAME if source == "judge" else tier
         item.verdicts.append(Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by))
     return CallVerdicts(verdicts, by_address)
@@ -253,10 +253,10 @@ def _add_metadata(
         golden_steps = golden_path.steps or counts.get("total_turn_num")
         item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} model steps, {golden_steps} golden steps"
     if missing_calls := checker.find_missing_golden_calls(golden_path, verdicts):
-        item.extra.metadata["missing golden calls"] = [call.name for call in missing_calls]
+        item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
         item.extra.metadata["format errors"] = n_format_errors
     if log is not None and log.attempts > 1:
-        item.extra.metadata["attempts"] = log.attempts
+        item.extra.metadata["attempts in the log"] = log.attempts
     if log is not None and log.surplus_call:
-        item.extra.metadata["call after the last golden call"] = log.surplus_call
+        item.extra.metadata["surplus call"] = log.surplus_call

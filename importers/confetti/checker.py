@@ -95,14 +95,14 @@ def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
     for golden, predicted in permutations(DIALOG_ACTS, 2):
         count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)
-        name = f"golden {SHORT_LABELS[golden]}, predicted {SHORT_LABELS[predicted]}"
-        metrics.append(Metric("confused dialog acts", name, count, "count", 1, note))
+        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
+        metrics.append(Metric("dialog acts confused", name, count, "count", 1, note))
     return metrics
 
 
 def _compute_label_match_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
-    """Count, for each label, the turns in which it is golden and predicted, only golden, or only predicted."""
-    words = {"both": "golden and predicted", "only_golden": "only golden", "only_predicted": "only predicted"}
+    """Count, for each label, the turns in which it is golden and predicted, golden only, or predicted only."""
+    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
         for label, cells in count_label_matches(pairs).items()
@@ -260,7 +260,7 @@ def _get_golden_function_name(record: dict[str, Any]) -> str | None:
 
 SCORE_DECIMALS = 4
 """Number of decimals in the soft score file. Chains multiply the rounded scores."""
-FIXED_SCORE_REASON = "reason for a fixed soft score"
+FIXED_SCORE_REASON = "soft score stays"
 """Metadata key of the reason why reviews of arguments do not change the soft score of their item."""
 
 Similarity = Callable[[str, str], float]

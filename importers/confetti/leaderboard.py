@@ -44,7 +44,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     scores = [(item, get_soft_score(item)) for item in call_items]
     soft_scores = [score for _, score in scores if score is not None]
     if soft_scores:
-        metrics.append(Metric("function calling", "soft accuracy per call", mean_or_zero(soft_scores)))
+        metrics.append(Metric("function calling", "soft accuracy, per call", mean_or_zero(soft_scores)))
         metrics += _compute_chain_metrics(scores)
     metrics += _compute_validity_metrics(call_items)
     return metrics + (checker.compute_act_metrics(act_items) if act_items else [])
@@ -76,10 +76,12 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
             products[turn] = products.get(turn, 1.0) * score
     if not products:
         return []
-    metrics = [Metric("function calling", "soft accuracy per turn", mean_or_zero(list(products.values())))]
+    metrics = [
+        Metric("function calling", "soft accuracy, chain product per turn", mean_or_zero(list(products.values())))
+    ]
     tables: dict[str, Callable[[ScoredItem], str]] = {
         "by chain length": lambda item: str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+",
-        "by available functions": lambda item: _choose_bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
+        "by functions offered": lambda item: _choose_bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
         "by user turns": lambda item: _choose_bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
     for table, group_name in tables.items():

@@ -62,7 +62,7 @@ def fill_call_item(
     if item.functions:
         item.rule, item.rule_error_type = outcome.valid, outcome.error_type
         rationale = "; ".join(outcome.messages) or None
-        by = "adapted BFCL V2 rules"
+        by = "BFCL v2 rules, adapted"
         item.verdicts.append(Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by))
         if outcome.valid is False:
             location = outcome.function or item.diff_function, outcome.argument or item.diff_argument

@@ -281,7 +281,7 @@ class CompanionVerdicts:
             if snapshot < len(flags):
                 item.official = name_ok and flags[snapshot]
                 item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
-                by = f"{BADCASE_FILE} (first snapshot of the conversation)"
+                by = f"{BADCASE_FILE}, first snapshot"
                 item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
                 item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
         judge_reply = get_snapshot_value(self.replies, conversation, snapshot)
@@ -291,11 +291,11 @@ class CompanionVerdicts:
         if judge_flag is not None:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_function_and_argument_names(item)
             item.judge = bool(judge_flag) and same_names
-            rationale, by = judge_reply.strip() if judge_reply is not None else None, "unnamed judge"
+            rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
             item.verdicts += [
                 Verdict("judge", item.judge, rationale=rationale, by=by),
                 Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
-                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by} (as replied)"),
+                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
             ]
 
 

@@ -233,7 +233,7 @@ def _add_slot_metadata(item: Item, data: SnapshotData, predicted_call: dict[str,
     earlier = data.earlier
     earlier_values = {name: earlier[name] for name, value in golden.items() if earlier.get(name, value) != value}
     if earlier_values:
-        item.extra.metadata["earlier values of overridden slots"] = earlier_values
+        item.extra.metadata["overridden slots, value before"] = earlier_values
     if should_decline(item.category, data.label):
         item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
     if earlier_values:

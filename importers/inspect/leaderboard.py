@@ -464,7 +464,7 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
     yield pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
     causes = Counter(str(cause) for item in checked if (cause := item.metadata.get("cause")))
     for cause, count in causes.most_common():
-        yield Metric(RECOMPUTED_TABLE, f"different verdict: {cause}", count, "count", level=1)
+        yield Metric(RECOMPUTED_TABLE, f"verdicts differ: {cause}", count, "count", level=1)
 
 
 def _compute_column_metrics(

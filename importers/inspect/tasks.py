@@ -93,7 +93,7 @@ _CAUSE_TEXTS = (
     (TYPED_REPLY, ("type_error:js", "type_error:java", "is not a string with")),
     (NUMBER_IN_LIST, ("type_error:nested", "has elements that are not")),
     (NAME_SPELLING, ("wrong_func_name", "is called instead of")),
-    (DEFAULT_VALUE, ("missing_optional", "must not be omitted", "unexpected_param", "not expected in")),
+    (DEFAULT_VALUE, ("missing_optional", "must not omit", "unexpected_param", "not expected in")),
 )
 """Each cause, and texts of the recomputed verdict that show it. The first matching cause applies."""
 

@@ -176,7 +176,7 @@ def _add_verdicts_of_source(
 ) -> None:
     value = item.official if source == "official" else item.rule
     error_type = item.error_type if source == "official" else item.rule_error_type
-    by = "reward" if source == "official" else "product of the reward parts"
+    by = "reward" if source == "official" else "product of the parts"
     item.verdicts.append(Verdict(source, value, error_type=error_type, rationale=rationale, by=by))
     if reward is not None:
         item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))

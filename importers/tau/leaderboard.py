@@ -84,7 +84,7 @@ def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),
         Metric("simulations", "tasks", len(successes), "count"),
-        Metric("simulations", "omitted because of infrastructure errors", len(items) - len(run), "count"),
+        Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
     ]
     return [*metrics, *_count_endings(run), *_count_checks(run), *_count_review_errors(run), *_count_outcomes(run)]
 
@@ -142,10 +142,8 @@ def _count_checks(items: Sequence[ScoredItem]) -> list[Metric]:
         names = ("succeeded", "failed", "not needed", "not checked")
         metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
     if periods := [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]:
-        metrics.append(
-            Metric("responsiveness", "simulations with an unresponsive period", sum(map(bool, periods)), "count")
-        )
-        metrics.append(Metric("responsiveness", "simulations checked", len(periods), "count"))
+        metrics.append(Metric("responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"))
+        metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
     return metrics
 
 

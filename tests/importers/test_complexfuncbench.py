@@ -153,7 +153,7 @@ def test_any_text_is_read_as_log(text: str) -> None:
     parse_log("2025-01-01 10:00:00,000 - evaluation_logger_x - INFO - Function Calls: \n" + text)
 
 
-PRINTED, PRESENT = "as printed", "existing records only"
+PRINTED, PRESENT = "as printed", "over the records present"
 
 
 @pytest.fixture
@@ -289,9 +289,9 @@ def test_errors_parameters_and_steps(run: ReviewedRun) -> None:
     assert found["error types", "value_error"] == 3
     assert found["error shares", "value_error"] == 3 / 6
     assert found["error shares", "param_missing"] == 0
-    taken = {name: value for (table, name), value in found.items() if table == "model steps"}
+    taken = {name: value for (table, name), value in found.items() if table == "steps taken"}
     assert taken == {"2": 3, "3": 5, "4": 3, "5": 1}
-    assert found["steps", "mean number of model steps"] == 38 / 12
+    assert found["steps", "mean, taken"] == 38 / 12
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def test_figures_equal_metrics_json(bench: Path, tmp_path: Path) -> None:
             ours = {(f.table, f.name): f.value for f in compute_metrics(rows[source], row.info)}
             assert ours["function calling", "binary accuracy"] == expected["accuracy"]
             near = pytest.approx(expected["ast_soft_accuracy_per_action"], abs=1e-6)
-            assert ours["function calling", "soft accuracy per call"] == near
+            assert ours["function calling", "soft accuracy, per call"] == near
             near = pytest.approx(expected["ast_soft_accuracy_per_turn_chain_product"], abs=1e-6)
-            assert ours["function calling", "soft accuracy per turn"] == near
+            assert ours["function calling", "soft accuracy, chain product per turn"] == near
             for length, one in expected["chain_score_by_length"].items():
                 assert ours["by chain length", length] == pytest.approx(one["score"], abs=1e-6)
             validity = pytest.approx(expected["parameter_validity_rate"], abs=1e-6)
@@ -103,7 +103,7 @@ def test_reply_without_list_links_nothing() -> None:
 
 
 CALLS = "function calling"
-PER_CALL, CHAIN = (CALLS, "soft accuracy per call"), (CALLS, "soft accuracy per turn")
+PER_CALL, CHAIN = (CALLS, "soft accuracy, per call"), (CALLS, "soft accuracy, chain product per turn")
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_soft_score_of_call(run: ReviewedRun) -> None:
         PER_CALL: 506,
         CHAIN: 313,
         ("by chain length", "2"): 46,
-        ("by available functions", "10-19"): count_turns(run, "len(functions) BETWEEN 10 AND 19"),
+        ("by functions offered", "10-19"): count_turns(run, "len(functions) BETWEEN 10 AND 19"),
         ("by user turns", "1-5"): count_turns(run, "n_turns <= 5"),
     }
     assert run.changed_figures(before) == {
@@ -218,8 +218,8 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
     assert before["dialog act labels", "recall"] == 388 / 811
     assert before["dialog act labels", "F1"] == pytest.approx(2 * 388 / (490 + 811))
     seek, inform = "agent_seek_information", "agent_inform_user"
-    function_pair, inform_pair = "golden function, predicted seek_info", "golden inform, predicted seek_info"
-    confused = {name: value for (table, name), value in before.items() if table == "confused dialog acts"}
+    function_pair, inform_pair = "function taken for seek_info", "inform taken for seek_info"
+    confused = {name: value for (table, name), value in before.items() if table == "dialog acts confused"}
     shared = {name: value for (table, name), value in before.items() if table == "dialog acts"}
     run.review("dialogacts_10", [inform], "response", "dialog_act")
     changed = run.changed_figures(before)
@@ -228,11 +228,11 @@ def test_dialog_acts_change_accuracy_and_confusion(run: ReviewedRun) -> None:
         ("dialog act labels", "precision"): 389 / 490,
         ("dialog act labels", "recall"): 389 / 811,
         ("dialog act labels", "F1"): pytest.approx(2 * 389 / (490 + 811)),
-        ("confused dialog acts", function_pair): confused[function_pair] - 1,
-        ("confused dialog acts", inform_pair): confused[inform_pair] - 1,
+        ("dialog acts confused", function_pair): confused[function_pair] - 1,
+        ("dialog acts confused", inform_pair): confused[inform_pair] - 1,
         ("dialog acts", f"{inform}: golden and predicted"): shared[f"{inform}: golden and predicted"] + 1,
-        ("dialog acts", f"{inform}: only golden"): shared[f"{inform}: only golden"] - 1,
-        ("dialog acts", f"{seek}: only predicted"): shared[f"{seek}: only predicted"] - 1,
+        ("dialog acts", f"{inform}: golden only"): shared[f"{inform}: golden only"] - 1,
+        ("dialog acts", f"{seek}: predicted only"): shared[f"{seek}: predicted only"] - 1,
     }
 
 

@@ -220,7 +220,7 @@ def test_ids_are_split_from_right() -> None:
 def test_overridden_slots_show_old_value(samples: Path) -> None:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
     found = {item.id: item for item in read_run_items(plan)}
-    assert found["mSv_0_2"].extra.metadata["earlier values of overridden slots"] == {"time": "8"}
+    assert found["mSv_0_2"].extra.metadata["overridden slots, value before"] == {"time": "8"}
     assert found["Based_0_1"].extra.metadata["slot start"] == "golden absent, predicted empty"
     assert found["ST_Perfect_0_1"].extra.metadata["slots"] == "3 of 3 are filled in both calls"
     assert found["ir_ST_Perfect_0_1"].rule is True

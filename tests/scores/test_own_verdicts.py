@@ -38,7 +38,7 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "confetti": {
         "correct": ("binary accuracy", "dialog act accuracy"),
-        "soft_score": ("soft accuracy per call",),
+        "soft_score": ("soft accuracy, per call",),
         "hallucinated": ("valid parameters",),
         "dialog_act": ("precision", "recall"),
     },

@@ -129,7 +129,7 @@ ITEM, CALL = "item", "turn:1/call:1"
         ("complaint_trial_2", [(ITEM, "correct", True)], 1, {}),
         (
             "complaint_trial_1", [(ITEM, "correct", True)], 1,
-            {"simulations: simulations": 1, "simulations: omitted because of infrastructure errors": -1,
+            {"simulations: simulations": 1, "simulations: infrastructure errors, left out": -1,
              "termination: infrastructure_error": 1, "database: not checked": 1},
         ),
     ],

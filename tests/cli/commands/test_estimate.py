@@ -271,7 +271,7 @@ def test_soft_score_interval_needs_all_sampled_calls(cli: Cli, samples: Path, tm
 
     def estimate_soft_accuracy() -> dict[str, Any]:
         found: list[dict[str, Any]] = cli("estimate", runs, "--json").objects
-        return next(one for one in found if one["name"] == "soft accuracy per call")
+        return next(one for one in found if one["name"] == "soft accuracy, per call")
 
     one = estimate_soft_accuracy()
     assert one["method"] == "not asked" and "soft_score" in one["why"] and one["low"] is None
@@ -286,9 +286,9 @@ def test_soft_score_interval_needs_all_sampled_calls(cli: Cli, samples: Path, tm
             assert one["low"] is None and one["method"] == "not asked"
     assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
     assert one["low"] < one["estimated"] < one["high"]
-    assert "soft accuracy per call" in cli("estimate", runs).out
+    assert "soft accuracy, per call" in cli("estimate", runs).out
     for target, why in (
-        ("soft accuracy per call", "depends on soft_score"),
+        ("soft accuracy, per call", "depends on soft_score"),
         ("valid parameters", "does not depend on item verdicts"),
     ):
         done = cli("queue", "extend", runs, "--name", "pilot", "--target", target)

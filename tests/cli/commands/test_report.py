@@ -68,7 +68,7 @@ def test_plain_report_names_tables_and_columns(cli: Cli, samples: Path, workspac
     done = cli("report", samples / "complexfuncbench", "--workspace", workspace)
     assert done.code == 0, done.err
     assert "as printed" in done.out
-    assert "existing records only" in done.out
+    assert "over the records present" in done.out
     assert "Overall Success Rate" in done.out
     assert "corrected" in done.out
 

@@ -59,7 +59,7 @@ def test_version1_items(airline: tuple[RunPlan, list[Item]]) -> None:
 FIGURES = {
     "avg_reward": ("reward", "average reward"), "avg_agent_cost": ("cost", "mean agent cost"),
     "total_simulations": ("simulations", "simulations"), "total_tasks": ("simulations", "tasks"),
-    "infra_error_count": ("simulations", "omitted because of infrastructure errors"),
+    "infra_error_count": ("simulations", "infrastructure errors, left out"),
     "total_read_actions": ("golden actions", "read actions"),
     "correct_read_actions": ("golden actions", "read actions matched"),
     "total_write_actions": ("golden actions", "write actions"),
@@ -70,8 +70,8 @@ FIGURES = {
     "auth_not_needed": ("authentication", "not needed"),
     "termination_user_stop": ("termination", "user_stop"), "termination_agent_stop": ("termination", "agent_stop"),
     "termination_max_steps": ("termination", "max_steps"), "termination_error": ("termination", "errors"),
-    "termination_infrastructure_error": ("simulations", "omitted because of infrastructure errors"),
-    "sims_with_unresponsive_period": ("responsiveness", "simulations with an unresponsive period"),
+    "termination_infrastructure_error": ("simulations", "infrastructure errors, left out"),
+    "sims_with_unresponsive_period": ("responsiveness", "with an unresponsive period"),
     "sims_with_responsiveness_info": ("responsiveness", "recorded"),
 }  # fmt: skip
 """Table and name of a metric by its name in the official code. A metric of 0 may be missing."""

@@ -168,7 +168,7 @@ def app() -> None:
             print_message(f"fcreview: standard output: {error.strerror or error}")
             code = EXIT_FAILURE
     database = sys.modules.get("fcreview.store.database")
-    if database is not None and database.has_running_query():
+    if database is not None and database.has_uninterruptible_query():
         sys.stderr.flush()
         os._exit(code)  # `sys.exit` would wait for the query; no file is open for writing
     sys.exit(code)

@@ -35,7 +35,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
 
     `named_folders` are the folders of --data. `remembered` are the dataset folders of earlier commands.
     """
-    from fcreview.store.importing.source_files import select_dataset_folders
+    from fcreview.store.importing.source_files import select_folders_with_dataset
 
     search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common_folders)
 
@@ -47,9 +47,9 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
         return plans
 
     def assign_dataset(plan: RunPlan) -> RunPlan:
-        if select_dataset_folders(named_folders, plan):
+        if select_folders_with_dataset(named_folders, plan):
             return plan
-        before = remembered.dataset_folders_of(plan.run)
+        before = remembered.get_dataset_folders(plan.run)
         assigned = search_plans(_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
         if named_folders and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"

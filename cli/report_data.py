@@ -81,7 +81,7 @@ def load_scored_runs(
     aggregated = {
         row.run for row in runs if importer_for(row.info).aggregates_rows and row.info.benchmark not in corrected
     }
-    counted = analysis.fetch_aggregated_items(
+    counted = analysis.fetch_combined_scored_items(
         [row.run for row in runs if row.run in aggregated],
         {row.run for row in runs if importer_for(row.info).needs_part_verdicts},
     )

@@ -269,7 +269,7 @@ class WorkspaceSession:
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
-        if queue.share_of(self.annotator) is None:
+        if queue.find_share(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
             raise CommandError(
                 f"queue {view.queue_file} assigns no items to {self.annotator}. Choose --annotator {names}"
@@ -557,13 +557,13 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
     """Return the annotator name from --annotator, FCREVIEW_ANNOTATOR, the configuration, git or the login name. Raises
     AnnotatorError if the name cannot be a file name."""
-    from fcreview.store.workspace import check_annotator, default_annotator
+    from fcreview.store.workspace import check_annotator, find_default_annotator
 
     if options.annotator is not None:
         return check_annotator(options.annotator)
     if config.annotator and not os.environ.get("FCREVIEW_ANNOTATOR"):
         return check_annotator(config.annotator)
-    return default_annotator()
+    return find_default_annotator()
 
 
 def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:

@@ -140,7 +140,7 @@ class ExportSource:
 
     def iter_label_line_chunks(self) -> Iterator[list[str]]:
         """Yield lists of labels as JSON text, which is faster to write than parsed labels."""
-        return self._count_and_report_rows("label", self.store.iter_label_lines(self.view, self.selection))
+        return self._count_and_report_rows("label", self.store.iter_label_batches(self.view, self.selection))
 
     def iter_item_chunks(self) -> Iterator[list[ItemDetail]]:
         """Yield lists of complete items with their reviews, ordered by run and then by position in the dataset."""

@@ -59,7 +59,7 @@ def _choose_unused_path(folder: Path, log_path: Path) -> Path:
 def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
     from fcreview.store.labels import LabelSelection
 
-    for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
+    for lines in source.store.iter_label_batches(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):
             if label["decided_by"] in RESOLUTIONS and decides(label["human"]):
                 yield _make_reviewed_verdict(source, label)
@@ -68,7 +68,7 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
 def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
     key = ItemKey(*[label[name] for name in ItemKey._fields])
     target, criterion, value = label["target"], label["criterion"], label["human"]
-    history = source.store.reviews.events.history_of(key)
+    history = source.store.reviews.events.get_history(key)
     retracted = find_retracted_events(history)
     events = [e for e in history if e.act != "retract" and (e.event, e.annotator) not in retracted]
     # If no event is on this target and criterion, the verdict follows from reviews of parts of the item.

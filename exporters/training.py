@@ -86,7 +86,7 @@ def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey,
     from fcreview.store.rows import View
 
     found: dict[AnswerKey, GoldenFix | None] = {}
-    for lines in source.store.iter_label_lines(View(), LabelSelection("reviewed")):
+    for lines in source.store.iter_label_batches(View(), LabelSelection("reviewed")):
         for label in (orjson.loads(line) for line in lines if '"golden_fix":{' in line):
             fix = label["golden_fix"]
             if (

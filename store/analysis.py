@@ -68,7 +68,7 @@ class UnblindedAnalysis:
             lambda: scored_items.fetch_outcomes_without_details(self._connection, view, runs, source)
         )
 
-    def fetch_aggregated_items(
+    def fetch_combined_scored_items(
         self, runs: Sequence[int], runs_needing_part_verdicts: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
         """Yield (run number, items of the run for each verdict source), for metrics that only count items.
@@ -80,12 +80,12 @@ class UnblindedAnalysis:
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
             keep = any(run in runs_needing_part_verdicts for run in batch)
-            fetch = partial(scored_items.fetch_aggregated_items, self._connection, batch, keep_part_verdicts=keep)
+            fetch = partial(scored_items.fetch_combined_scored_items, self._connection, batch, keep_part_verdicts=keep)
             yield from self._run_query(fetch).items()
 
-    def fetch_scored_items_before_reviews(self, run: int) -> list[ScoredItem]:
+    def fetch_automatically_scored_items(self, run: int) -> list[ScoredItem]:
         """Return the items of a run with their automatic verdicts, as if the run had no reviews."""
-        return self._run_query(lambda: scored_items.fetch_scored_items_before_reviews(self._connection, run))
+        return self._run_query(lambda: scored_items.fetch_automatically_scored_items(self._connection, run))
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
         """Return (automatic verdict, resolved human verdict) pairs on the same target and criterion."""
@@ -128,8 +128,8 @@ class UnblindedAnalysis:
     def _iter_duplicate_reviews(self, view: View) -> Iterator[RepeatedRating]:
         events = self._reviews.events
         for each in self._iter_reviewed_items(view):
-            for annotator in events.annotators_of_duplicate(each.key):
-                first, second = events.opinions_before_and_on_duplicate(each.key, annotator, *each.hashes)
+            for annotator in events.list_annotators_of_duplicate(each.key):
+                first, second = events.compute_opinions_around_duplicate(each.key, annotator, *each.hashes)
                 first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
                 for o in second:
                     if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts:
@@ -154,14 +154,14 @@ class UnblindedAnalysis:
         """Return the open disagreements on one item. Raises: KeyError if the item does not exist."""
 
         def find() -> list[Disagreement]:
-            key, *hashes = self._reviews.key_and_hashes(item)
-            opinions = self._reviews.events.opinions_on(key, *hashes)
+            key, *hashes = self._reviews.fetch_key_and_hashes(item)
+            opinions = self._reviews.events.compute_opinions(key, *hashes)
             return self._find_disagreements(ReviewedItem(item, key, (hashes[0], hashes[1]), opinions))
 
         return self._run_query(find)
 
     def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
-        selected = set(item_order.fetch_items(self._connection, view, only_reviewed=True))
+        selected = set(item_order.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True))
         return self._reviews.iter_reviewed_items(selected, with_bulk=with_bulk)
 
     def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
@@ -170,7 +170,7 @@ class UnblindedAnalysis:
 
     def find_unreviewed_items(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
-        items = self._run_query(lambda: item_order.fetch_items(self._connection, view))
+        items = self._run_query(lambda: item_order.fetch_sorted_item_numbers(self._connection, view))
         return [each.item for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:

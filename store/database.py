@@ -24,7 +24,7 @@ T = TypeVar("T")
 SCHEMA_VERSION = "9"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
-NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_unverified_runs`
+NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_runs_of_other_user`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 
@@ -70,7 +70,7 @@ def connect_in_memory() -> Connection:
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def runs_condition_sql(connection: Connection, items: Iterable[int]) -> str:
+def and_runs_of_items_sql(connection: Connection, items: Iterable[int]) -> str:
     """Return the SQL text ` AND run IN (...)` with the runs of the items. For a lake, it lets DuckDB skip the files of
     other runs. For a database, return empty text, because the index on items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
@@ -142,7 +142,7 @@ def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], 
     return connection
 
 
-def has_unverified_runs(connection: Connection) -> bool:
+def has_runs_of_other_user(connection: Connection) -> bool:
     """Return whether the store contains runs that another user imported (see `is_store_of_other_user`)."""
     return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
 
@@ -184,12 +184,12 @@ def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
     return omit is not None and bool(omit(error))
 
 
-def _call_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
+def _retry_without_damaged_files(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return work()
     except duckdb.Error as error:
         if _omit_damaged_file(connection, error):
-            return _call_without_damaged_files(connection, work)
+            return _retry_without_damaged_files(connection, work)
         if is_damage_error(error):
             raise StoreError(describe_damage(error)) from error
         raise
@@ -201,12 +201,12 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     Raises: StoreError if DuckDB runs out of memory again, or if the store is damaged.
     """
     try:
-        return _call_without_damaged_files(connection, work)
+        return _retry_without_damaged_files(connection, work)
     except duckdb.OutOfMemoryException:
         with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
-            return _call_without_damaged_files(connection, work)
+            return _retry_without_damaged_files(connection, work)
         except duckdb.OutOfMemoryException:
             raise StoreError(
                 f"the query needs more than {MAX_MEMORY_LIMIT} of memory. Select fewer items or runs"
@@ -244,7 +244,7 @@ class QueryThread:
 
     def close(self) -> None:
         self._calls.put(None)
-        if not has_running_query():
+        if not has_uninterruptible_query():
             self._thread.join(INTERRUPT_TIMEOUT)
 
     def __del__(self) -> None:
@@ -298,15 +298,15 @@ def _wait(future: Future[Any], timeout: float | None) -> None:
         future.exception(timeout)
 
 
-def close_connection(connection: Connection, save_cache: Callable[[], object] = lambda: None) -> None:
-    """Call `save_cache` and close the connection, unless a query is running that could not be interrupted."""
-    if not has_running_query():
+def close_connection(connection: Connection, before_close: Callable[[], object] = lambda: None) -> None:
+    """Call `before_close` and close the connection, unless a query is running that could not be interrupted."""
+    if not has_uninterruptible_query():
         with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
-            save_cache()
+            before_close()
         connection.close()
 
 
-def has_running_query() -> bool:
+def has_uninterruptible_query() -> bool:
     """Return whether a query is running that could not be interrupted. Closing its connection would wait for it."""
     return not all(each.done() for each in _abandoned)
 

@@ -123,7 +123,7 @@ def normalize_time(text: str) -> str | None:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def raise_if_invalid(file_name: str, invalid_records: list[InvalidRecord], record_unit: str) -> None:
+def raise_for_invalid_records(file_name: str, invalid_records: list[InvalidRecord], record_unit: str) -> None:
     """If there are invalid records, raise a LabelImportError that lists them."""
     if invalid_records:
         listed = [
@@ -170,7 +170,7 @@ def import_reviews(
     name = annotator_in_file or journal.annotator
     reviews = [each for each in file.records if isinstance(each, ImportedReview) and each.annotator in (None, name)]
     invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
-    raise_if_invalid(file.name, invalid, file.unit)
+    raise_for_invalid_records(file.name, invalid, file.unit)
     if not reviews:
         raise LabelImportError(_no_reviews_message(file, name))
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -184,12 +184,12 @@ def import_reviews(
             except ValueError as error:
                 invalid.append(InvalidRecord(each.line, str(error)))
         events: list[tuple[ImportedReview, Event]] = []
-        for each, item in _record_overridden_verdicts(store, located):
+        for each, item in _add_overridden_verdicts(store, located):
             try:
                 events.append((each, _build_event(each, item, journal.annotator, now)))
             except LineError as error:
                 invalid.append(InvalidRecord(each.line, str(error)))
-        raise_if_invalid(file.name, sorted(invalid, key=lambda each: each.line), file.unit)
+        raise_for_invalid_records(file.name, sorted(invalid, key=lambda each: each.line), file.unit)
         result = _select_new_events(store, events)
     result.written = journal.extend(result.written)
     with store.lock:
@@ -203,7 +203,7 @@ def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Even
     for review, event in events:
         event_ids, opinion = existing.find_event_ids_and_opinion(event)
         if event_ids.intersection((event.event, *review.exported_events)) or (
-            opinion is not None and _has_no_effect(event, opinion)
+            opinion is not None and _is_repetition_of(event, opinion)
         ):
             result.already += 1
         elif opinion is not None and review.time is not None and opinion.time >= event.time:
@@ -227,11 +227,11 @@ class _ExistingReviews:
         target and criterion."""
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
-            history = self._store.reviews.events.history_of(key)
+            history = self._store.reviews.events.get_history(key)
             self._event_ids[key] = {each.event for each in history if each.annotator == event.annotator}
         if (key, *hashes) not in self._opinions:
             opinions = self._opinions[key, *hashes] = {}
-            for each in self._store.reviews.events.opinions_on(key, *hashes):
+            for each in self._store.reviews.events.compute_opinions(key, *hashes):
                 if not is_stale(event, each.prediction_hash, each.golden_hash):
                     opinions.setdefault(_opinion_key(each), each)
         return self._event_ids[key], self._opinions[key, *hashes].get(_opinion_key(event))
@@ -241,7 +241,7 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
     return review.annotator, review.target, review.criterion, review.act
 
 
-def _has_no_effect(event: Event, opinion: Opinion) -> bool:
+def _is_repetition_of(event: Event, opinion: Opinion) -> bool:
     """Return whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
     if event.verdict is not None and not is_same_verdict(opinion.verdict, event.verdict):
         return False
@@ -272,12 +272,12 @@ class _ItemFinder:
     def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
         """Return the item of a review. Raises ValueError unless exactly one item matches and has the reviewed
         target."""
-        item = self._find_matching_item(review)
+        item = self._find_item_by_key(review)
         if item.has_hashes_of(review):
             raise_if_target_is_missing(review.annotation.target, item.key.id, item.n_turns, item.pairs)
         return item
 
-    def _find_matching_item(self, review: ImportedReview) -> _StoredItem:
+    def _find_item_by_key(self, review: ImportedReview) -> _StoredItem:
         wanted, item_id = review.key_fields.items(), review.key_fields["id"]
         found = [each for each in self._by_id.get(item_id, []) if wanted <= each.key._asdict().items()]
         if len({each.key for each in found}) > 1:
@@ -325,12 +325,12 @@ def raise_if_target_is_missing(target: str, item_id: str, n_turns: int, n_pairs_
         raise ValueError(f"target {target} does not exist: turn {turn} of {item_id} has {format_count(calls, 'call')}")
 
 
-def _record_overridden_verdicts(
+def _add_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
     """Yield the reviews and items, and add to each new review the automatic verdict that it overrides."""
     annotations = [
-        (item.item, each.annotation if _can_record_override(each, item) else Annotation()) for each, item in located
+        (item.item, each.annotation if _can_determine_override(each, item) else Annotation()) for each, item in located
     ]
     for (each, item), overridden in zip(located, store.find_overridden_verdicts(annotations), strict=True):
         if overridden:
@@ -339,7 +339,7 @@ def _record_overridden_verdicts(
             yield each, item
 
 
-def _can_record_override(review: ImportedReview, item: _StoredItem) -> bool:
+def _can_determine_override(review: ImportedReview, item: _StoredItem) -> bool:
     unblinded_now = review.blind is False and review.time is None and item.has_hashes_of(review)
     return unblinded_now and review.annotation.overrules is None
 

@@ -27,7 +27,7 @@ from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, 
 from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
 from fcreview.store.queries.item_detail import fetch_function_docs
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decided_by_sql, effective_verdict_sql
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decision_origin_sql, effective_verdict_sql
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
     "human": LabelField(JSON, "o.human"),
     "effective": LabelField(JSON, effective_verdict_sql("o.human", "o.decided_by", "o")),
-    "decided_by": LabelField(TEXT, decided_by_sql("o.decided_by", "o")),
+    "decided_by": LabelField(TEXT, decision_origin_sql("o.decided_by", "o")),
     "policy": LabelField(TEXT, "o.policy"),
     "fault": LabelField(TEXT, "o.fault"),
     "golden_fix": LabelField(JSON, "o.golden_fix"),
@@ -265,7 +265,7 @@ def read_label_lines(
         # `opinions` is the last field and the only one without SQL, so it is appended as text.
         opinions = "[]"
         if item in reader.reviewed_items:
-            opinions = _to_json_text(reader.opinions_on(item, orjson.loads(text)))
+            opinions = _to_json_text(reader.get_opinions(item, orjson.loads(text)))
         suffix = f",{content[item]}" if content else ""
         lines.append(f'{text[:-1]},"opinions":{opinions}{suffix}}}')
     return lines
@@ -295,14 +295,14 @@ class _ChunkReader:
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 
-    def opinions_on(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+    def get_opinions(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
         if item not in self.reviewed_items:
             return []
         if item != self._opinions_item:
             self._opinions_item, self._opinions = item, defaultdict(list)
             key = ItemKey(*[label[name] for name in ItemKey._fields])
             hashes = label["prediction_hash"] or "", label["golden_hash"] or ""
-            for opinion in self._reviews.events.opinions_on(key, *hashes):
+            for opinion in self._reviews.events.compute_opinions(key, *hashes):
                 values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
                 self._opinions[opinion.target, opinion.criterion].append(values)
         return self._opinions.get((label["target"], label["criterion"]), [])

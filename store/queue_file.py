@@ -79,7 +79,7 @@ class QueueFile:
     items: list[QueueItem]
     shares: list[AnnotatorShare]
 
-    def share_of(self, annotator: str | None) -> AnnotatorShare | None:
+    def find_share(self, annotator: str | None) -> AnnotatorShare | None:
         return next((share for share in self.shares if share.annotator == annotator), None)
 
     def has_same_content(self, other: QueueFile) -> bool:
@@ -228,7 +228,7 @@ class QueueItemTable:
         """Load a queue file into the table and return it. Raises QueueError if the file is missing or invalid."""
         if name not in self._queues:
             queue = read_queue(self._workspace, name)
-            items = self._items[name] = self._find_sampled_items(queue)
+            items = self._items[name] = self._find_item_numbers(queue)
             self._connection.execute(_CREATE_TABLE)
             rows = [
                 (share.annotator, place, item, to_item_number(item, 2 if place in share.repeats else 1))
@@ -251,14 +251,14 @@ class QueueItemTable:
         self.load_queue(name)
         return self._items[name]
 
-    def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
+    def _find_item_numbers(self, queue: QueueFile) -> list[int | None]:
         """Return the item number of each sampled item. If several runs of a model have the item, prefer the sampled
         answer."""
         index = ItemIndex(self._connection)
         index.load_items(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
         for item in queue.items:
-            candidates = index.items_with(item.key)
+            candidates = index.find_loaded_items(item.key)
             sampled = (each.item for each in candidates if each[1:] == (item.prediction_hash, item.golden_hash))
             numbers.append(next(sampled, candidates[0].item if candidates else None))
         return numbers
@@ -291,7 +291,7 @@ def measure_queue_progress(
         done, repeats = 0, set(share.repeats)
         for place, at in enumerate(share.order):
             item, key = items[at], queue.items[at].key
-            if item is not None and reviews.events.has_reviewed(key, share.annotator):
+            if item is not None and reviews.events.has_events_by(key, share.annotator):
                 done += _has_verdict(key, item, share.annotator, reviews, 2 if place in repeats else 1)
         missing = sum(items[at] is None for at in share.order)
         progress.append(ShareProgress(share.annotator, done, len(share.order) - missing, missing))
@@ -299,9 +299,9 @@ def measure_queue_progress(
 
 
 def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, repetition: int) -> bool:
-    reference = next((each for each in reviews.items.items_with(key) if each.item == item), None)
+    reference = next((each for each in reviews.items.find_loaded_items(key) if each.item == item), None)
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.opinions_of_annotator(key, annotator, *hashes, repetition)
+    opinions = reviews.events.compute_opinions_of_annotator(key, annotator, *hashes, repetition)
     return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts

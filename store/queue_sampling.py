@@ -97,7 +97,7 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
         overlap=request.sharing.overlap,
         repeats=request.sharing.repeats,
         population=len(population),
-        runs=_fetch_sampled_runs(connection, items),
+        runs=_describe_sampled_runs(connection, items),
     )
     shares = assign_shares(sample.items, overlap, request.sharing)
     return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
@@ -120,7 +120,7 @@ def fetch_strata_by_content_key(connection: Connection, request: QueueRequest) -
     return {orjson.dumps(content).decode(): name for *content, name in rows}
 
 
-def _fetch_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
+def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
     names = ("benchmark", "generation", "language", "model", "path", "dataset", "n_items")
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
     sampled = {item.key[:4] for item in items}

@@ -24,7 +24,7 @@ def to_item_number(item: int, repetition: int) -> int:
     return item | _REPETITION_BIT if repetition > 1 else item
 
 
-def decode_item(item_number: int) -> int:
+def strip_duplicate_mark(item_number: int) -> int:
     """Return the number in the database (`items.item`) of an item or hidden duplicate."""
     return item_number & ~_REPETITION_BIT
 
@@ -141,7 +141,7 @@ class QueueRow:
     question: str = field(default="", metadata=column_metadata("i.question"))
 
     @property
-    def is_overruled(self) -> bool:
+    def is_own_verdict_contradicted(self) -> bool:
         """Whether the human verdict is the opposite of this annotator's verdict, for example after adjudication."""
         return isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
 
@@ -218,7 +218,7 @@ class RunRow:
         return bool(self.judge_known) and not self.official_known and not self.rule_known
 
     @property
-    def official_rate(self) -> str:
+    def official_rate_text(self) -> str:
         """Official pass rate as text: `71.3 %`, or `83.0 % judge` for a run with judge verdicts only."""
         if self.has_only_judge_verdicts and not self.stated_of:
             return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)

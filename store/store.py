@@ -21,14 +21,14 @@ from fcreview.store.database import (
     SqlResult,
     StoreError,
     close_connection,
-    has_unverified_runs,
+    has_runs_of_other_user,
     is_store_of_other_user,
     lock_configuration,
     retry_with_more_memory,
     run_sql,
 )
 from fcreview.store.queries import item_counts, item_detail, item_order
-from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
+from fcreview.store.queries.clusters import fetch_clusters, fetch_multi_label_criteria
 from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
@@ -41,7 +41,7 @@ from fcreview.store.rows import (
     RunRow,
     Suspicion,
     View,
-    decode_item,
+    strip_duplicate_mark,
 )
 from fcreview.store.workspace import Workspace
 
@@ -75,7 +75,7 @@ class Store:
         self.annotator = annotator
         self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
         self.connection = connection
-        self.is_verified = not (is_store_of_other_user(workspace) or has_unverified_runs(connection))
+        self.is_verified = not (is_store_of_other_user(workspace) or has_runs_of_other_user(connection))
         """Whether this user or a group of this user wrote the store file."""
         self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
@@ -108,7 +108,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            close_connection(self.connection, lambda: self.reviews.save_cache(self.workspace))
+            close_connection(self.connection, lambda: self.reviews.save_cache_if_outdated(self.workspace))
 
     def __enter__(self) -> Store:
         return self
@@ -177,14 +177,16 @@ class Store:
         """Read the item's record in the result file. Raises StoreError if the file no longer contains the record, and
         in blind mode if this annotator has not reviewed the item."""
         self._raise_if_record_is_hidden(item)
-        return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
+        return self._run_query(
+            lambda: item_detail.read_raw_record(self.connection, self.workspace, strip_duplicate_mark(item))
+        )
 
     def read_score_record(self, item: int) -> str | None:
         """Read the item's record in the score file. Return None if there is none. Raises StoreError under the same
         conditions as `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
         return self._run_query(
-            lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item))
+            lambda: item_detail.read_score_record(self.connection, self.workspace, strip_duplicate_mark(item))
         )
 
     def find_items(self, item_id: str, run: int | None = None) -> list[int]:
@@ -200,21 +202,25 @@ class Store:
     def find_items_of_same_question(self, item: int) -> list[int]:
         """Return the numbers of this item and of the items with the same question in other runs of the same benchmark,
         version and language."""
-        return self._run_query(lambda: item_detail.find_items_of_same_question(self.connection, decode_item(item)))
+        return self._run_query(
+            lambda: item_detail.find_items_of_same_question(self.connection, strip_duplicate_mark(item))
+        )
 
     def fetch_predictions_of_same_question(self, item: int) -> list[item_detail.Prediction]:
         """Return the predictions of the items that `find_items_of_same_question` returns, in the same order."""
         return self._run_query(
-            lambda: item_detail.fetch_predictions_of_same_question(self.connection, decode_item(item))
+            lambda: item_detail.fetch_predictions_of_same_question(self.connection, strip_duplicate_mark(item))
         )
 
     def fetch_rows_in_other_runs(self, item: int) -> list[QueueRow]:
         """Return the rows of the same question in other runs of the same benchmark, version and language."""
-        return self.fetch_rows([each for each in self.find_items_of_same_question(item) if each != decode_item(item)])
+        return self.fetch_rows(
+            [each for each in self.find_items_of_same_question(item) if each != strip_duplicate_mark(item)]
+        )
 
-    def fetch_label_criteria(self, item: int) -> list[str]:
+    def fetch_multi_label_criteria(self, item: int) -> list[str]:
         """Return the criteria whose values are labels, such as dialog acts, in the item's category and run."""
-        return self._run_query(lambda: fetch_label_criteria(self.connection, decode_item(item)))
+        return self._run_query(lambda: fetch_multi_label_criteria(self.connection, strip_duplicate_mark(item)))
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
@@ -222,13 +228,15 @@ class Store:
 
     def fetch_used_tags(self) -> list[str]:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
-        return self._run_query(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
+        return self._run_query(lambda: self.reviews.events.list_used_tags(self.annotator or "" if self.blind else None))
 
     def fetch_clusters(self, view: View, limit: int | None = None, grouping: int = BY_ERROR_TYPE) -> list[Cluster]:
         """Group the view's failing items by `GROUPINGS[grouping]`, largest cluster first. Empty in blind mode."""
-        return self.fetch_clusters_by(view, [grouping], limit)[0]
+        return self.fetch_clusters_by_groupings(view, [grouping], limit)[0]
 
-    def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
+    def fetch_clusters_by_groupings(
+        self, view: View, groupings: Sequence[int], limit: int | None = None
+    ) -> list[list[Cluster]]:
         """Return one list of clusters for each grouping, faster than with several calls of `fetch_clusters`."""
         if self.blind:
             return [[] for _ in groupings]
@@ -271,7 +279,7 @@ class Store:
     def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
         """Return why the golden answer of an item is suspect; None if the view has another queue than `suspects`."""
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
-        return self._suspects.get_suspicions(view).get(decode_item(item)) if is_shown else None
+        return self._suspects.get_suspicions(view).get(strip_duplicate_mark(item)) if is_shown else None
 
     def count_strong_suspects(self, view: View) -> int:
         """Count the strong suspects of a view, which come first. The queue of the view must be `suspects`."""
@@ -337,7 +345,7 @@ class Store:
             self.reviews.create_sql_views()
             return run_sql(self.connection, statement, timeout)
 
-    def iter_label_lines(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
+    def iter_label_batches(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
         """Yield batches of the labels of the view's items, in item order. A label is the text of a JSON object.
 
         The fields of a label are `store.labels.LABEL_FIELDS`. An item's own label comes before the labels of its parts.
@@ -358,8 +366,8 @@ class Store:
     def refresh_reviews(self) -> int:
         """Read new journal events, update views that depend on reviews, and return the number of new events."""
         with self.lock:
-            events = self.reviews.add_appended_events()
-            self._orders.drop_orders_with_reviews()
+            events = self.reviews.add_new_journal_events()
+            self._orders.drop_review_dependent_orders()
             return events
 
     def _raise_if_blind(self, feature: str) -> None:
@@ -381,20 +389,20 @@ class Store:
             return retry_with_more_memory(self.connection, query)
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
-        items = list(dict.fromkeys(map(decode_item, item_numbers)))
+        items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
         fetched = item_order.fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
-            item_detail.restrict_row_to_repetition(rows[item], number, self.reviews, blind=self.blind)
+            item_detail.adapt_row_to_duplicate(rows[item], number, self.reviews, blind=self.blind)
             for number in item_numbers
-            if (item := decode_item(number)) in rows
+            if (item := strip_duplicate_mark(number)) in rows
         ]
 
     def _read_detail(self, item: int) -> ItemDetail:
         details = self._read_details([item])
         if not details:
             raise StoreError("the item does not exist")
-        if item == decode_item(item):  # siblings would show the first review of a hidden duplicate
+        if item == strip_duplicate_mark(item):  # siblings would show the first review of a hidden duplicate
             details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
         return details[0]
 
@@ -402,24 +410,24 @@ class Store:
         return self._run_query(lambda: self._read_details(item_order.fetch_chunk_items(self.connection, chunk)))
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
-        items = item_detail.read_items(self.connection, list(dict.fromkeys(map(decode_item, item_numbers))))
+        items = item_detail.read_items(self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers))))
         rows = self._fetch_rows(item_numbers)
         for row in rows:
-            if decode_item(row.item) not in items:
+            if strip_duplicate_mark(row.item) not in items:
                 lake = self.workspace.lake
                 file = f"{lake}/benchmark=*/run={row.run}/items.parquet" if lake else self.workspace.store
                 raise StoreError(f"{file} is damaged (item {row.id} is missing or has no id){IMPORT_AGAIN}")
-        return [self._build_detail(row, items[decode_item(row.item)]) for row in rows]
+        return [self._build_detail(row, items[strip_duplicate_mark(row.item)]) for row in rows]
 
     def _build_detail(self, row: QueueRow, item: Item) -> ItemDetail:
         run = self.runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
-        opinions = self.reviews.events.opinions_on(key, item.prediction_hash, item.golden_hash)
-        detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.history_of(key))
+        opinions = self.reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
+        detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.get_history(key))
         if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
             known = {event.event for event in detail.history}
             item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
-        detail = item_detail.restrict_detail_to_repetition(detail, self.reviews)
+        detail = item_detail.adapt_detail_to_duplicate(detail, self.reviews)
         if self.blind and row.you is None:
             item_detail.hide_detail_verdicts(detail, self.annotator)
         return detail

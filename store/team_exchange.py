@@ -57,7 +57,7 @@ class Exchange:
         is_current = state.get("server") == str(link.address) and state.get("project") == link.project
         cursor, sent = (state.get("cursor"), state.get("sent")) if is_current else ("", 0)
         self.outbox = Outbox(workspace, link.annotator, sent if isinstance(sent, int) and sent > 0 else 0)
-        self._cursor = cursor if isinstance(cursor, str) and self._has_all_files(state.get("sizes")) else ""
+        self._cursor = cursor if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes")) else ""
 
     @property
     def n_unsent(self) -> int:
@@ -83,7 +83,7 @@ class Exchange:
                     f" workspace belongs to annotator {self.link.annotator!a} of project {self.link.project!a}."
                     " Run fcreview team join again"
                 )
-            self.outbox.compare_with_server(server)
+            self.outbox.find_missing_lines(server)
         except BaseException:
             server.close()
             raise
@@ -93,8 +93,8 @@ class Exchange:
     def push_lines(self) -> int:
         """Send all unsent lines, and return the number of lines that the server accepted."""
         sent, server = 0, self._require_server()
-        while self.outbox.update_n_unsent():
-            sent += self.outbox.send_next_lines(server)
+        while self.outbox.count_unsent_lines():
+            sent += self.outbox.send_next_batch(server)
             self._save_state()
         return sent
 
@@ -125,7 +125,7 @@ class Exchange:
             raise TeamError("fcreview is not connected to the server of the team")
         return self.server
 
-    def _has_all_files(self, sizes: object) -> bool:
+    def _has_all_received_lines(self, sizes: object) -> bool:
         """Return whether all files of received lines are at least as large as when the cursor was saved."""
         now = self.inbox.file_sizes()
         return isinstance(sizes, dict) and all(
@@ -164,7 +164,7 @@ class Inbox:
                 continue
             if name != self.annotator or is_informed:
                 folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
-                n_new += self._file_at(folder / f"{name}.jsonl").append_new_lines(bodies)
+                n_new += self._get_line_file(folder / f"{name}.jsonl").append_new_lines(bodies)
         return n_new
 
     def count_lost_lines_by_annotator(self, lines: Sequence[PulledLine]) -> dict[str, int]:
@@ -172,7 +172,7 @@ class Inbox:
         delivered = {_line_digest(line.body) for line in lines}
         lost: dict[str, int] = {}
         for path in self._list_files():
-            if count := len(self._file_at(path).read_line_digests() - delivered):
+            if count := len(self._get_line_file(path).read_line_digests() - delivered):
                 lost[path.stem] = lost.get(path.stem, 0) + count
         return lost
 
@@ -184,13 +184,13 @@ class Inbox:
     def _list_files(self) -> list[Path]:
         return sorted(self._workspace.team_reviews.rglob("*.jsonl"))
 
-    def _file_at(self, path: Path) -> _LineFile:
+    def _get_line_file(self, path: Path) -> _LineFile:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _store_own_lines(self, lines: Sequence[bytes]) -> int:
         """Append the user's own lines from another machine to the user's journal, and return their number."""
         new: dict[str, bytes] = {}
-        for line in self._file_at(self._journal.path).find_new_lines(lines):
+        for line in self._get_line_file(self._journal.path).find_new_lines(lines):
             try:
                 event = parse_line(line)
             except LineError as error:
@@ -221,7 +221,7 @@ class _LineFile:
     def read_line_digests(self) -> set[bytes]:
         try:
             with self._files.open_file(self._path) as file:
-                self._refresh_digests(file.fileno())
+                self._update_digests(file.fileno())
         except FileNotFoundError:
             self._digests, self._state = set(), (0, 0)
         return self._digests
@@ -251,7 +251,7 @@ class _LineFile:
             os.close(descriptor)  # releases the lock
         return len(new)
 
-    def _refresh_digests(self, descriptor: int) -> None:
+    def _update_digests(self, descriptor: int) -> None:
         if _inode_and_size(descriptor) == self._state:
             return
         check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
@@ -280,7 +280,7 @@ class Outbox:
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
         """Args: sent_bytes: size of the journal when the server last had all of its lines."""
         self.annotator = annotator
-        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `compare_with_server`
+        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `find_missing_lines`
         self.sent_bytes = sent_bytes
         self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
@@ -293,7 +293,7 @@ class Outbox:
         """Number of lines that were found but not sent yet. Refused lines do not count."""
         return len(self._pending)
 
-    def update_n_unsent(self) -> int:
+    def count_unsent_lines(self) -> int:
         """Read the lines that were appended to the journal, and return the number of unsent lines."""
         for line in self._read_new_lines():
             try:
@@ -304,13 +304,13 @@ class Outbox:
                 continue
         return self.n_unsent
 
-    def compare_with_server(self, server: TeamServer) -> None:
+    def find_missing_lines(self, server: TeamServer) -> None:
         """Find all lines that the server lacks. A server that was restored from a backup can lack lines sent before."""
         self._offset = 0
         self._known.clear()
         self._pending.clear()
         self.refused.clear()
-        self.update_n_unsent()
+        self.count_unsent_lines()
         hashes = list(self._pending)
         missing: set[str] = set()
         for start in range(0, len(hashes), HASHES_PER_REQUEST):
@@ -319,7 +319,7 @@ class Outbox:
         self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid_line(line)}
         self._update_sent_bytes()
 
-    def send_next_lines(self, server: TeamServer) -> int:
+    def send_next_batch(self, server: TeamServer) -> int:
         """Send the next batch of lines, and return the number of lines that the server has saved."""
         batch: list[tuple[str, bytes]] = []
         size = 0
@@ -429,7 +429,10 @@ class TeamSync:
                 problem = str(error) or type(error).__name__
             pause = min(pause * 2, MAX_WAIT_SECONDS) if problem else POLL_SECONDS
             self.status = replace(
-                self.status, unsent=exchange.outbox.update_n_unsent(), problem=problem, refusal=exchange.refusal_message
+                self.status,
+                unsent=exchange.outbox.count_unsent_lines(),
+                problem=problem,
+                refusal=exchange.refusal_message,
             )
             if not is_last:
                 self._wait_for_lines(exchange, pause, is_connected=not problem)
@@ -445,7 +448,7 @@ class TeamSync:
     def _wait_for_lines(self, exchange: Exchange, seconds: float, *, is_connected: bool) -> None:
         deadline = time.monotonic() + seconds
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
-            unsent = exchange.outbox.update_n_unsent()
+            unsent = exchange.outbox.count_unsent_lines()
             if unsent and is_connected:
                 return
             if unsent != self.status.unsent:
@@ -490,7 +493,7 @@ def report_run_digests(server: TeamServer, digests: list[RunDigest]) -> None:
     server.report_run_digests(orjson.dumps([list(each) for each in digests]).decode())
 
 
-def compare_run_digests(own: list[RunDigest], others: list[tuple[str, RunDigest]], annotator: str) -> list[str]:
+def describe_run_differences(own: list[RunDigest], others: list[tuple[str, RunDigest]], annotator: str) -> list[str]:
     """Describe each run whose golden answers or predictions are different in the workspace of another member.
 
     Args: others: (annotator, digest) of each run of each member. annotator: annotator name of the user.

@@ -154,7 +154,7 @@ class Workspace:
         stored_path = self.to_stored_path(dataset)
         return stored_path if Path(stored_path).is_absolute() else f"./{stored_path}"
 
-    def to_dataset(self, stored_dataset: str | None) -> str | None:
+    def from_stored_dataset(self, stored_dataset: str | None) -> str | None:
         """Convert a dataset in its stored form (see `to_stored_dataset`) to the form of `Run.dataset`."""
         if stored_dataset is None or not stored_dataset.startswith("./"):
             return stored_dataset
@@ -180,14 +180,14 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
     """
     for each in (path, override or path):
-        if not _is_utf8(each):
+        if not _is_utf8_path(each):
             raise WorkspaceError(f"{str(each)!a}: the path is not valid UTF-8. Rename the file or folder")
     if override is not None:
         folder = expand_home(override).absolute()
         root = folder if folder.name == WORKSPACE_FOLDER else folder / WORKSPACE_FOLDER
         if not root.is_dir() and not create:
             raise WorkspaceError(f"no workspace at {root}: import a run first (fcreview import PATH --workspace DIR)")
-        return _create_workspace(root) if create else Workspace(root)
+        return _create_missing_folders(root) if create else Workspace(root)
     start = _resolve(path)
     if not start.exists():
         raise WorkspaceError(f"no such file or folder: {path}")
@@ -196,10 +196,10 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
     folder = start if start.is_dir() else start.parent
     existing = _find_existing_workspace(folder)
     if existing is not None:
-        return _create_workspace(existing) if create else Workspace(existing)
+        return _create_missing_folders(existing) if create else Workspace(existing)
     if not create:
         raise WorkspaceError(f"no workspace at or above {path}: import a run first (fcreview import PATH)")
-    return _create_workspace(folder / WORKSPACE_FOLDER)
+    return _create_missing_folders(folder / WORKSPACE_FOLDER)
 
 
 def _find_existing_workspace(folder: Path) -> Path | None:
@@ -223,7 +223,7 @@ def _resolve(path: Path) -> Path:
     return Path(os.path.realpath(expand_home(path)))  # unlike Path.resolve, accepts a link that points to itself
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8_path(path: Path) -> bool:
     try:
         os.fspath(_resolve(path)).encode()
     except UnicodeEncodeError:  # Python represents invalid bytes as lone surrogates, which DuckDB rejects
@@ -231,7 +231,7 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def default_annotator() -> str:
+def find_default_annotator() -> str:
     """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, as a valid annotator name."""
     login_name = os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
     return (
@@ -255,7 +255,7 @@ def _read_git_name() -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _create_workspace(root: Path) -> Workspace:
+def _create_missing_folders(root: Path) -> Workspace:
     """Create the missing folders of a workspace. For a read-only workspace with all its folders, do nothing."""
     workspace = Workspace(root)
     try:

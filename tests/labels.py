@@ -13,4 +13,4 @@ from fcreview.store.store import Store
 
 def fetch_labels(store: Store, view: View, selection: LabelSelection | None = None) -> list[dict[str, Any]]:
     """Return the labels that an export of the view contains."""
-    return [orjson.loads(line) for lines in store.iter_label_lines(view, selection) for line in lines]
+    return [orjson.loads(line) for lines in store.iter_label_batches(view, selection) for line in lines]

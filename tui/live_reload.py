@@ -22,7 +22,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FilterTerm, tokenize
-from fcreview.store.rows import ImportChanges, ItemDetail, View, decode_item, decode_repetition, to_item_number
+from fcreview.store.rows import ImportChanges, ItemDetail, View, decode_repetition, strip_duplicate_mark, to_item_number
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
 from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
@@ -117,7 +117,9 @@ def find_same_items(items: Sequence[int], old_store: Store, new_store: Store) ->
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
     rows = old_store.fetch_rows(list(items)) if items else []
-    numbers = tuple(decode_item(number) for row in rows if (number := find_same_item(row, new_store)) is not None)
+    numbers = tuple(
+        strip_duplicate_mark(number) for row in rows if (number := find_same_item(row, new_store)) is not None
+    )
     return numbers or (0,) * bool(items)
 
 
@@ -137,7 +139,7 @@ def replace_item_numbers(filter_text: str, old_store: Store, new_store: Store) -
         {str(row.item): find_same_item(row, new_store) for row in old_store.fetch_rows(numbers)} if numbers else {}
     )
     for value in sorted(values, key=lambda value: -value.position):
-        number = str(decode_item(new_numbers.get(value.text) or 0))
+        number = str(strip_duplicate_mark(new_numbers.get(value.text) or 0))
         filter_text = filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
     return filter_text
 

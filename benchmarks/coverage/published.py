@@ -153,7 +153,7 @@ def _read(bench: Path, folder: Path, published: Published) -> tuple[list[ScoredI
             " FROM item_rows WHERE run = ? ORDER BY seq",
             [row.run],
         ).fetchall()
-        rows = store.analysis.fetch_scored_items_before_reviews(row.run)
+        rows = store.analysis.fetch_automatically_scored_items(row.run)
     known = [at for at, both in enumerate(verdicts_of_sources) if None not in both]
     truth, automatic = (np.array([verdicts_of_sources[at][side] for at in known], dtype=bool) for side in (0, 1))
     return [rows[at] for at in known], truth, automatic, row.info

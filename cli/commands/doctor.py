@@ -113,7 +113,7 @@ def _merge_similar_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _collect_lake_facts(location: str) -> Iterator[Fact]:
-    from fcreview.store.lake.lake_files import find_changed_files, open_lake_files, read_lake
+    from fcreview.store.lake.lake_files import find_files_with_wrong_hash, open_lake_files, read_lake
 
     files = open_lake_files(location)
     contents = read_lake(files)
@@ -121,7 +121,7 @@ def _collect_lake_facts(location: str) -> Iterator[Fact]:
     yield _build_fact("lake", f"{format_count(len(contents.runs), 'run')}, {format_count(items, 'item')}", location)
     for problem in contents.problems:
         yield _build_fact("lake", problem, is_problem=True)
-    for name in find_changed_files(files, contents):
+    for name in find_files_with_wrong_hash(files, contents):
         yield _build_fact("lake", f"{name} is damaged. Import the run in this file again", is_problem=True)
 
 
@@ -183,7 +183,7 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
-    from fcreview.store.importing.source_files import find_missing_dataset_folder, select_dataset_folders
+    from fcreview.store.importing.source_files import find_folder_without_dataset, select_folders_with_dataset
 
     remembered = load_remembered_datasets(options)
     for plan in discovered.plans:
@@ -195,11 +195,11 @@ def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) ->
         if not plan.scores and plan.needs_scores:
             problem = "the run has no score files, so its items have no official verdicts"
             yield _build_fact("missing", problem, run.model, is_problem=True)
-        given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
+        given_now = bool(select_folders_with_dataset(resolve_data_option(options), plan))
         before = (
             None
             if given_now or remembered is None
-            else find_missing_dataset_folder(plan, remembered.dataset_folders_of(run))
+            else find_folder_without_dataset(plan, remembered.get_dataset_folders(run))
         )
         if before:
             problem = f"the dataset is no longer in {before}. Pass --data DIR"

@@ -107,7 +107,7 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
 
     analysis = session.store.analysis
     return EstimationInput(
-        analysis.fetch_scored_items_before_reviews(row.run),
+        analysis.fetch_automatically_scored_items(row.run),
         analysis.fetch_scored_items(row.run)["corrected"],
         sample_status.items,
         lambda rows: compute_metrics(rows, row.info),

@@ -256,7 +256,7 @@ def _prepare_for_browser(screens: Session) -> None:
 def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
     """Copy the selected items of a lake to a local store, and return a session with this store. If too many or all
     items are selected, return `session`."""
-    from fcreview.store.lake.reader import copy_items_to_store
+    from fcreview.store.lake.reader import copy_items_to_new_store
 
     view = selection.build_view(session)
     if not (view.where or view.queue_file):
@@ -268,7 +268,7 @@ def _copy_lake_items_to_store(session: WorkspaceSession, selection: OpenOptions)
         return session
     items = [row.item for row in session.store.fetch_page(view, 0, count)]
     session.close()
-    workspace = copy_items_to_store(session.workspace, items)
+    workspace = copy_items_to_new_store(session.workspace, items)
     size = workspace.store.stat().st_size / 1e6
     print_message(
         f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to {sanitize(str(workspace.root))}."

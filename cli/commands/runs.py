@@ -100,7 +100,7 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
     info = row.info
     return [
         str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
-        cell_text(name), f"{row.n_items:,}", row.official_rate,
+        cell_text(name), f"{row.n_items:,}", row.official_rate_text,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",

@@ -393,12 +393,12 @@ def show_team_status(
 
     Example: fcreview team status runs/gpt4o
     """
-    from fcreview.store.team_exchange import compare_run_digests
+    from fcreview.store.team_exchange import describe_run_differences
 
     here = _locate_workspace(path, workspace)
     with open_team_exchange(here) as exchange:
         server = exchange.connect()
-        unsent = exchange.outbox.update_n_unsent()
+        unsent = exchange.outbox.count_unsent_lines()
         lost = exchange.inbox.count_lost_lines_by_annotator(exchange.pull_all_lines())
         members = server.fetch_members()
         problems = [
@@ -410,7 +410,7 @@ def show_team_status(
             for what, login, n in server.fetch_blocking_transactions()
         ]
         runs = _report_own_runs(server, here)
-        problems += compare_run_digests(runs, server.fetch_run_digests(), exchange.link.annotator)
+        problems += describe_run_differences(runs, server.fetch_run_digests(), exchange.link.annotator)
         problems += exchange.inbox.warnings
         link, me = exchange.link, exchange.membership
         role, reveal = (me.role, me.reveal) if me is not None else ("", "")

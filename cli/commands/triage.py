@@ -87,7 +87,7 @@ def triage(
 
         view = session.build_view(where, run=run)
         groupings = [BY_ERROR_TYPE, BY_DECISIVE_STEP] if grouping == BY_ERROR_TYPE and not as_json else [grouping]
-        clusters, *steps = session.store.fetch_clusters_by(view, groupings)
+        clusters, *steps = session.store.fetch_clusters_by_groupings(view, groupings)
         failing = sum(cluster.count for cluster in clusters)
         if grouping == BY_VALUE and clusters:
             failing = session.store.count_items(replace(view, where=add_terms(view.where, FAILING_FILTER)))

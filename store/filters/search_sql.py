@@ -26,22 +26,22 @@ _ZERO_TO_TWO = ", ".join(f"'{criterion}'" for criterion in ZERO_TO_TWO_CRITERIA)
 VERDICT_VALUE = 'CAST(v."value" AS VARCHAR)'
 
 
-def _any_verdict_sql(condition: str) -> str:
+def _has_verdict_sql(condition: str) -> str:
     return f"len([v FOR v IN coalesce(i.verdicts, []) IF {condition}]) > 0"
 
 
-def _judge_verdict_sql(value: str, inverted_value: str) -> str:
+def _has_judge_verdict_sql(value: str, inverted_value: str) -> str:
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {VERDICT_VALUE} = '{value}'"
     inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{inverted_value}'"
-    return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
+    return _has_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
 
 
-HAS_JUDGE_VERDICT = _any_verdict_sql(
+HAS_JUDGE_VERDICT = _has_verdict_sql(
     f"v.source = 'judge' AND v.criterion NOT IN ({_JUDGE_NOTES})"
     f" AND (v.target <> '{ITEM}' OR v.criterion = '{CORRECT}')"
 )
-_JUDGE_FAILED_PART = _judge_verdict_sql("false", "true")
-_JUDGE_PASSED_PART = _judge_verdict_sql("true", "false")
+_JUDGE_FAILED_PART = _has_judge_verdict_sql("false", "true")
+_JUDGE_PASSED_PART = _has_judge_verdict_sql("true", "false")
 JUDGE_CONDITIONS = {
     "pass": f"(i.judge OR (i.judge IS NULL AND {_JUDGE_PASSED_PART} AND NOT {_JUDGE_FAILED_PART}))",
     "fail": f"(NOT i.judge OR {_JUDGE_FAILED_PART})",
@@ -58,7 +58,7 @@ _N_DIFFERENCES = (
     " FOR p IN coalesce(i.pairs, [])])"
 )
 """SQL for the number of arguments that differ in an item. An unpaired call counts as two arguments."""
-_HAS_MIDDLE_SCORE = _any_verdict_sql(
+_HAS_MIDDLE_SCORE = _has_verdict_sql(
     f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {VERDICT_VALUE} = '1'"
 )
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
@@ -123,7 +123,7 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
     return f"(lower({column}) = lower(?) OR starts_with(lower({column}), lower(?)))", [value.text, value.text + ":"]
 
 
-def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
+def compare_leading_words(column: str, value: FilterValue) -> SqlCondition:
     """Like `compare_text`, but a value also matches the first words of a text: `live` matches `live_simple`."""
     if value.quoted or value.md5_digest or "*" in value.text or value.text.lower() == "none":
         return compare_text(column, value)
@@ -131,7 +131,7 @@ def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
     return f"(starts_with(lower({column}), lower(?)) AND NOT regexp_matches({rest}, '^[A-Za-z0-9]'))", [value.text]
 
 
-def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
+def combine_value_conditions(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
     """Combine the conditions of a term's values. The result is true if any value (for `!=`: no value) matches."""
     conditions = [compare(value) for value in term.values]
     text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
@@ -143,21 +143,23 @@ def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlConditi
     return text, params
 
 
-def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
-    return lambda term: combine_values(term, partial(compare, column))
+def make_text_builder(
+    column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text
+) -> ConditionBuilder:
+    return lambda term: combine_value_conditions(term, partial(compare, column))
 
 
-def match_json(column: str) -> ConditionBuilder:
+def make_json_builder(column: str) -> ConditionBuilder:
     """Return a builder of conditions on a column of JSON text. The value `km` also matches the JSON string `"km"`."""
     without_quotes = f"trim({column}, '\"')"
 
     def compare_json(value: FilterValue) -> SqlCondition:
         return compare_text(column if value.quoted or value.md5_digest else without_quotes, value)
 
-    return lambda term: combine_values(term, compare_json)
+    return lambda term: combine_value_conditions(term, compare_json)
 
 
-def match_subquery(subquery: str, build_condition: ConditionBuilder) -> ConditionBuilder:
+def make_subquery_builder(subquery: str, build_condition: ConditionBuilder) -> ConditionBuilder:
     """Return a condition builder that replaces `{}` in the subquery by the condition from `build_condition`."""
 
     def build_subquery(term: FilterTerm) -> SqlCondition:
@@ -167,7 +169,7 @@ def match_subquery(subquery: str, build_condition: ConditionBuilder) -> Conditio
     return build_subquery
 
 
-def match_run(term: FilterTerm) -> SqlCondition:
+def build_run_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects runs by their number or by a part of their path."""
 
     def compare_run(value: FilterValue) -> SqlCondition:
@@ -175,10 +177,10 @@ def match_run(term: FilterTerm) -> SqlCondition:
             return "i.run = ?", [int(value.text)]
         return "i.run IN (SELECT run FROM runs WHERE contains(lower(path), lower(?)))", [value.text]
 
-    return combine_values(term, compare_run)
+    return combine_value_conditions(term, compare_run)
 
 
-def match_item(term: FilterTerm) -> SqlCondition:
+def build_item_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects items by number. All numbers are one list parameter, because there can be many."""
     items = []
     for value in term.values:
@@ -192,7 +194,7 @@ def match_item(term: FilterTerm) -> SqlCondition:
 IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
-def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
+def make_choice_builder(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
     """Return a builder that looks up the condition of each value in `sql_by_choice`, and replaces `{}` by the
     column."""
 
@@ -202,10 +204,10 @@ def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder
             raise InvalidValueError(f"use one of {', '.join(sql_by_choice)}", value)
         return "(" + condition.format(column) + ")", []
 
-    return lambda term: combine_values(term, find_condition)
+    return lambda term: combine_value_conditions(term, find_condition)
 
 
-def match_number(column: str) -> ConditionBuilder:
+def make_number_builder(column: str) -> ConditionBuilder:
     def build_condition(term: FilterTerm) -> SqlCondition:
         op = "=" if term.op == ":" else term.op
         parts, params = [], []
@@ -220,7 +222,7 @@ def match_number(column: str) -> ConditionBuilder:
     return build_condition
 
 
-def search_texts(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
+def make_search_builder(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
     """Return a builder of conditions that search the columns for a text, ignoring case.
 
     With `list_column`, the columns are fields of the structs in this list column. This search takes a third less time
@@ -234,10 +236,10 @@ def search_texts(columns: Sequence[str], list_column: str = "") -> ConditionBuil
         text = f"len(list_filter({list_column}, lambda one: {hits})) > 0" if list_column else f"({hits})"
         return text, [escape_regex(value.text)] * len(columns)
 
-    return lambda term: combine_values(term, search_value)
+    return lambda term: combine_value_conditions(term, search_value)
 
 
-def search_all_texts(term: FilterTerm) -> SqlCondition:
+def build_search_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that searches the question, messages and calls. DuckDB searches shared texts only once."""
 
     def search_value(value: FilterValue) -> SqlCondition:
@@ -245,22 +247,22 @@ def search_all_texts(term: FilterTerm) -> SqlCondition:
         conditions = [search(single) for search in _SEARCHES]
         return " OR ".join(sql for sql, _ in conditions), [param for _, params in conditions for param in params]
 
-    return combine_values(term, search_value)
+    return combine_value_conditions(term, search_value)
 
 
-def match_called_function(term: FilterTerm) -> SqlCondition:
+def build_called_function_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects items with a golden or predicted call of a function."""
-    condition, params = match_text("one.name")(term)
+    condition, params = make_text_builder("one.name")(term)
     has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
     return f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
 
 
 _SEARCHES = (
-    search_texts(["i.question"]),
-    search_texts(["content"], "i.messages"),
-    search_texts(["name", "arguments", "raw"], "i.calls"),
-    match_subquery(IN_QUESTIONS, search_texts(["content"], "messages")),
-    match_subquery(IN_QUESTIONS, search_texts(["name", "arguments", "raw"], "calls")),
+    make_search_builder(["i.question"]),
+    make_search_builder(["content"], "i.messages"),
+    make_search_builder(["name", "arguments", "raw"], "i.calls"),
+    make_subquery_builder(IN_QUESTIONS, make_search_builder(["content"], "messages")),
+    make_subquery_builder(IN_QUESTIONS, make_search_builder(["name", "arguments", "raw"], "calls")),
 )
 
 

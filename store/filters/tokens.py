@@ -157,7 +157,7 @@ class ExactTermBuilder:
     """Builds filter terms of one key. Each term matches exactly one value, and has quotation marks only if needed.
 
     An unquoted value ignores case, and also matches longer values that continue with `separator`: `error:value_error`
-    matches `value_error:string`. Pass an empty separator for keys that match by prefix (`search_sql.compare_prefix`).
+    matches `value_error:string`. Pass an empty separator for keys that compare with `compare_leading_words`.
     """
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:

@@ -172,7 +172,7 @@ class StoreBuilder:
     def load_parquet(self, table: str, path: Path) -> None:
         self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_literal(path)})")
 
-    def set_run(
+    def set_run_row(
         self,
         run_number: int,
         run_key: str,
@@ -194,9 +194,9 @@ class StoreBuilder:
             "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         self._runs.append(row | {name: getattr(run, name) for name in _UNCHANGED_RUN_COLUMNS})
-        self.set_sources(run_number, sources)
+        self.set_source_rows(run_number, sources)
 
-    def set_sources(self, run_number: int, sources: Iterable[SourceFile]) -> None:
+    def set_source_rows(self, run_number: int, sources: Iterable[SourceFile]) -> None:
         self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 
     def _insert_runs(self) -> None:
@@ -298,13 +298,13 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     except database.StoreError as error:
         return StoreIndex(rebuild_reason=str(error).removesuffix(database.IMPORT_AGAIN))
     try:
-        is_verified = not (database.is_store_of_other_user(workspace) or database.has_unverified_runs(connection))
+        is_verified = not (database.is_store_of_other_user(workspace) or database.has_runs_of_other_user(connection))
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, version, n_items, n_issues, dataset in connection.execute(
             "SELECT run, key, version, n_items,"
             " (SELECT count(*) FROM import_issues i WHERE i.run = r.run), dataset FROM runs r"
         ).fetchall():
-            stored = StoredRun(run, version, n_items, n_issues, workspace.to_dataset(dataset))
+            stored = StoredRun(run, version, n_items, n_issues, workspace.from_stored_dataset(dataset))
             index.runs[key] = by_run[run] = stored
         for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
             by_run[run].sources.append(SourceFile(*source))

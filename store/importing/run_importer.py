@@ -25,15 +25,21 @@ from fcreview.store.importing.source_files import (
     SourceFile,
     StoredRun,
     build_run_key,
-    find_lost_dataset,
-    find_missing_dataset_folder,
+    find_folder_of_lost_dataset,
+    find_folder_without_dataset,
     is_unchanged,
     iter_kinds_and_paths,
-    select_dataset_folders,
+    select_folders_with_dataset,
     stat_sources,
 )
 from fcreview.store.importing.staging import StagedRun, read_staged_item
-from fcreview.store.importing.workers import ImportProgressCallback, ReadJob, ReadOutcome, RunReader, read_runs
+from fcreview.store.importing.workers import (
+    ImportProgressCallback,
+    ReadJob,
+    ReadOutcome,
+    RunReader,
+    read_and_stage_runs,
+)
 from fcreview.store.rows import ImportChanges, ImportSummary
 from fcreview.store.workspace import Workspace, make_write_error
 
@@ -106,8 +112,10 @@ class ImportPlanner:
             keys.add(key)
             stored = self._index.runs.get(key)
             number = stored.run_number if stored else next(new_numbers)
-            result.summary_rows[number], result.plans[number] = _new_summary_row(number, plan.run), plan
-            self._plan_run(result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
+            result.summary_rows[number], result.plans[number] = _make_summary_row(number, plan.run), plan
+            self._add_run_to_plan(
+                result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored
+            )
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
@@ -115,29 +123,29 @@ class ImportPlanner:
         most_common = () if self._options.forget else self._dataset_folders.most_common_folders
         for number, plan in import_plan.plans.items():
             if import_plan.summary_rows[number]["status"] in ("imported", "unchanged"):
-                folders = select_dataset_folders(self._options.folders, plan)
-                if not folders and not self._dataset_folders.dataset_folders_of(plan.run):
-                    folders = select_dataset_folders(most_common, plan)
+                folders = select_folders_with_dataset(self._options.folders, plan)
+                if not folders and not self._dataset_folders.get_dataset_folders(plan.run):
+                    folders = select_folders_with_dataset(most_common, plan)
                 if folders or self._options.forget:
                     self._dataset_folders.remember_folders(plan.run, folders)
         self._dataset_folders.save()
 
-    def _plan_run(self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None) -> None:
+    def _add_run_to_plan(self, import_plan: ImportPlan, job: ReadJob, stored_run: StoredRun | None) -> None:
         row, plan = import_plan.summary_rows[job.run_number], job.plan
-        remembered = self._dataset_folders.dataset_folders_of(plan.run)
-        new_folders = set(select_dataset_folders(self._options.folders, plan)) - set(remembered)
+        remembered = self._dataset_folders.get_dataset_folders(plan.run)
+        new_folders = set(select_folders_with_dataset(self._options.folders, plan)) - set(remembered)
         replaces_dataset = self._options.forget or bool(new_folders)
         if replaces_dataset:
             remembered = ()
         lost = (
-            find_lost_dataset(self._workspace, plan, stored_run, remembered)
+            find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
             if stored_run and not replaces_dataset
             else None
         )
-        missing = lost or find_missing_dataset_folder(plan, remembered)
+        missing = lost or find_folder_without_dataset(plan, remembered)
         row["missing_dataset"] = str(missing) if missing else None
         if stored_run and lost:
-            row |= _summary_fields(stored_run)
+            row |= _get_stored_summary_fields(stored_run)
             row["status"] = "kept" if self._has_same_results(job, stored_run) else "outdated"
             import_plan.skipped_plans.append(plan)
         elif (
@@ -145,7 +153,7 @@ class ImportPlanner:
             and stored_run.import_fingerprint == plan.import_fingerprint
             and self._is_unchanged(job.sources, stored_run.sources)
         ):
-            row |= _summary_fields(stored_run)
+            row |= _get_stored_summary_fields(stored_run)
             if _copy_hashes_if_mtimes_changed(job, stored_run):
                 import_plan.new_mtime_jobs.append(job)
         else:
@@ -162,7 +170,7 @@ class ImportPlanner:
         return self._is_unchanged(now, before)
 
 
-def _summary_fields(stored: StoredRun) -> dict[str, Any]:
+def _get_stored_summary_fields(stored: StoredRun) -> dict[str, Any]:
     return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
 
 
@@ -175,7 +183,7 @@ def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
     return True
 
 
-def _new_summary_row(run_number: int, run: Run) -> dict[str, Any]:
+def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
     counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
     return {"run": run_number, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
@@ -289,17 +297,19 @@ class _Import:
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
         plan = self._plan
-        outcomes = read_runs(self.workspace, folder, plan.jobs, self.read_items, self.n_workers, self.on_progress)
+        outcomes = read_and_stage_runs(
+            self.workspace, folder, plan.jobs, self.read_items, self.n_workers, self.on_progress
+        )
         try:
             first = next(outcomes, None)  # forks the worker processes before DuckDB starts threads
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 for job in plan.new_mtime_jobs:
-                    builder.set_sources(job.run_number, job.sources)
+                    builder.set_source_rows(job.run_number, job.sources)
                 loaded = self._load_outcomes(builder, itertools.chain([first] if first else [], outcomes))
                 if loaded or plan.new_mtime_jobs or not self._index.usable:
                     builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
-                    builder.replace_issues_without_run(self._examined_files(), issues)
+                    builder.replace_issues_without_run(self._list_examined_files(), issues)
                     builder.finish()
         finally:
             outcomes.close()
@@ -364,7 +374,7 @@ class _Import:
         job, staged, info = outcome.job, outcome.staged, outcome.info
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         key = build_run_key(self.workspace, job.plan.run)
-        builder.set_run(job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources)
+        builder.set_run_row(job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources)
         for issue in staged.issues:
             self._all_issues.append({k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number})
         self._plan.summary_rows[job.run_number] |= {
@@ -389,7 +399,7 @@ class _Import:
             "issues": (stored.n_issues if stored else 0) + 1,
         }
 
-    def _examined_files(self) -> set[str]:
+    def _list_examined_files(self) -> set[str]:
         """Return the files that this import examined. Their old issues are replaced if the issues belong to no run."""
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]

@@ -58,7 +58,7 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
     return SourceFile(stored_path, kind, status.st_size if stat.S_ISREG(status.st_mode) else -1, status.st_mtime_ns)
 
 
-def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
+def add_content_hash(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
     """Return `source` with the hash of its content, which is `known_hash` if given. The hash is empty if the file has
     changed since `source` was created."""
     if source.size < 0:
@@ -128,7 +128,7 @@ class DatasetFolders:
         self._folders = {key: tuple(_parse_folders(value)) for key, value in saved.items()}
         self._changed = False
 
-    def dataset_folders_of(self, run: Run) -> tuple[Path, ...]:
+    def get_dataset_folders(self, run: Run) -> tuple[Path, ...]:
         """Return the dataset folders of a run. If a folder was moved together with the workspace, return its new
         path."""
         folders = self._folders.get(build_run_key(self._workspace, run), ())
@@ -174,18 +174,18 @@ class _RememberedFolder:
         return beside if beside.is_dir() else Path(self.at)
 
 
-def select_dataset_folders(folders: Sequence[Path], plan: RunPlan) -> tuple[Path, ...]:
+def select_folders_with_dataset(folders: Sequence[Path], plan: RunPlan) -> tuple[Path, ...]:
     """Return the folders that contain a dataset file of the run."""
     return tuple(folder for folder in folders if any(path.is_relative_to(folder) for path in plan.data))
 
 
-def find_missing_dataset_folder(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
+def find_folder_without_dataset(plan: RunPlan, remembered_folders: Sequence[Path]) -> Path | None:
     """Return a remembered folder that is missing, empty (not mounted), or does not contain the run's dataset."""
-    missing = next((folder for folder in remembered_folders if not _has_content(folder)), None)
+    missing = next((folder for folder in remembered_folders if not _is_nonempty_folder(folder)), None)
     return missing or (remembered_folders[0] if remembered_folders and not plan.data else None)
 
 
-def find_lost_dataset(
+def find_folder_of_lost_dataset(
     workspace: Workspace, plan: RunPlan, stored_run: StoredRun, remembered_folders: Sequence[Path]
 ) -> Path | None:
     """If dataset files of the last import are missing now, return their folder.
@@ -215,7 +215,7 @@ def find_lost_dataset(
             lost.append(path)
     if not lost:
         return None
-    chosen = _find_containing_folder(lost[0], remembered_folders) or find_missing_dataset_folder(
+    chosen = _find_containing_folder(lost[0], remembered_folders) or find_folder_without_dataset(
         plan, remembered_folders
     )
     return chosen or Path(os.path.commonpath([path.parent for path in lost]))
@@ -225,7 +225,7 @@ def _find_containing_folder(path: Path, folders: Sequence[Path]) -> Path | None:
     return next((folder for folder in folders if path.is_relative_to(folder)), None)
 
 
-def _has_content(folder: Path) -> bool:
+def _is_nonempty_folder(folder: Path) -> bool:
     try:
         return next(folder.iterdir(), None) is not None
     except OSError:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.source_files import SourceFile, hash_source
+from fcreview.store.importing.source_files import SourceFile, add_content_hash
 from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
@@ -125,7 +125,7 @@ _known_hashes: dict[tuple[Path, str, int, int], str] = {}
 """Hashes of dataset files, by (folder of the staging files, stored path, size, modification time)."""
 
 
-def read_runs(
+def read_and_stage_runs(
     workspace: Workspace,
     folder: Path,
     jobs: Sequence[ReadJob],
@@ -141,7 +141,7 @@ def read_runs(
     if n_workers is None:
         n_workers = (os.cpu_count() or 1) if sum(job.n_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
     n_workers = min(n_workers, len(jobs))
-    read_job = partial(read_run, workspace, folder, read_items)
+    read_job = partial(read_and_stage_run, workspace, folder, read_items)
     report = on_progress or (lambda *_: None)
     try:
         if n_workers > 1:
@@ -153,7 +153,7 @@ def read_runs(
         _known_hashes.clear()
 
 
-def read_run(
+def read_and_stage_run(
     workspace: Workspace, folder: Path, read_items: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
 ) -> ReadOutcome:
     """Read one run. If the importer raises an exception, return its message as the outcome's `error`, so that the
@@ -167,7 +167,7 @@ def read_run(
             outcome.staged = stage_run(
                 read_items(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
             )
-        outcome.sources = [_add_cached_hash(source, workspace, folder) for source in job.sources]
+        outcome.sources = [_add_hash_from_cache(source, workspace, folder) for source in job.sources]
     except Exception as error:
         outcome.error = _format_error(error)
         cache.clear()
@@ -249,11 +249,11 @@ def _can_fork() -> bool:
         return False
 
 
-def _add_cached_hash(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
+def _add_hash_from_cache(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
     """Add the content hash to `source`. A process hashes each dataset file only once, even if several runs use it. An
     empty hash is not cached, because the file may be readable when the next run is read."""
     key = (folder, source.path, source.size, source.mtime_ns)
-    hashed_source = hash_source(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
+    hashed_source = add_content_hash(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
     if hashed_source.hash:
         _known_hashes[key] = hashed_source.hash
     return hashed_source

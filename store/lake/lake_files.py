@@ -427,7 +427,7 @@ def _describe_damaged_file(
     return None
 
 
-def find_changed_files(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
+def find_files_with_wrong_hash(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
     """Yield the full path of each Parquet file whose content does not have the stated hash. This reads all files."""
     for part in contents.runs_and_indexes:
         for file, (_, stated) in part.files.items():

@@ -1,6 +1,6 @@
 """Open a lake as a database with the tables of `schema.sql`. The large tables are views over Parquet files.
 
-`copy_items_to_store` copies some items to a local store, so that they can be reviewed without the lake.
+`copy_items_to_new_store` copies some items to a local store, so that they can be reviewed without the lake.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fcreview.store.importing.builder import StoreBuilder, insert_json_rows, rea
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import LakeContents, LakeFiles, LakeIndex, LakeRun, open_lake_files
-from fcreview.store.rows import decode_item
+from fcreview.store.rows import strip_duplicate_mark
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
@@ -61,7 +61,7 @@ class LakeConnection:
     """A DuckDB connection to a lake. If a query needs only small columns of the items, it reads the indexes."""
 
     memory_limit = MEMORY_LIMIT
-    has_file_for_each_run = True  # see `fcreview.store.database.runs_condition_sql`
+    has_file_for_each_run = True  # see `fcreview.store.database.and_runs_of_items_sql`
 
     def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
@@ -339,7 +339,7 @@ def _insert_rows(connection: Connection, table: str, rows: Iterable[dict[str, An
 NEVER_IMPORTED = -1  # Import version of a run with only some of its items, so that an import reads the run again.
 
 
-def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
+def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
     """Replace the workspace's local store by a store with these items of the lake. Returns the workspace with its local
     store. Raises WorkspaceError if the local store has imported runs; OSError if it cannot be written; StoreError if
     the lake cannot be read."""
@@ -347,7 +347,7 @@ def copy_items_to_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspa
     index = read_store_index(workspace)
     if any(run.import_fingerprint != NEVER_IMPORTED for run in index.runs.values()):
         raise WorkspaceError(f"{workspace.root} already has imported runs. Choose another folder with --workspace DIR.")
-    items = sorted(set(map(decode_item, item_numbers)))
+    items = sorted(set(map(strip_duplicate_mark, item_numbers)))
     folder = workspace.temporary / str(os.getpid())
     with import_lock(workspace):
         workspace.files.make_folder(folder)

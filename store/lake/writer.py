@@ -75,7 +75,7 @@ class LakeWriter:
             "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind, path", [store_number]
         )
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
-        lake_number = self._choose_run_number(run_key)
+        lake_number = self._choose_free_run_number(run_key)
         newest = max((source["mtime_ns"] for source in sources), default=0)
         time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         row |= {"run": lake_number, "imported_at": time}  # This time makes equal files give an equal lake.
@@ -96,7 +96,7 @@ class LakeWriter:
         self._files.write_file(f"{run.folder}/{lake_files.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.content_hash
 
-    def _choose_run_number(self, run_key: str) -> int:
+    def _choose_free_run_number(self, run_key: str) -> int:
         """Return the number that `derive_run_number` gives the run. If another run has it, return the next free
         number."""
         number = lake_files.derive_run_number(run_key)

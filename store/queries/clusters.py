@@ -18,7 +18,7 @@ from fcreview.matching.clusters import (
     get_grouping_to_compute,
 )
 from fcreview.model.verdict import DECISIVE_STEP
-from fcreview.store.database import runs_condition_sql
+from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
@@ -151,7 +151,7 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
 def _fetch_decisive_step_reasons(connection: Connection, items: Sequence[int]) -> dict[int, str | None]:
     if not items:
         return {}
-    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=runs_condition_sql(connection, items))
+    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=and_runs_of_items_sql(connection, items))
     return dict(connection.execute(query).fetchall())
 
 
@@ -181,7 +181,7 @@ _LABEL_CRITERIA = (
 )
 
 
-def fetch_label_criteria(connection: Connection, item: int) -> list[str]:
+def fetch_multi_label_criteria(connection: Connection, item: int) -> list[str]:
     """Return the criteria for which a response is labelled with a list of labels, in the item's run and category."""
-    query = _LABEL_CRITERIA.format(runs=runs_condition_sql(connection, [item]))
+    query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -29,7 +29,7 @@ from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_n
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition, fetch_items
+from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition, fetch_sorted_item_numbers
 from fcreview.store.queries.scored_items import get_only_judge
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_strata_by_content_key
@@ -63,7 +63,7 @@ class QueueSample:
         """Content keys of the items in the queue and in the queues that extend it."""
         return set().union(*self.content_keys_by_queue.values())
 
-    def inclusion_probability(self, content_key: ContentKey, automatic_verdict: bool | None) -> float:
+    def compute_inclusion_probability(self, content_key: ContentKey, automatic_verdict: bool | None) -> float:
         """Return the probability, from 0 to 1, that the queue or an extension draws the item. `automatic_verdict` is
         needed because extensions have strata by automatic verdict."""
         stratum = self.strata[content_key]
@@ -79,7 +79,7 @@ class QueueSample:
         return 1.0 - not_drawn
 
     def add_extension(self, queue: QueueFile) -> None:
-        self.content_keys_by_queue[queue.name] = set(list_sampled_keys(queue))
+        self.content_keys_by_queue[queue.name] = set(list_content_keys(queue))
         self.extensions.append(queue)
 
 
@@ -96,7 +96,7 @@ class LoadedSamples(NamedTuple):
     """One message for each queue that cannot be used as a random sample."""
 
 
-def load_samples(connection: Connection, workspace: Workspace, cache: StrataCache) -> LoadedSamples:
+def load_random_samples(connection: Connection, workspace: Workspace, cache: StrataCache) -> LoadedSamples:
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
@@ -105,10 +105,10 @@ def load_samples(connection: Connection, workspace: Workspace, cache: StrataCach
             problems.append(str(queue))
         elif queue.design.extends:
             extensions.append(queue)
-        elif (strata := _fetch_strata_cached(connection, queue, cache)) is None:
+        elif (strata := _get_cached_strata(connection, queue, cache)) is None:
             problems.append(f"queue {queue.name} is ignored: the items that it was drawn from have changed")
         else:
-            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(list_sampled_keys(queue))})
+            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(list_content_keys(queue))})
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
@@ -120,19 +120,19 @@ def load_samples(connection: Connection, workspace: Workspace, cache: StrataCach
     return LoadedSamples(list(samples.values()), problems)
 
 
-def _fetch_strata_cached(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
+def _get_cached_strata(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
-        strata = _fetch_strata(connection, queue)
+        strata = _fetch_strata_if_unchanged(connection, queue)
         if strata is None or build_view_condition(View(queue.design.where), blind=False)[2]:
             return strata
         cache[key] = strata
     return cache[key]
 
 
-def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, str] | None:
+def _fetch_strata_if_unchanged(connection: Connection, queue: QueueFile) -> dict[ContentKey, str] | None:
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
-    sampled = set(list_sampled_keys(queue))
+    sampled = set(list_content_keys(queue))
     for runs in (_find_sampled_runs(connection, queue), ()):
         view = View(queue.design.where, "dataset", 0, runs)
         try:
@@ -181,8 +181,8 @@ def fetch_verdict_pairs(
     """Pair each automatic verdict with the resolved human verdict on the same target and criterion. The pairs are in
     item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
-    reached = find_sample_outcomes(queues, reviews.events, {}).keys()
-    reviewed = reviews.iter_reviewed_items(set(fetch_items(connection, view, only_reviewed=True)))
+    reached = find_outcomes_of_reached_items(queues, reviews.events, {}).keys()
+    reviewed = reviews.iter_reviewed_items(set(fetch_sorted_item_numbers(connection, view, only_reviewed=True)))
     is_random = {each.item: make_content_key(*each.key, *each.hashes) in reached for each in reviewed}
     human_verdicts: defaultdict[int, dict[tuple[str, str], Any]] = defaultdict(dict)
     for item, target, criterion, human in connection.execute(_RESOLVED_LABELS).fetchall():
@@ -351,7 +351,7 @@ def fetch_sample_status(
 ) -> RunSampleStatus:
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [make_content_key(*row[:8]) for row in rows]
-    all_samples, problems = load_samples(connection, workspace, cache)
+    all_samples, problems = load_random_samples(connection, workspace, cache)
     run_keys = set(content_keys)
     samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.strata)]
     key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}
@@ -369,7 +369,7 @@ def fetch_sample_status(
         if row.human is not None or row.decided_by == DISPUTED
     }
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
-    outcomes = find_sample_outcomes(queues, reviews.events, decisions)
+    outcomes = find_outcomes_of_reached_items(queues, reviews.events, decisions)
     resolved = {key for key, outcome in decisions.items() if outcome == "decided"}
     selection = _classify_review_selection(
         samples, {key: names for key, names in queues_by_key.items() if key in resolved}, outcomes
@@ -380,7 +380,7 @@ def fetch_sample_status(
     for key, row in zip(content_keys, rows, strict=True):
         containing = [sample for sample in samples if key in sample.strata]
         stratum = tuple(sample.strata.get(key) for sample in samples) if containing else None
-        probability = 1 - prod(1 - sample.inclusion_probability(key, row.automatic) for sample in containing)
+        probability = 1 - prod(1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing)
         selected = key in selection.random, key in selection.unknown
         status = row.category, row.automatic, row.human, stratum, probability, *selected
         outcome = outcomes.get(key, "not reviewed") if key in drawn else None
@@ -419,21 +419,21 @@ def make_content_key(*fields: str | None) -> ContentKey:
     return orjson.dumps([part or "" for part in fields]).decode()
 
 
-def list_sampled_keys(queue: QueueFile) -> list[ContentKey]:
+def list_content_keys(queue: QueueFile) -> list[ContentKey]:
     """Return the content keys of the items in the queue, in the order of the queue file."""
     return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
 
 
-def find_sample_outcomes(
+def find_outcomes_of_reached_items(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
     """Return the outcome of each item that annotators have reached in these queues. `decisions` has the outcomes of
     items that are decided or disputed."""
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
-        keys = list_sampled_keys(queue)
+        keys = list_content_keys(queue)
         verdicts = [
-            events.current_verdict_events(item.key, item.prediction_hash, item.golden_hash) for item in queue.items
+            events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash) for item in queue.items
         ]
         for at in _find_reached_positions(queue, verdicts):
             is_unsure = any(not decides(each.verdict) for each in verdicts[at])

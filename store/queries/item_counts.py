@@ -57,7 +57,7 @@ def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, R
     for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
         row = dict(zip(names, values, strict=True))
         row["path"] = str(workspace.to_absolute_path(row["path"]))
-        row["dataset"] = workspace.to_dataset(row["dataset"])
+        row["dataset"] = workspace.from_stored_dataset(row["dataset"])
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
         infos[run] = Run(**row)
     return infos
@@ -87,7 +87,7 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
         if blind:
             for category in categories:
                 category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
-        headers = [] if blind else _extract_header_accuracies(categories, info.official_metrics)
+        headers = [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
@@ -119,7 +119,9 @@ def count_by_official_and_recomputed(connection: Connection, view: View) -> dict
     return {(official, rule): count for official, rule, count in connection.execute(query, params).fetchall()}
 
 
-def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
+def _replace_counts_by_header_accuracies(
+    categories: list[dict[str, Any]], headers: dict[str, Any]
+) -> list[HeaderAccuracy]:
     """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict
     counts of these categories to 0, because such score files list only the failing items."""
     found = []

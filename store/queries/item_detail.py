@@ -15,9 +15,17 @@ from fcreview.model.decision import decide
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.safe_files import open_file
-from fcreview.store.database import StoreError, runs_condition_sql
-from fcreview.store.queries.item_order import hide_row_verdicts
-from fcreview.store.rows import ITEM_COLUMNS, ItemDetail, ItemMatch, QueueRow, Sibling, decode_item, decode_repetition
+from fcreview.store.database import StoreError, and_runs_of_items_sql
+from fcreview.store.queries.item_order import hide_verdicts_unless_reviewed
+from fcreview.store.rows import (
+    ITEM_COLUMNS,
+    ItemDetail,
+    ItemMatch,
+    QueueRow,
+    Sibling,
+    decode_repetition,
+    strip_duplicate_mark,
+)
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -48,7 +56,7 @@ def find_items_of_same_question(connection: Connection, item: int) -> list[int]:
 
 def fetch_predictions_of_same_question(connection: Connection, item: int) -> list[Prediction]:
     items = find_items_of_same_question(connection, item)
-    calls = dict(connection.execute(_PREDICTED_CALLS + runs_condition_sql(connection, items), [items]).fetchall())
+    calls = dict(connection.execute(_PREDICTED_CALLS + and_runs_of_items_sql(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ()))) for each in items]
 
 
@@ -71,7 +79,7 @@ _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS
 
 def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     """Remove automatic verdicts and the reviews of other annotators, for an item that is reviewed in blind mode."""
-    hide_row_verdicts(detail.row)
+    hide_verdicts_unless_reviewed(detail.row)
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
@@ -95,7 +103,9 @@ def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int,
         f"item BETWEEN {min(item_numbers):d} AND {max(item_numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
     )
     where, value = ("item = ?", item_numbers[0]) if len(item_numbers) == 1 else (range_and_list, list(item_numbers))
-    rows = connection.execute(_SELECT_ITEMS + where + runs_condition_sql(connection, item_numbers), [value]).fetchall()
+    rows = connection.execute(
+        _SELECT_ITEMS + where + and_runs_of_items_sql(connection, item_numbers), [value]
+    ).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_shared_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_item_issues(connection, [row[0] for row in rows if row[-2]])
@@ -191,7 +201,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
     Raises StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + runs_condition_sql(connection, [item_number]),
+        + and_runs_of_items_sql(connection, [item_number]),
         [item_number],
     ).fetchone()
     if row is None:
@@ -206,7 +216,7 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
     """Return the item's record from the score file as text, as `read_raw_record` does. None if the score file has no
     record of the item, which is usual for passing items."""
-    where = "item = ?" + runs_condition_sql(connection, [item_number])
+    where = "item = ?" + and_runs_of_items_sql(connection, [item_number])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item_number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record
@@ -306,13 +316,15 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
     ]
 
 
-def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
+def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
     """Return the row of a hidden duplicate with this annotator's second review instead of the first. Other rows are
     returned unchanged."""
     if decode_repetition(item_number) == 1:
         return row
-    key, prediction_hash, golden_hash = reviews.key_and_hashes(decode_item(item_number))
-    opinions = reviews.events.opinions_of_annotator(key, reviews.annotator or "", prediction_hash, golden_hash, 2)
+    key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(strip_duplicate_mark(item_number))
+    opinions = reviews.events.compute_opinions_of_annotator(
+        key, reviews.annotator or "", prediction_hash, golden_hash, 2
+    )
     second = decide(opinions, reviews.roll_up_context(row.item), reviews.annotator)[0] if opinions else None
     row = replace(
         row, item=item_number, you=second and second.mine, your_parts=second.n_my_part_verdicts if second else 0
@@ -321,11 +333,11 @@ def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewT
         row.human = row.effective = None
         row.parts = row.your_parts
         if blind:
-            hide_row_verdicts(row)
+            hide_verdicts_unless_reviewed(row)
     return row
 
 
-def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
+def adapt_detail_to_duplicate(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
     """Replace this annotator's first review of a hidden duplicate by the second one, and return the detail. Other
     details are returned unchanged."""
     presentation = decode_repetition(detail.row.item)
@@ -333,7 +345,7 @@ def restrict_detail_to_repetition(detail: ItemDetail, reviews: ReviewTables) -> 
         return detail
     detail.presentation = presentation
     annotator, item = reviews.annotator or "", detail.item
-    second = reviews.events.opinions_of_annotator(
+    second = reviews.events.compute_opinions_of_annotator(
         detail.key, annotator, item.prediction_hash, item.golden_hash, presentation
     )
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != annotator] + second

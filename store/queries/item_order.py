@@ -2,7 +2,7 @@
 
 The order of a view is stored as a temporary table of item numbers. A page is a range of rows of this table. Positions
 therefore stay the same while people review. With the filter `-reviewed`, for example, a reviewed item keeps its
-position until `ViewOrders.drop_orders_with_reviews` is called. The values in the rows are always current.
+position until `ViewOrders.drop_review_dependent_orders` is called. The values in the rows are always current.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ViewOrders:
         self._orders.move_to_end(view)
         return self._orders[view]
 
-    def drop_orders_with_reviews(self) -> None:
+    def drop_review_dependent_orders(self) -> None:
         """Drop the cached orders that depend on reviews. They are computed from the current reviews when they are
         needed."""
         for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
@@ -184,7 +184,7 @@ def build_view_condition(view: View, *, blind: bool) -> ViewCondition:
     return ViewCondition(" AND ".join(parts), params, condition.depends_on_reviews)
 
 
-def fetch_items(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
+def fetch_sorted_item_numbers(connection: Connection, view: View, *, only_reviewed: bool = False) -> list[int]:
     """Return the item numbers of a view in ascending order. Raises FilterError for an invalid filter."""
     where, params, _ = build_view_condition(view, blind=False)
     if only_reviewed:
@@ -205,11 +205,11 @@ def fetch_rows(
     ).fetchall()
     rows = {values[0]: _parse_row(values, runs, run_names) for values in found}
     for row in rows.values() if blind else ():
-        hide_row_verdicts(row)
+        hide_verdicts_unless_reviewed(row)
     return [rows[item] for item in items if item in rows]
 
 
-def hide_row_verdicts(row: QueueRow) -> None:
+def hide_verdicts_unless_reviewed(row: QueueRow) -> None:
     """Remove verdicts and the reviews of other annotators from a row, unless this annotator has reviewed the item."""
     if row.you is None:
         for name in _VERDICT_COLUMNS:

@@ -23,7 +23,7 @@ from fcreview.model.verdict import (
     is_same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
-from fcreview.store.database import runs_condition_sql
+from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
@@ -110,7 +110,7 @@ def find_overridden_verdicts(
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
     # A key press records a verdict on one item. The index finds one item several times as fast as a join with a list.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
-    where += runs_condition_sql(connection, items)
+    where += and_runs_of_items_sql(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         judge = get_only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
@@ -138,7 +138,7 @@ def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[i
     """Return the judge verdicts {target, criterion, value, by} on items and their parts, by item number."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
-    query = _JUDGE_VERDICTS.format(items=numbers, runs=runs_condition_sql(connection, items))
+    query = _JUDGE_VERDICTS.format(items=numbers, runs=and_runs_of_items_sql(connection, items))
     for item, target, criterion, value, by in connection.execute(query).fetchall():
         verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
         found.setdefault(item, []).append(verdict)
@@ -240,7 +240,7 @@ def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = 
     return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
 
 
-def fetch_aggregated_items(
+def fetch_combined_scored_items(
     connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
     """Return the items of several runs with the verdicts of each metric source, except `errata`.
@@ -271,7 +271,7 @@ def _score_by_source(
     return scored
 
 
-def fetch_scored_items_before_reviews(connection: Connection, run: int) -> list[ScoredItem]:
+def fetch_automatically_scored_items(connection: Connection, run: int) -> list[ScoredItem]:
     """Return the items of a run in dataset order, with the verdicts that corrected metrics use if there are no
     reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()

@@ -26,8 +26,8 @@ from duckdb import DuckDBPyConnection as Connection
 from fcreview import __version__
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import disable_external_access, quote_literal
-from fcreview.store.reviews.journal_reader import JournalPrefix, read_prefix
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json, insert_decision_lines
+from fcreview.store.reviews.journal_reader import JournalPrefix, read_unchanged_prefix
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, format_json_structure, insert_decisions_from_json
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -80,7 +80,7 @@ def collect_cache_inputs(connection: Connection, annotator: str | None, policy: 
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None
-    columns = columns_to_json(DECISION_COLUMNS)
+    columns = format_json_structure(DECISION_COLUMNS)
     inputs = {"format": FORMAT, "version": __version__, "columns": columns, "build": row[0]}
     return inputs | {"annotator": annotator, "policy": policy}
 
@@ -124,7 +124,9 @@ def load_cached_decisions(
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
         journals = ((workspace.reviews / name, prefix) for name, prefix in prefixes.items())
-        if about != inputs or any(read_prefix(workspace.files, path, prefix) is None for path, prefix in journals):
+        if about != inputs or any(
+            read_unchanged_prefix(workspace.files, path, prefix) is None for path, prefix in journals
+        ):
             return None
         connection.execute("INSERT INTO human_labels SELECT * FROM cache.human_labels")
     except (duckdb.Error, ValueError, LookupError, TypeError, AttributeError):
@@ -167,6 +169,6 @@ def _write_cache_file(path: Path, inputs_json: str, decision_lines: list[str]) -
         columns = ", ".join(f'"{name}" {kind}' for name, kind in DECISION_COLUMNS.items())
         cache.execute("CREATE TABLE about AS SELECT $1 AS about", [inputs_json])
         cache.execute(f"CREATE TABLE human_labels ({columns})")
-        insert_decision_lines(cache, decision_lines)
+        insert_decisions_from_json(cache, decision_lines)
     finally:
         cache.close()

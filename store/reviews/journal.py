@@ -169,7 +169,7 @@ class Journal:
 
     def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:
         try:
-            self._write_locked(make_lines)
+            self._lock_and_write_lines(make_lines)
         except LineError as error:
             raise JournalError(f"invalid review: {error}") from None
         except _UnconfirmedWriteError as error:
@@ -181,7 +181,7 @@ class Journal:
                 partly = f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
             raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
 
-    def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> None:
+    def _lock_and_write_lines(self, make_lines: Callable[[str], list[bytes]]) -> None:
         folder, files = self.path.parent, self._files
         if not folder.is_dir():
             files.make_folder(folder)
@@ -348,7 +348,7 @@ def parse_line(line: bytes) -> Event:
     return _to_event(content)
 
 
-def parse_verified_line(line: bytes) -> Event:
+def parse_trusted_line(line: bytes) -> Event:
     """Parse a line without validation. `parse_line` must have accepted the line before."""
     return _to_event(orjson.loads(line))
 
@@ -367,11 +367,11 @@ def _validate_event(content: dict[str, Any]) -> None:
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
         raise LineError("`version` is not a positive integer")
-    if problem := _describe_problem(content):
+    if problem := _describe_invalid_field(content):
         raise LineError(problem + (" (the line was written by a newer version)" if version > JOURNAL_VERSION else ""))
 
 
-def _describe_problem(content: dict[str, Any]) -> str | None:
+def _describe_invalid_field(content: dict[str, Any]) -> str | None:
     get = content.get
     for name in _REQUIRED_TEXT_FIELDS:
         if type(get(name)) is not str:

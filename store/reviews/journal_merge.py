@@ -64,7 +64,7 @@ class JournalMerge:
 
     def list_changed_journals_of_others(self) -> list[MergedJournal]:
         """Return the results for journals with new events, except the journal of the user."""
-        return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
+        return [copy.result for copy in self.copies if copy.new and not _is_journal_of_user(copy.target, self.user)]
 
     def write(self) -> list[MergedJournal]:
         """Append the lines, and return one result per journal. After a JournalError, a new merge copies the rest."""
@@ -91,7 +91,7 @@ def plan_journal_merge(
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ only in case")
-    return JournalMerge([_plan_copy(workspace, other, [path], user, include_own) for path in paths], user)
+    return JournalMerge([_plan_journal_copy(workspace, other, [path], user, include_own) for path in paths], user)
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
@@ -99,10 +99,12 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
     sources: dict[str, list[Path]] = {}
     for path in list_team_journals(workspace):
         sources.setdefault(path.stem, []).append(path)
-    return JournalMerge([_plan_copy(workspace, workspace, each, user, False) for each in sources.values()], user)
+    return JournalMerge(
+        [_plan_journal_copy(workspace, workspace, each, user, False) for each in sources.values()], user
+    )
 
 
-def _plan_copy(
+def _plan_journal_copy(
     workspace: Workspace, other: Workspace, paths: Sequence[Path], user: str | None, include_own: bool
 ) -> _JournalCopy:
     """Plan to copy the lines of one annotator. If there are several paths, they contain parts of the same journal."""
@@ -111,14 +113,14 @@ def _plan_copy(
     here = read_valid_lines(workspace.files, target.path, []) if target.path.exists() else []
     lines = [line for path in paths for line in read_valid_lines(other.files, path, copy.result.warnings)]
     _add_lines_to_copy(paths[0], lines, here, copy)
-    if _is_of_user(target, user) and not include_own:
+    if _is_journal_of_user(target, user) and not include_own:
         copy.result.withheld = len(copy.new)
         copy.lines, copy.new = {}, {}
     _count_new_events(copy.result, list(copy.new.values()))
     return copy
 
 
-def _is_of_user(journal: Journal, user: str | None) -> bool:
+def _is_journal_of_user(journal: Journal, user: str | None) -> bool:
     return user is not None and is_same_filename(journal.annotator, user)
 
 

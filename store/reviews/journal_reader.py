@@ -23,7 +23,7 @@ from fcreview.model.json_value import canonical_json
 from fcreview.model.review import Event, ItemKey
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
-from fcreview.store.reviews.journal import LineError, parse_line, parse_verified_line, read_stated_hash, torn_line_path
+from fcreview.store.reviews.journal import LineError, parse_line, parse_trusted_line, read_stated_hash, torn_line_path
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -37,19 +37,19 @@ class JournalPrefix:
     digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
 
 
-def start_digest(data: bytes = b"") -> blake2b:
+def create_prefix_digest(data: bytes = b"") -> blake2b:
     """Return a hash object that computes `JournalPrefix.digest`. Its `update` method adds more bytes."""
     return blake2b(data, digest_size=32)
 
 
-def read_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> bytes | None:
+def read_unchanged_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> bytes | None:
     """Return the bytes of the prefix; None if the file cannot be read or no longer begins with the prefix."""
     try:
         with files.open_file(path) as file:
             data = file.read(prefix.size)
     except OSError:
         return None
-    is_equal = len(data) == prefix.size and start_digest(data).hexdigest() == prefix.digest
+    is_equal = len(data) == prefix.size and create_prefix_digest(data).hexdigest() == prefix.digest
     return data if is_equal else None
 
 
@@ -149,7 +149,7 @@ class JournalReader:
             return None
         return {file.name: file.to_prefix() for file in self._files.values() if file.offset}
 
-    def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
+    def has_size_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from the sizes of the prefixes."""
         try:
             sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._journal_paths()}
@@ -200,7 +200,7 @@ class _JournalFile:
     offset: int = 0  # number of bytes that have been read
     inode: int = 0
     last_bytes: bytes = b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
-    digest: blake2b = field(default_factory=start_digest)  # hash of all bytes before `offset`
+    digest: blake2b = field(default_factory=create_prefix_digest)  # hash of all bytes before `offset`
     last_hash: str = ""
     forked: bool = False
     """Whether an appended event does not follow `last_hash`, so that the order of all events has changed. In a partial
@@ -243,13 +243,13 @@ class _JournalFile:
                 self.hashes.add(events[-1][1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
-        self._detect_fork([event for _, event in events])
+        self._update_fork_state([event for _, event in events])
         consumed = data[: len(data) - len(self.fragment)]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
-        return self._select_own_events(events)
+        return self._select_events_of_owner(events)
 
-    def _detect_fork(self, events: Sequence[Event]) -> None:
+    def _update_fork_state(self, events: Sequence[Event]) -> None:
         for event in events:
             if self.is_partial:
                 self.forked = self.forked or (bool(self.last_bytes) and event.time < self.latest.get(event.key, ""))
@@ -263,14 +263,14 @@ class _JournalFile:
             self.inode = self.path.stat().st_ino
         except OSError:
             return None
-        data = read_prefix(self.files, self.path, prefix)
+        data = read_unchanged_prefix(self.files, self.path, prefix)
         if data is None:
             return None
-        events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
+        events = [parse_trusted_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self._detect_fork(events)
+        self._update_fork_state(events)
         self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
-        self.digest = start_digest(data)
+        self.digest = create_prefix_digest(data)
         return events
 
     def to_prefix(self) -> JournalPrefix:
@@ -331,7 +331,7 @@ class _JournalFile:
                 self.add_warning(f"{self.name} line {number}: {CHAIN_BROKEN}")
         return events
 
-    def _select_own_events(self, events: Iterable[tuple[int, Event]]) -> list[Event]:
+    def _select_events_of_owner(self, events: Iterable[tuple[int, Event]]) -> list[Event]:
         own, owner = [], journal_owner(self.path)
         for number, event in events:
             if event.annotator == owner:

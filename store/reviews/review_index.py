@@ -10,7 +10,7 @@ from fcreview.model.decision import ROLL_UP_CRITERIA, find_last_event, find_retr
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext, TargetCriterion
-from fcreview.store.database import runs_condition_sql
+from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class ItemIndex:
             self._run_keys[run] = (benchmark, generation, language, model)
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
-    def items_with(self, key: ItemKey) -> list[ItemReference]:
+    def find_loaded_items(self, key: ItemKey) -> list[ItemReference]:
         """Return the items with a key whose items were loaded. Several runs of a model can have items with the same
         key."""
         return self._references.get(key, [])
@@ -77,7 +77,7 @@ class ItemIndex:
         """Return the roll-up context of an item; an empty context if it was not loaded."""
         return self._contexts.get(item, _NO_PARTS)
 
-    def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
+    def fetch_key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
         rows = self._fetch(
             "SELECT run, category, id, prediction_hash, golden_hash FROM item_rows WHERE item = $1", [item]
@@ -129,11 +129,11 @@ class ItemIndex:
             self._references[keys[place]].append(ItemReference(*reference))
 
     def load_roll_up_contexts(self, keys: Sequence[ItemKey]) -> None:
-        items = [each.item for key in keys for each in self.items_with(key) if each.item not in self._contexts]
+        items = [each.item for key in keys for each in self.find_loaded_items(key) if each.item not in self._contexts]
         if not items:
             return
         numbers = ", ".join(map(str, items))  # literal numbers let DuckDB skip the other rows, a bound list does not
-        runs = runs_condition_sql(self._connection, items)
+        runs = and_runs_of_items_sql(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
         for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):
@@ -194,14 +194,14 @@ class EventIndex:
         self.retracted |= find_retracted_events(new)
         return new
 
-    def sort_events_on(self, key: ItemKey) -> None:
+    def sort_events_of_item(self, key: ItemKey) -> None:
         """Sort the events on a key after events were added."""
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
-    def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
+    def list_events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Return the events on an item, including stale events, but without events on the answers of other runs."""
         events = self.by_key.get(key, [])
-        references = self._items.items_with(key)
+        references = self._items.find_loaded_items(key)
         if len(references) < 2:
             return events
         others = [other for other in references if other[1:] != (prediction_hash, golden_hash)]
@@ -212,19 +212,19 @@ class EventIndex:
             or all(is_stale(event, other.prediction_hash, other.golden_hash) for other in others)
         ]
 
-    def opinions_on(
+    def compute_opinions(
         self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "", *, with_bulk: bool = True
     ) -> list[Opinion]:
         """Return all annotators' opinions on an item and its parts. `with_bulk`: include bulk reviews."""
-        events = self.events_on(key, prediction_hash, golden_hash)
+        events = self.list_events_on(key, prediction_hash, golden_hash)
         events = events if with_bulk else [event for event in events if not event.bulk]
         return fold_events(events, self.retracted, prediction_hash, golden_hash)
 
-    def history_of(self, key: ItemKey) -> list[Event]:
+    def get_history(self, key: ItemKey) -> list[Event]:
         """Return all events on a key, sorted by time, including retractions and retracted events."""
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
-    def last_reviews(self, annotator: str) -> list[Event]:
+    def find_latest_reviews(self, annotator: str) -> list[Event]:
         """Return the annotator's latest review or, if it was a bulk review, all of its reviews, in journal order."""
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
@@ -232,7 +232,7 @@ class EventIndex:
         events = (event for event in self._events.values() if (event.annotator, event.bulk) == (annotator, last.bulk))
         return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
 
-    def used_tags(self, annotator: str | None = None) -> list[str]:
+    def list_used_tags(self, annotator: str | None = None) -> list[str]:
         """Return the error tags in current reviews by the annotator (None: by all annotators), most frequent first."""
         counts = Counter(
             tag
@@ -242,19 +242,21 @@ class EventIndex:
         )
         return sorted(counts, key=lambda tag: (-counts[tag], tag))
 
-    def has_reviewed(self, key: ItemKey, annotator: str) -> bool:
+    def has_events_by(self, key: ItemKey, annotator: str) -> bool:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
         """Return the names of the queues in which annotators reviewed an item. Only current, individual verdicts
         count."""
-        return {event.queue for event in self.current_verdict_events(key, prediction_hash, golden_hash) if event.queue}
+        return {
+            event.queue for event in self.list_current_verdict_events(key, prediction_hash, golden_hash) if event.queue
+        }
 
-    def current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
+    def list_current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews."""
         return [
             event
-            for event in self.events_on(key, prediction_hash, golden_hash)
+            for event in self.list_events_on(key, prediction_hash, golden_hash)
             if event.verdict is not None
             and not event.presentation
             and not event.bulk
@@ -262,7 +264,7 @@ class EventIndex:
             and not is_stale(event, prediction_hash, golden_hash)
         ]
 
-    def opinions_of_annotator(
+    def compute_opinions_of_annotator(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", repetition: int = 1
     ) -> list[Opinion]:
         """Return one annotator's opinions on an item or, with `repetition` 2, on its hidden duplicate, without bulk
@@ -271,13 +273,13 @@ class EventIndex:
         return fold_events(own, self.retracted, prediction_hash, golden_hash, repetition)
 
     def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
-        return [event for event in self.events_on(key, *hashes) if event.annotator == annotator and not event.bulk]
+        return [event for event in self.list_events_on(key, *hashes) if event.annotator == annotator and not event.bulk]
 
-    def annotators_of_duplicate(self, key: ItemKey) -> list[str]:
+    def list_annotators_of_duplicate(self, key: ItemKey) -> list[str]:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""
         return sorted({event.annotator for event in self.by_key.get(key, ()) if event.presentation})
 
-    def opinions_before_and_on_duplicate(
+    def compute_opinions_around_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
         """Return the annotator's opinions before they saw the hidden duplicate, and their opinions on the duplicate.

@@ -55,7 +55,7 @@ _JSON_DECISION_COLUMNS = tuple(
 )
 
 
-def columns_to_json(columns: dict[str, str]) -> str:
+def format_json_structure(columns: dict[str, str]) -> str:
     """Convert columns to the notation of DuckDB's `from_json`, such as `{"item": "BIGINT", "tags": ["VARCHAR"]}`."""
     return json.dumps({name: [kind[:-2]] if kind.endswith("[]") else kind for name, kind in columns.items()})
 
@@ -88,7 +88,7 @@ _REVIEW_ACTS_VIEW = f"""
 CREATE OR REPLACE TEMP VIEW review_acts AS
 SELECT item, stale, {", ".join([*_KEY_COLUMNS, *_EVENT_COLUMNS_SQL])},
        (e.event, e.annotator) IN (SELECT (event, annotator) FROM review_retracted) AS retracted
-FROM (SELECT item, stale, from_json(line, '{columns_to_json(EVENT_COLUMNS)}') AS e FROM review_events)
+FROM (SELECT item, stale, from_json(line, '{format_json_structure(EVENT_COLUMNS)}') AS e FROM review_events)
 """
 
 _REVIEWS_VIEW = """
@@ -121,7 +121,7 @@ def insert_decisions(connection: Connection, rows: Sequence[dict[str, Any]]) -> 
                 f"INSERT INTO human_labels VALUES ({places})", [row.get(name) for name in DECISION_COLUMNS]
             )
         return
-    insert_decision_lines(connection, [orjson.dumps(row).decode() for row in rows])
+    insert_decisions_from_json(connection, [orjson.dumps(row).decode() for row in rows])
 
 
 def delete_decisions(connection: Connection, items: Sequence[int]) -> None:
@@ -133,11 +133,11 @@ def delete_decisions(connection: Connection, items: Sequence[int]) -> None:
         connection.execute("DELETE FROM human_labels WHERE item IN (SELECT unnest($1::BIGINT[]))", [list(items)])
 
 
-def insert_decision_lines(connection: Connection, lines: Sequence[str]) -> None:
+def insert_decisions_from_json(connection: Connection, lines: Sequence[str]) -> None:
     """Insert rows into `human_labels`, each given as the text of a JSON object."""
     text = "SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)"
     for start in range(0, len(lines), MAX_ROWS_PER_STATEMENT):
-        values = [columns_to_json(DECISION_COLUMNS), list(lines[start : start + MAX_ROWS_PER_STATEMENT])]
+        values = [format_json_structure(DECISION_COLUMNS), list(lines[start : start + MAX_ROWS_PER_STATEMENT])]
         connection.execute(f"INSERT INTO human_labels {text}", values)
 
 
@@ -177,7 +177,7 @@ def effective_verdict_sql(human: str, decided_by: str, table: str) -> str:
     return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_verdict_sql(table)} END"
 
 
-def decided_by_sql(decided_by: str, table: str) -> str:
+def decision_origin_sql(decided_by: str, table: str) -> str:
     """Return SQL for how the effective verdict was decided: `decided_by`, else the source of the automatic verdict."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"

@@ -76,7 +76,7 @@ class ReviewTables:
                 decision_cache.load_cached_decisions(connection, workspace, inputs) if inputs else None
             ) or {}
             if self._unread:
-                self.add_appended_events()
+                self.add_new_journal_events()
             else:
                 self._decide_all(self._reader.read_new_events())
 
@@ -85,11 +85,11 @@ class ReviewTables:
         """One message for each skipped journal line and for each gap in a chain."""
         return self._reader.warnings
 
-    def save_cache(self, workspace: Workspace) -> None:
+    def save_cache_if_outdated(self, workspace: Workspace) -> None:
         """Write the cache if it is outdated and there are at least `MIN_EVENTS` events."""
         if not self._is_cache_outdated or len(self._events) < decision_cache.MIN_EVENTS:
             return
-        self.add_appended_events()
+        self.add_new_journal_events()
         self._is_cache_outdated = False
         inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
         prefixes = self._reader.verified_prefixes()
@@ -98,7 +98,7 @@ class ReviewTables:
 
     def create_sql_views(self) -> None:
         """Create the rows and views that only users' SQL queries need: `review_events` and the views over it."""
-        self._read_cached_events()
+        self._read_unread_events()
         if not self._has_sql_views:
             self._has_sql_views = True
             for statement in review_sql.EVENT_VIEWS:
@@ -106,7 +106,9 @@ class ReviewTables:
         events = self._events_without_rows
         if events:
             with self._transaction():
-                review_sql.insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
+                review_sql.insert_events(
+                    self._connection, [row for event in events for row in self._build_event_rows(event)]
+                )
                 review_sql.insert_retracted_events(self._connection, sorted(find_retracted_events(events)))
             self._events_without_rows = []
 
@@ -128,7 +130,7 @@ class ReviewTables:
         for statement in (*review_sql.REVIEW_TABLES, review_sql.HUMAN_VIEW):
             self._connection.execute(statement)
 
-    def _read_cached_events(self) -> None:
+    def _read_unread_events(self) -> None:
         """Read the events whose decisions come from the cache, if they have not been read."""
         if not self._unread:
             return
@@ -144,22 +146,22 @@ class ReviewTables:
 
     def add_events(self, events: Iterable[Event]) -> int:
         """Add new events, rewrite the rows of their items, and return the number of new events."""
-        self._read_cached_events()
+        self._read_unread_events()
         new = self._add_to_index(events)
         if new:
             self._is_cache_outdated = True
             keys = list(dict.fromkeys(event.key for event in new))
             self.items.load_missing_items(keys)
             for key in keys:
-                self._events.sort_events_on(key)
+                self._events.sort_events_of_item(key)
             self._write_decisions(keys, replace_existing=True)
         return len(new)
 
-    def add_appended_events(self) -> int:
+    def add_new_journal_events(self) -> int:
         """Add the events that this and other processes have appended since the last call, and return their number."""
-        if self._unread and not self._reader.has_changed_since(self._unread):
+        if self._unread and not self._reader.has_size_changed_since(self._unread):
             return 0
-        self._read_cached_events()
+        self._read_unread_events()
         events = self._reader.read_new_events()
         if self._reader.replaced:
             self.rebuild(events)
@@ -168,7 +170,7 @@ class ReviewTables:
 
     @property
     def events(self) -> EventIndex:
-        self._read_cached_events()
+        self._read_unread_events()
         return self._events
 
     def iter_reviewed_items(self, selected_items: Container[int], *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
@@ -180,25 +182,25 @@ class ReviewTables:
         for key in self.events.by_key:
             item_by_hashes = {
                 (prediction_hash, golden_hash): item
-                for item, prediction_hash, golden_hash in reversed(self.items.items_with(key))
+                for item, prediction_hash, golden_hash in reversed(self.items.find_loaded_items(key))
                 if item in selected_items
             }
             for hashes, item in item_by_hashes.items():
-                yield ReviewedItem(item, key, hashes, self.events.opinions_on(key, *hashes, with_bulk=with_bulk))
+                yield ReviewedItem(item, key, hashes, self.events.compute_opinions(key, *hashes, with_bulk=with_bulk))
 
     def has_seen_verdicts(self, item: int, annotator: str, repetition: int = 1) -> bool:
         """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
-        key, prediction_hash, golden_hash = self.key_and_hashes(item)
-        history, context = self.events.history_of(key), self.roll_up_context(item)
+        key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
+        history, context = self.events.get_history(key), self.roll_up_context(item)
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, repetition)
 
     def roll_up_context(self, item: int) -> RollUpContext:
-        self._read_cached_events()
+        self._read_unread_events()
         return self.items.roll_up_context(item)
 
-    def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
+    def fetch_key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
-        return self.items.key_and_hashes(item)
+        return self.items.fetch_key_and_hashes(item)
 
     def _add_to_index(self, events: Iterable[Event]) -> list[Event]:
         new = self._events.add_events(events)
@@ -207,11 +209,11 @@ class ReviewTables:
 
     def _write_decisions(self, keys: Sequence[ItemKey], *, replace_existing: bool = False) -> None:
         self._load_roll_up_contexts(keys)
-        rows = [row for key in keys for row in self._decision_rows(key)]
+        rows = [row for key in keys for row in self._build_decision_rows(key)]
         with self._transaction():
             if replace_existing:
                 review_sql.delete_decisions(
-                    self._connection, [each.item for key in keys for each in self.items.items_with(key)]
+                    self._connection, [each.item for key in keys for each in self.items.find_loaded_items(key)]
                 )
             review_sql.insert_decisions(self._connection, rows)
 
@@ -232,23 +234,23 @@ class ReviewTables:
         ]
         self.items.load_roll_up_contexts(with_parts)
 
-    def _event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
+    def _build_event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
-        references = self.items.items_with(event.key)
+        references = self.items.find_loaded_items(event.key)
         current = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
         items: list[int | None] = [*(current or [each.item for each in references])]
         for item in items or [None]:
             yield item, bool(references) and not current, line
 
-    def _decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
-        for item, *hashes in self.items.items_with(key):
-            opinions = self._events.opinions_on(key, *hashes)
+    def _build_decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
+        for item, *hashes in self.items.find_loaded_items(key):
+            opinions = self._events.compute_opinions(key, *hashes)
             if not opinions:
                 continue
             context = self.items.roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
-                individual = self._events.opinions_on(key, *hashes, with_bulk=False)
+                individual = self._events.compute_opinions(key, *hashes, with_bulk=False)
                 set_individual_verdicts(decisions, decide(individual, context, self.annotator, self.policy))
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.model.verdict import find_contradicted_verdict
 from fcreview.store.database import StoreError
 from fcreview.store.reviews.journal import BulkReviewItem
-from fcreview.store.rows import decode_item, decode_repetition
+from fcreview.store.rows import decode_repetition, strip_duplicate_mark
 
 if TYPE_CHECKING:
     from fcreview.model.review import Annotation, Event
@@ -66,8 +66,8 @@ class Reviewer:
         """Return the event fields for `Journal.append`, and the annotation with the automatic verdict that it
         overrides."""
         with self._store.lock:
-            reviews, number, presentation = self._store.reviews, decode_item(item), decode_repetition(item)
-            key, prediction_hash, golden_hash = reviews.key_and_hashes(number)
+            reviews, number, presentation = self._store.reviews, strip_duplicate_mark(item), decode_repetition(item)
+            key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)
             blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
                 annotation = replace(
@@ -83,7 +83,7 @@ class Reviewer:
         if self._store.blind:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
-            self._store.reviews.add_appended_events()
+            self._store.reviews.add_new_journal_events()
             unreviewed = self._store.reviews.items.find_unreviewed_items(items)
             overridden = self._store.find_overridden_verdicts([(each.item, annotation) for each in unreviewed])
         reviews = [
@@ -98,8 +98,8 @@ class Reviewer:
     def undo(self) -> list[Event]:
         """Retract this annotator's latest review (all reviews of a bulk review), and return the retracted events."""
         with self._store.lock:
-            self._store.reviews.add_appended_events()
-            events = self._store.reviews.events.last_reviews(self.annotator)
+            self._store.reviews.add_new_journal_events()
+            events = self._store.reviews.events.find_latest_reviews(self.annotator)
         retractions = self._journal.retract(*events)
         with self._store.lock:
             self._store.reviews.add_events(retractions)

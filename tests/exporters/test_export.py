@@ -160,7 +160,7 @@ def test_view_and_export_have_the_same_rows(sample_store: Store) -> None:
 @pytest.mark.parametrize("content", [False, True])
 def test_lines_of_labels_have_all_fields_in_order(sample_store: Store, content: bool) -> None:
     view, choice = View(queue="dataset"), LabelSelection(with_content=content)
-    lines = [line.encode() for chunk in sample_store.iter_label_lines(view, choice) for line in chunk]
+    lines = [line.encode() for chunk in sample_store.iter_label_batches(view, choice) for line in chunk]
     labels = fetch_labels(sample_store, view, choice)
     assert lines == [orjson.dumps(label) for label in labels]  # the lines are written by DuckDB
     names = ("run", "id", "target", "criterion", "n_annotators", "error_type", "prediction_hash")

@@ -59,7 +59,7 @@ class ReviewedRun:
         _, rows = self.store.run_sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
             automatic.setdefault((item, target, criterion), {})[source] = _json(value)
-        keys = {item: self.store.reviews.key_and_hashes(item) for item in {item for item, _, _ in automatic}}
+        keys = {item: self.store.reviews.fetch_key_and_hashes(item) for item in {item for item, _, _ in automatic}}
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(automatic.items()):
             value = automatic_verdict(values)

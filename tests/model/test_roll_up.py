@@ -18,7 +18,7 @@ from fcreview.model.verdict import (
     automatic_verdict,
     effective_verdict,
 )
-from fcreview.store.reviews.review_sql import decided_by_sql
+from fcreview.store.reviews.review_sql import decision_origin_sql
 from fcreview.store.reviews.review_sql import effective_verdict_sql as effective_verdict_sql
 
 SOURCES: tuple[SourceName, ...] = SCORING_ORDER
@@ -60,7 +60,7 @@ def test_sql_equals_python() -> None:
     """Check every combination of verdicts of three sources and the annotators."""
     values = (None, True, False)
     text = (
-        f"SELECT {effective_verdict_sql('t.human', 't.decided_by', 't')}, {decided_by_sql('t.decided_by', 't')}"
+        f"SELECT {effective_verdict_sql('t.human', 't.decided_by', 't')}, {decision_origin_sql('t.decided_by', 't')}"
         " FROM (SELECT $1::BOOLEAN AS official, $2::BOOLEAN AS rule, $3::BOOLEAN AS judge, $4::BOOLEAN AS human,"
         " $5::VARCHAR AS decided_by) t"
     )

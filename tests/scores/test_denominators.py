@@ -23,7 +23,7 @@ def check_rows_by_run(runs: ReviewedRuns) -> dict[int, tuple[list[ScoredItem], l
     rows = [row for row in runs.store.fetch_runs() if importer_for(row.info).aggregates_rows]
     others = {row.run for row in rows if importer_for(row.info).needs_part_verdicts}
     for (run, aggregated), row in zip(
-        runs.store.analysis.fetch_aggregated_items([row.run for row in rows], others), rows, strict=True
+        runs.store.analysis.fetch_combined_scored_items([row.run for row in rows], others), rows, strict=True
     ):
         each = runs.store.analysis.fetch_scored_items(run)
         assert run == row.run

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.workspace import WorkspaceError, default_annotator, find_workspace
+from fcreview.store.workspace import WorkspaceError, find_default_annotator, find_workspace
 
 
 def test_workspace_is_created_in_a_folder_or_next_to_a_file(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_paths_below_the_workspace_are_stored_relative(tmp_path: Path) -> None:
 
 def test_annotator_name_is_a_valid_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ANNOTATOR", "../Anna Schmidt/x")
-    name = default_annotator()
+    name = find_default_annotator()
     assert "Anna" in name
     assert "/" not in name
     assert not name.startswith(".")

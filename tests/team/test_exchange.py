@@ -227,7 +227,7 @@ def test_unsent_lines_are_counted_without_the_server(
     team.sync(here, "alice")
     fill_journal(here, "alice", 2)
     offline = Exchange(here, TeamLink(team.address("alice"), team.project, "alice"))
-    assert offline.outbox.update_n_unsent() == 2
+    assert offline.outbox.count_unsent_lines() == 2
 
 
 def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:

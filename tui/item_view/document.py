@@ -241,7 +241,7 @@ def header_line(
         parts: list[StyledText] = [(gap + place if show_id else place, "dim")]
         for name, value in entries:
             verdict = _header_verdict(name, value, row.your_parts, badge=badges)
-            if name == "you" and row.is_overruled and not hide_verdicts:
+            if name == "you" and row.is_own_verdict_contradicted and not hide_verdicts:
                 verdict = f"({symbols().verdict_symbol(value)})", "dim"
             parts += [(f"{gap}{name} ", "dim"), verdict]
         parts += [(" STALE", "warn")] if row.stale else []

@@ -280,7 +280,7 @@ def _column_cell(row: QueueRow, column_name: str, width: int, short_names: Mappi
             value = getattr(row, column_name)
             is_own = column_name == "you"
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
-            if is_own and row.is_overruled:
+            if is_own and row.is_own_verdict_contradicted:
                 return center_text(f"({symbol})", width), "dim"
             return center_text(symbol, width), verdict_style(value)
 

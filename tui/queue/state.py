@@ -419,7 +419,7 @@ def has_share(workspace: Workspace, queue_name: str, annotator: str | None) -> b
     from fcreview.store.queue_file import QueueError, read_queue
 
     try:
-        return bool(read_queue(workspace, queue_name).share_of(annotator))
+        return bool(read_queue(workspace, queue_name).find_share(annotator))
     except QueueError:
         return False
 

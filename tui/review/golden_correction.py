@@ -12,7 +12,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
 from fcreview.model.wording import format_count
 from fcreview.store.database import StoreError
-from fcreview.store.rows import decode_item
+from fcreview.store.rows import strip_duplicate_mark
 from fcreview.tui.text.lines import format_json
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ async def recheck_runs(
     session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
 ) -> AsyncIterator[RecheckSummary]:
     """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
-    own = decode_item(item)
+    own = strip_duplicate_mark(item)
     summary = await _recheck_run(session, golden, own, corrected_golden, RecheckSummary())
     yield summary
     items = await session.query(lambda store: store.find_items_of_same_question(own))

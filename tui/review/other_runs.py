@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import QueueRow, decode_item
+from fcreview.store.rows import QueueRow, strip_duplicate_mark
 from fcreview.tui.item_view.call_diff import common_prefix_length
 from fcreview.tui.queue.columns import difference_line
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
@@ -120,7 +120,7 @@ def prediction_choice_table(
             _prediction_table_row(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(predictions)
         ],
         values=values,
-        cursor=values.index(decode_item(item)) if decode_item(item) in values else 0,
+        cursor=values.index(strip_duplicate_mark(item)) if strip_duplicate_mark(item) in values else 0,
         note=summarize_predictions(predictions),
     )
 

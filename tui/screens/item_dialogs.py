@@ -175,7 +175,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the correct labels of the response, for the first criterion that has labels."""
     item = subject.item
-    criteria = await _query_item(view, session, item, lambda store: store.fetch_label_criteria(item))
+    criteria = await _query_item(view, session, item, lambda store: store.fetch_multi_label_criteria(item))
     if criteria is None:
         return
     if not criteria:

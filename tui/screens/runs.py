@@ -232,7 +232,7 @@ def _single_run_column(column: TextColumn, priority: int, format_run: Callable[[
 
 
 def _official_cell(row: RunListRow) -> Cell:
-    return (row.run.official_rate, "") if row.run is not None else _rate_range_cell(row, "official")
+    return (row.run.official_rate_text, "") if row.run is not None else _rate_range_cell(row, "official")
 
 
 def _recomputed_cell(row: RunListRow) -> Cell:

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.model.item import Run
 from fcreview.run_plan import RunPlan
-from fcreview.store.importing.source_files import DatasetFolders, SourceFile, StoredRun, find_lost_dataset
+from fcreview.store.importing.source_files import DatasetFolders, SourceFile, StoredRun, find_folder_of_lost_dataset
 from fcreview.store.workspace import Workspace, find_workspace
 
 
@@ -42,12 +42,12 @@ def test_folders_are_found_at_old_and_moved_paths(workspace: Workspace, tmp_path
     remembered = DatasetFolders(workspace)
     remembered.remember_folders(run(workspace), [beside, far])
     remembered.save()
-    assert DatasetFolders(workspace).dataset_folders_of(run(workspace)) == (beside, far)
+    assert DatasetFolders(workspace).get_dataset_folders(run(workspace)) == (beside, far)
     (tmp_path / "all").rename(tmp_path / "new")
     moved = Workspace(tmp_path / "new" / "runs" / ".fcreview")
-    assert DatasetFolders(moved).dataset_folders_of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).get_dataset_folders(run(moved)) == (tmp_path / "new" / "data", far)
     far.rmdir()
-    assert DatasetFolders(moved).dataset_folders_of(run(moved)) == (tmp_path / "new" / "data", far)
+    assert DatasetFolders(moved).get_dataset_folders(run(moved)) == (tmp_path / "new" / "data", far)
 
 
 def test_most_common_dataset_is_the_default(workspace: Workspace, tmp_path: Path) -> None:
@@ -60,8 +60,8 @@ def test_most_common_dataset_is_the_default(workspace: Workspace, tmp_path: Path
         remembered.remember_folders(run(workspace, name), ())
     remembered.save()
     again = DatasetFolders(workspace)
-    assert again.most_common_folders == again.dataset_folders_of(run(workspace)) == (tmp_path / "a",)
-    assert again.dataset_folders_of(run(workspace, "birch")) == ()
+    assert again.most_common_folders == again.get_dataset_folders(run(workspace)) == (tmp_path / "a",)
+    assert again.get_dataset_folders(run(workspace, "birch")) == ()
 
 
 def test_deleted_conversation_has_no_lost_dataset(workspace: Workspace) -> None:
@@ -73,9 +73,9 @@ def test_deleted_conversation_has_no_lost_dataset(workspace: Workspace) -> None:
     for path in (results[1], data[1]):
         path.unlink()
     plan = RunPlan(run(workspace), results[:1], data=data[:1])
-    assert find_lost_dataset(workspace, plan, before, ()) == folders[1]
+    assert find_folder_of_lost_dataset(workspace, plan, before, ()) == folders[1]
     folders[1].rmdir()
-    assert find_lost_dataset(workspace, plan, before, ()) is None
+    assert find_folder_of_lost_dataset(workspace, plan, before, ()) is None
 
 
 def test_file_of_the_same_name_replaces_a_lost_one_unless_chosen(workspace: Workspace, tmp_path: Path) -> None:
@@ -83,17 +83,19 @@ def test_file_of_the_same_name_replaces_a_lost_one_unless_chosen(workspace: Work
     old, new = tmp_path / "old", tmp_path / "new"
     before = stored(workspace, [old / "q.json", old / "answers" / "q.json"], results)
     plan = RunPlan(run(workspace), results, data=made(new / "q.json", new / "answers" / "q.json"))
-    assert find_lost_dataset(workspace, plan, before, ()) is None
-    assert find_lost_dataset(workspace, plan, before, (new,)) is None
-    assert find_lost_dataset(workspace, plan, before, (old,)) == old
+    assert find_folder_of_lost_dataset(workspace, plan, before, ()) is None
+    assert find_folder_of_lost_dataset(workspace, plan, before, (new,)) is None
+    assert find_folder_of_lost_dataset(workspace, plan, before, (old,)) == old
     half = RunPlan(run(workspace), results, data=[new / "q.json"])
-    assert find_lost_dataset(workspace, half, before, ()) in (old, old / "answers")
+    assert find_folder_of_lost_dataset(workspace, half, before, ()) in (old, old / "answers")
 
 
 def test_existing_unneeded_files_are_not_lost(workspace: Workspace, tmp_path: Path) -> None:
     results = made(workspace.parent_folder / "maple" / "result.json")
     data = made(tmp_path / "data" / "one.json", tmp_path / "data" / "two.json")
     before = stored(workspace, data, results)
-    assert find_lost_dataset(workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()) is None
-    assert find_lost_dataset(workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)) is None
-    assert find_lost_dataset(workspace, RunPlan(run(workspace), results), before, ()) == tmp_path / "data"
+    assert find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results, data=data[:1]), before, ()) is None
+    assert (
+        find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results), before, (tmp_path / "data",)) is None
+    )
+    assert find_folder_of_lost_dataset(workspace, RunPlan(run(workspace), results), before, ()) == tmp_path / "data"

@@ -81,7 +81,7 @@ def test_derived_verdicts_are_omitted(store: Store) -> None:
 
 
 def test_stale_reviews_are_omitted(store: Store) -> None:
-    key, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
+    key, _, golden_hash = store.reviews.fetch_key_and_hashes(store.find_items("simple_0")[0])
     Journal(store.workspace, "alice").append(
         key, Annotation(verdict=True), prediction_hash="old", golden_hash=golden_hash
     )

@@ -116,7 +116,7 @@ def test_reviews_show_immediately_and_reorder_only_on_refresh(tmp_path: Path) ->
         todo = View(where="-reviewed", queue="dataset")
         first = store.fetch_page(todo, 0, 1)[0]
         append_review(workspace, first.item, True)
-        assert store.reviews.add_appended_events() == 1
+        assert store.reviews.add_new_journal_events() == 1
         assert store.count_items(todo) == 3
         row = store.fetch_page(todo, 0, 1)[0]
         assert (row.item, row.you, row.human, row.effective) == (first.item, True, True, True)

@@ -74,7 +74,7 @@ def test_queues_select_items(store: Store, queue: str, holds: list[int]) -> None
     """An item is uncertain if one argument differs or its score is near the middle, not for more differences."""
     assert find_ids(store, queue=queue) == holds
     assert store.count_items(View(queue=queue)) == len(holds)
-    assert sum(len(lines) > 0 for lines in store.iter_label_lines(View(queue=queue))) == 1
+    assert sum(len(lines) > 0 for lines in store.iter_label_batches(View(queue=queue))) == 1
     assert store.fetch_facets(View(queue=queue))["run"] == [("1", len(holds))]
 
 

@@ -115,7 +115,7 @@ def test_damaged_file_is_reported(store: Store, workspace: Workspace, damage: An
 
 def test_each_annotator_gets_a_share_in_its_order(store: Store, workspace: Workspace) -> None:
     queue = read_queue(workspace, "pilot")
-    share = queue.share_of("alice")
+    share = queue.find_share("alice")
     assert share is not None
     rows = store.fetch_page(SHARE, 0, 100)
     assert [row.id for row in rows] == [queue.items[at].key.id for at in share.order]
@@ -128,7 +128,7 @@ def test_each_annotator_gets_a_share_in_its_order(store: Store, workspace: Works
 
 def find_repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
     """Return the positions of the first and second presentation of an item."""
-    share = queue.share_of("alice")
+    share = queue.find_share("alice")
     assert share is not None
     place = share.repeats[0]
     numbers = create_shared_queue(store)

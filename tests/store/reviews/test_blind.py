@@ -116,7 +116,7 @@ def test_reviewer_who_saw_verdicts_is_never_blind_on_the_item(workspace: Workspa
 
 def test_verdicts_of_an_earlier_prediction_do_not_end_blindness(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        name, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
+        name, _, golden_hash = store.reviews.fetch_key_and_hashes(store.find_items("simple_0")[0])
     Journal(workspace, "alice").append(
         name, Annotation(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
     )

@@ -76,7 +76,7 @@ def fail_if_parsed(line: bytes) -> Any:
 def test_lines_are_read_only_when_needed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(journal_reader, "parse_line", fail_if_parsed)
-        patched.setattr(journal_reader, "parse_verified_line", fail_if_parsed)
+        patched.setattr(journal_reader, "parse_trusted_line", fail_if_parsed)
         with Store.open(workspace, "alice") as store:
             shown = read_cached_decisions(store)
             assert store.refresh_reviews() == 0

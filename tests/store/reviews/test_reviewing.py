@@ -254,7 +254,7 @@ def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: 
         acts = make_reviewer(store)
         acts.review(find_item(store), Annotation(verdict=True, golden_fix={"city": "Hangzhou"}))
         acts.review(find_item(store), Annotation(verdict=False, target="turn:1/call:1"))
-        assert [len(chunk) for chunk in store.iter_label_lines(View())] == [4, 3, 2]
+        assert [len(chunk) for chunk in store.iter_label_batches(View())] == [4, 3, 2]
         rows = fetch_labels(store, View())
         assert all(tuple(row) == tuple(LABEL_FIELDS) for row in rows)
         assert [row["target"] for row in rows[:3]] == ["item", "turn:1/call:1", "item"]
@@ -263,4 +263,4 @@ def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: 
         chosen = [row["id"] for row in fetch_labels(store, View(where="official:pass"))]
         assert chosen == ["simple_1", "simple_3"] * 2
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="blind"):
-        store.iter_label_lines(View())
+        store.iter_label_batches(View())

@@ -166,7 +166,7 @@ def _write_reviews(planted: PlantedWorkspace, workspace: Workspace) -> None:
             acts.append(("dora", number, Annotation(act="adjudicate", verdict=True, fault="judge", note=note), {}))
     with Store.open(workspace) as store:
         for who, number, annotation, changed in acts:
-            key, prediction, golden = store.reviews.key_and_hashes(store.find_items(f"item_{number}")[0])
+            key, prediction, golden = store.reviews.fetch_key_and_hashes(store.find_items(f"item_{number}")[0])
             hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
             Journal(workspace, f"{who}-{note}").append(key, annotation, **hashes)
     torn = workspace.reviews / f"erin-{note}.jsonl"

@@ -157,7 +157,7 @@ def query_store(workspace: Workspace) -> list[str]:
                 _result_or_error(store.read_raw_record, item),
                 _result_or_error(store.read_score_record, item),
             ]
-        for question in (store.fetch_clusters, store.iter_label_lines, store.iter_details):
+        for question in (store.fetch_clusters, store.iter_label_batches, store.iter_details):
             found.append(f"{question.__name__}: {_result_or_error(question, View())}")
         found += [
             _result_or_error(store.search_item_ids, "item"),

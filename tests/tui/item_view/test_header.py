@@ -47,7 +47,7 @@ def test_overruled_verdict_is_in_brackets() -> None:
     detail = make_detail(WEATHER)
     columns = QueueColumns((("you", 3),))
     detail.row.you = False
-    assert not detail.row.is_overruled and "you  FAIL " in plain_text(header_line(detail, 0, 9, 120))
+    assert not detail.row.is_own_verdict_contradicted and "you  FAIL " in plain_text(header_line(detail, 0, 9, 120))
     for human, overruled in ((False, False), ("disputed", False), (True, True)):
         detail.row.human = human
         header = plain_text(header_line(detail, 0, 9, 120))

@@ -33,7 +33,7 @@ def deliver(place: Path, name: str, item: str, team: FakeSync, **fields: Any) ->
 
     workspace = find_workspace(place)
     with Store.open(workspace, name) as store:
-        key, *hashes = store.reviews.key_and_hashes(store.find_items(item)[0])
+        key, *hashes = store.reviews.fetch_key_and_hashes(store.find_items(item)[0])
     other = find_workspace(place.parent, place.parent / f"of-{name}")
     Journal(other, name).append(key, Annotation(**fields), prediction_hash=hashes[0], golden_hash=hashes[1])
     workspace.team_reviews.mkdir(exist_ok=True)

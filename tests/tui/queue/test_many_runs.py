@@ -50,6 +50,6 @@ def test_store_queries_are_limited_to_the_runs(make_app: Any) -> None:
     assert (store.count_items(view), store.count_items(replace(view, runs=()))) == (MANY, MANY + 1)
     assert sum(cluster.count for cluster in store.fetch_clusters(view)) == MANY
     assert dict(store.fetch_facets(view)["category"]) == {"simple": MANY}
-    assert sum(map(len, store.iter_label_lines(view))) == MANY
+    assert sum(map(len, store.iter_label_batches(view))) == MANY
     assert len(store.fetch_page(view, 290, 256)) == 10
-    assert [run for run, _ in store.analysis.fetch_aggregated_items(OPENED)] == list(OPENED)
+    assert [run for run, _ in store.analysis.fetch_combined_scored_items(OPENED)] == list(OPENED)

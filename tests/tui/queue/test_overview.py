@@ -73,9 +73,9 @@ def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
     judged.categories[:] = [category_counts("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
     (line,) = map(plain_text, build_run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
     assert "50.0 % judge" in line and "50.0  " in line
-    assert judged.official_rate == "50.0 % judge"
+    assert judged.official_rate_text == "50.0 % judge"
     assert plain_text(rates_line([judged], 80)).startswith(" judge 50.0 %   corrected")
-    assert replace(judged, official_known=1).official_rate == "100.0 % of 1"
+    assert replace(judged, official_known=1).official_rate_text == "100.0 % of 1"
 
 
 @pytest.mark.parametrize("cells", [60, 78, 116, 156])

@@ -37,7 +37,7 @@ def share_order(app: FcreviewApp) -> list[str]:
     workspace = app.session._workspace
     assert workspace is not None
     queue: QueueFile = read_queue(workspace, "pilot")
-    share = queue.share_of("alice")
+    share = queue.find_share("alice")
     assert share is not None and len(share.order) == 8
     return [queue.items[at].key.id for at in share.order]
 

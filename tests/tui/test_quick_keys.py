@@ -22,9 +22,9 @@ from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar

@@ -33,8 +33,9 @@ from fcreview.tui.review.answer_cards import (
 )
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
-from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
+from fcreview.tui.screens.prompts import AskScreen
+from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
 from fcreview.tui.widgets.base import GuardedScreen, is_small

@@ -13,8 +13,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators
 from fcreview.tui.queue.state import AnnotatorSwitch, first_unreviewed_position
-from fcreview.tui.screens.choice_list import PickerScreen
-from fcreview.tui.screens.dialogs import AskScreen, ConfirmScreen
+from fcreview.tui.screens.prompts import AskScreen, ConfirmScreen, PickerScreen
 from fcreview.tui.text.lines import ChoiceTable, TextColumn
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from fcreview.tui.review.recorder import (
     describe_bulk,
     load_bulk_review,
 )
-from fcreview.tui.screens.choice_list import BORDER_CELLS, PanelPickerScreen
-from fcreview.tui.screens.dialogs import ConfirmScreen, FaultScreen, TagsScreen, tag_choices
+from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
+from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import ChoiceTable, Line, fit_line
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small, work

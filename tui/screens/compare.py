@@ -34,8 +34,8 @@ from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_AC
 from fcreview.tui.commands import FORMS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.columns import difference_line, shorten_difference, shorten_ids
-from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.command_form import open_command_form
+from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
 from fcreview.tui.text.lines import (

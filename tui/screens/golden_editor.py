@@ -1,4 +1,5 @@
-"""Let the annotator correct the golden answer of an item as JSON, and check the text while it is typed.
+"""Let the annotator correct the golden answer of an item as JSON. While the annotator types, check the text and
+recompute the verdicts on the item in all runs.
 
 A key leaves the text, so that letters run commands instead of being typed.
 """
@@ -6,11 +7,14 @@ A key leaves the text, so that letters run commands instead of being typed.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import shlex
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,18 +22,152 @@ from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.widgets import TextArea
 
+from fcreview.errors import FcreviewError
+from fcreview.model.item import Item, Run
 from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.store.rows import strip_duplicate_mark
 from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
-from fcreview.tui.review.golden_correction import CheckedText, check_text, initial_text, line_and_column, recheck_runs
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.dialogs import NoteScreen, SafeTextArea
+from fcreview.tui.screens.review_dialogs import NoteScreen, SafeTextArea
 from fcreview.tui.session import GoldenSupport, Session
 from fcreview.tui.text.lines import Line, fit_line, format_json, justify_line, key_hints_line
 from fcreview.tui.widgets.base import GuardedModalScreen, work
 from fcreview.tui.widgets.document_view import LineBar
+
+EMPTY_GOLDEN = "{\n}"
+"""Text of the editor if the benchmark has no template for a golden answer."""
+JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """Result of a check."""
+
+    golden_fix: dict[str, Any] | None
+    """Parsed golden answer. None if the text is invalid."""
+    problem: str = ""
+    position: int = 0
+    """Position of the problem in the text, in characters."""
+
+
+def original_golden_text(golden: GoldenSupport, run: Run, item: Item) -> str:
+    """Return the golden answer of the dataset as JSON."""
+    try:
+        template = golden.make_template(run, item)
+    except FcreviewError:
+        return EMPTY_GOLDEN
+    return EMPTY_GOLDEN if template is None else format_json(template)
+
+
+def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
+    """Parse the text and check it with the benchmark's importer."""
+    try:
+        fix = json.loads(text)
+    except json.JSONDecodeError as error:
+        return CheckedText(None, f"invalid JSON: {error.msg}", error.pos)
+    except (ValueError, RecursionError) as error:
+        return CheckedText(None, f"invalid JSON: {error}")
+    if not isinstance(fix, dict):
+        return CheckedText(None, "the text is not a JSON object with the fields of the golden record")
+    try:
+        problem = golden.find_problem(run, item, fix)
+    except FcreviewError as error:
+        problem = str(error)
+    return CheckedText(None, problem, find_problem_position(problem, text)) if problem else CheckedText(fix)
+
+
+def find_problem_position(problem: str, text: str) -> int:
+    """Return the position in `text`, in characters, of the most deeply nested JSON string that the message `problem`
+    quotes. 0 if there is none."""
+    depth, deepest, position = 0, 0, 0
+    for token in JSON_TOKEN.finditer(text):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+        elif token[1] and depth > deepest and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem):
+            deepest, position = depth, token.start()
+    return position
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Convert a position in characters to (line, column). Lines, columns and positions count from 0."""
+    return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckSummary:
+    """Effect of a new golden answer on the runs that were checked so far."""
+
+    this_verdict: bool | None = None
+    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
+    runs_checked: int = 0
+    to_pass: int = 0
+    """Number of recomputed verdicts that change to pass. `to_fail` is the number that change to fail."""
+    to_fail: int = 0
+    runs_left: int = 0
+
+    def describe(self) -> str:
+        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
+        if self.this_verdict is None:
+            text = "valid · this prediction's verdict cannot be recomputed"
+        else:
+            text = f"valid · this prediction would {'pass' if self.this_verdict else 'fail'}"
+        if not self.runs_checked:
+            return text
+        rest = f", {self.runs_left} left" if self.runs_left else ""
+        runs, changes = format_count(self.runs_checked, "run"), self.to_pass + self.to_fail
+        if not changes:
+            return f"{text} · changes no verdict in {runs}{rest}"
+        counts = ((self.to_pass, "pass"), (self.to_fail, "fail"))
+        detail = ", ".join(f"{count} to {verdict}" for count, verdict in counts if count)
+        return f"{text} · changes {changes} of {runs}: {detail}{rest}"
+
+
+async def recheck_runs(
+    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
+) -> AsyncIterator[RecheckSummary]:
+    """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
+    own = strip_duplicate_mark(item)
+    summary = await _recheck_run(session, golden, own, corrected_golden, RecheckSummary())
+    yield summary
+    items = await session.query(lambda store: store.find_items_of_same_question(own))
+    others = [other for other in items if other != own]
+    for at, other in enumerate(others, 1):
+        checked = await _recheck_run(session, golden, other, corrected_golden, summary)
+        summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
+        yield summary
+
+
+async def _recheck_run(
+    session: Session, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any], summary_so_far: RecheckSummary
+) -> RecheckSummary:
+    before, after = await session.query(lambda store: _verdicts_before_and_after(store, golden, item, corrected_golden))
+    if after is None:
+        return summary_so_far
+    return replace(
+        summary_so_far,
+        this_verdict=after,
+        runs_checked=summary_so_far.runs_checked + 1,
+        to_pass=summary_so_far.to_pass + (after and before is False),
+        to_fail=summary_so_far.to_fail + (not after and before is True),
+    )
+
+
+def _verdicts_before_and_after(
+    store: Any, golden: GoldenSupport, item: int, corrected_golden: dict[str, Any]
+) -> tuple[bool | None, bool | None]:
+    detail = store.read_detail(item)
+    try:
+        record = json.loads(store.read_raw_record(item))
+    except (FcreviewError, ValueError, RecursionError):
+        record = None
+    return detail.item.rule, golden.recheck(detail.run, detail.item, corrected_golden, record)
+
 
 CHECK_DELAY = 0.3
 """Seconds without a key press before the text is checked."""
@@ -84,7 +222,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._saved_reason = self._reason
         self._saved_fix = own.golden_fix if own else None
         self._initial_text = (
-            format_json(self._saved_fix) if self._saved_fix else initial_text(golden, detail.run, detail.item)
+            format_json(self._saved_fix) if self._saved_fix else original_golden_text(golden, detail.run, detail.item)
         )
         self._checked = CheckedText(None)
         self._message: Line = ()
@@ -198,7 +336,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
     def action_restore_original(self) -> None:
-        self._text_area.text = initial_text(self._golden, self._detail.run, self._detail.item)
+        self._text_area.text = original_golden_text(self._golden, self._detail.run, self._detail.item)
 
     def action_open_editor(self) -> None:
         """Edit the text in the program that is set in VISUAL or EDITOR."""

@@ -33,9 +33,9 @@ from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import ReviewSubject, find_unanswered_judge_verdicts
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
-from fcreview.tui.screens import item_dialogs
-from fcreview.tui.screens.dialogs import AskScreen
+from fcreview.tui.screens import item_details, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
+from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
 from fcreview.tui.widgets.base import GuardedScreen, is_small, work
@@ -382,15 +382,15 @@ class ItemPane(Vertical):
 
     def action_ask_fault(self) -> None:
         if (subject := self._pressed_subject()) is not None:
-            item_dialogs.ask_fault(self, subject)
+            review_dialogs.ask_fault(self, subject)
 
     def action_edit_tags(self) -> None:
         if (subject := self._pressed_subject()) is not None:
-            item_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
+            review_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
 
     def action_edit_note(self) -> None:
         if (subject := self._pressed_subject()) is not None:
-            item_dialogs.ask_note(self, subject)
+            review_dialogs.ask_note(self, subject)
 
     def action_prompt_for_last_item(self, prompt: str) -> None:
         """Open the prompt `fault`, `tag` or `note` for the last completed item.
@@ -400,11 +400,11 @@ class ItemPane(Vertical):
 
         def open_prompt(subject: ReviewSubject) -> None:
             if prompt == "fault":
-                item_dialogs.ask_fault(self, subject, subject.name)
+                review_dialogs.ask_fault(self, subject, subject.name)
             elif prompt == "tag":
-                item_dialogs.ask_tags(self, subject, self._session, self._prefetcher, subject.name)
+                review_dialogs.ask_tags(self, subject, self._session, self._prefetcher, subject.name)
             else:
-                item_dialogs.ask_note(self, subject, subject.name)
+                review_dialogs.ask_note(self, subject, subject.name)
 
         self.item_reviewer.prompt_about_last_item(open_prompt)
 
@@ -421,10 +421,10 @@ class ItemPane(Vertical):
     @work(group="dialog", exclusive=True)
     async def action_choose_labels(self) -> None:
         if (subject := self._pressed_subject()) is not None:
-            await item_dialogs.ask_labels(self, self._session, subject)
+            await review_dialogs.ask_labels(self, self._session, subject)
 
     def action_give_override_reason(self) -> None:
-        item_dialogs.ask_override_reason(self, self._session)
+        review_dialogs.ask_override_reason(self, self._session)
 
     # -- navigation and details
 
@@ -442,10 +442,10 @@ class ItemPane(Vertical):
             self.close(self._opened)
 
     def action_show_records(self) -> None:
-        item_dialogs.show_records(self, self._session)
+        item_details.show_records(self, self._session)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        item_dialogs.show_text(self, self._session, opened.title, opened.text)
+        item_details.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
         prompt = AskScreen("/", self.cursor.last_search)
@@ -454,10 +454,10 @@ class ItemPane(Vertical):
     @work(group="dialog", exclusive=True)
     async def action_show_other_runs(self) -> None:
         if (subject := self._pressed_subject()) is not None:
-            await item_dialogs.show_other_runs(self, self._session, subject)
+            await item_details.show_other_runs(self, self._session, subject)
 
     def action_copy(self) -> None:
-        item_dialogs.ask_copy(self, self._session)
+        item_details.ask_copy(self, self._session)
 
 
 class ItemScreen(GuardedScreen[int]):

@@ -21,8 +21,8 @@ from fcreview.tui.commands import ExportRequest, deliver_download, make_download
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, read_other_annotators
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
+from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import (
     find_queue_screen,
     focused_item_pane,

@@ -25,7 +25,7 @@ from fcreview.tui.queue.choices import issue_choices, order_choices, suspect_rea
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
 from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState, ReviewProgress
-from fcreview.tui.screens.choice_list import PickerScreen
+from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
 from fcreview.tui.text.theme import symbols

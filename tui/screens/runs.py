@@ -28,7 +28,7 @@ from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS, RUN_SEARC
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.screens.choice_list import PickerScreen
+from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.text.lines import (
     ChoiceTable,
     TextColumn,

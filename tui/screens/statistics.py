@@ -42,7 +42,7 @@ from fcreview.tui.queue.statistics import (
     list_reported_scopes,
     pairwise_heat_maps,
 )
-from fcreview.tui.screens.choice_list import PanelPickerScreen
+from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.widgets.base import Panel, is_small, work
 from fcreview.tui.widgets.document_view import LineBar, LineBlock

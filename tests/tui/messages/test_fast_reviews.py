@@ -21,8 +21,8 @@ from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.dialogs import NoteScreen
 from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.review_dialogs import NoteScreen
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.store.factory import Imported

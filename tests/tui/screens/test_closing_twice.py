@@ -10,8 +10,8 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from fcreview.store.rows import View
-from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.widgets.base import GuardedModalScreen, GuardedScreen
 from tests.tui.key_input import send_keys, wait_until

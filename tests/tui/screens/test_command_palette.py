@@ -20,9 +20,9 @@ from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.commands import ReportServices
 from fcreview.tui.screens.command_palette import CommandPaletteScreen, PaletteInput
-from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
+from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import find_harmful
 from tests.tui import idle

@@ -12,8 +12,8 @@ import pytest
 
 from fcreview.cli.wiring import build_golden_services
 from fcreview.store.workspace import Workspace
-from fcreview.tui.screens.dialogs import NoteBox
 from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
+from fcreview.tui.screens.review_dialogs import NoteBox
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.sharing import Imports

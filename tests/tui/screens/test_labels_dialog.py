@@ -9,8 +9,8 @@ import pytest
 from fcreview.model.verdict import DIALOG_ACTS
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.screens.dialogs import TagsScreen
 from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.review_dialogs import TagsScreen
 from tests.sharing import Imports
 from tests.tui.screens.item_host import bar_text, document_rows, open_item_host, read_events
 

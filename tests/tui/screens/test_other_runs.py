@@ -13,8 +13,8 @@ from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.review.other_runs import RunPrediction, prediction_choice_table
-from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.item_pane import ItemScreen
+from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.text.lines import plain_text, table_lines
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen
+from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.text.lines import fit_line, line_width, make_line, plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from fcreview.tui.widgets.lists import render_list_strip

@@ -9,7 +9,8 @@ from textual.app import App
 
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import FilterHistory
-from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
+from fcreview.tui.screens.prompts import AskScreen
+from fcreview.tui.screens.review_dialogs import NoteBox, NoteScreen
 from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
 from tests.tui.themed_app import ThemedApp

@@ -11,9 +11,9 @@ from textual import events
 from textual.geometry import Size
 
 from fcreview.store.rows import View
-from fcreview.tui.screens.dialogs import NoteScreen
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.review_dialogs import NoteScreen
 from tests.tui.screens.split.pane_facts import (
     ONE,
     TWO,

@@ -1,60 +1,49 @@
-"""Show dialogs at the bottom of the screen that ask for a line of text, the fault, a note or error tags."""
+"""Show the dialogs of a review, and record what the annotator enters: fault, tags, note, labels and override reason.
+
+A review from a dialog is about the item that was on screen when the key of the dialog was pressed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import Input, Static, TextArea
+from textual.widgets import Static, TextArea
 
+from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.verdict import SCALES
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.actions import (
-    CONFIRM_ACTIONS,
     FAULT_ACTIONS,
     NOTE_ACTIONS,
-    PROMPT_ACTIONS,
+    OVERRIDE_REASON_ACTIONS,
     PROMPT_HELP_ACTIONS,
     TAG_ACTIONS,
     Action,
 )
 from fcreview.tui.key_bindings import active_key_names, find_keys, key_hints, make_bindings
+from fcreview.tui.review.item_reviewer import ItemView
+from fcreview.tui.review.recorder import Override, ReviewOutcome, ReviewSubject
+from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.screens.item_details import query_for_item
+from fcreview.tui.screens.prompts import AskScreen
+from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START
-from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle, wrap_text
+from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import BottomDialog, SafeInput, sanitize_strip, work
+from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 
-
-class AskScreen(BottomDialog[str | None]):
-    """Prompt for one line of text. The result is the text, or None after Esc."""
-
-    takes_text = True
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
-    CSS = f"""{BottomDialog.CSS}
-    AskScreen > Horizontal {{ height: 1; width: 1fr; background: $background; }}
-    AskScreen Static {{ width: auto; text-style: bold; }}
-    AskScreen Input {{ width: 1fr; height: 1; border: none; padding: 0; background: $background; }}
-    AskScreen Input:focus {{ border: none; background: $background; }}
-    """
-
-    def __init__(self, prompt: str, value: str = "") -> None:
-        super().__init__()
-        self._prompt, self._value = prompt, value
-
-    def compose(self) -> ComposeResult:
-        with Horizontal():
-            yield Static(f" {self._prompt} ", markup=False)
-            yield SafeInput(self._value, select_on_focus=True)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value)
+if TYPE_CHECKING:
+    from fcreview.tui.review.prefetch import ItemPrefetcher
 
 
 class FaultScreen(BottomDialog[Fault | None]):
@@ -81,29 +70,6 @@ class FaultScreen(BottomDialog[Fault | None]):
         letters = key_hints_line(hints, room, len(hints))
         fits = line_width(letters) <= room
         self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)])
-
-
-class ConfirmScreen(BottomDialog[bool]):
-    """Question that the user answers with yes or no."""
-
-    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONFIRM_ACTIONS, PROMPT_HELP_ACTIONS)
-
-    def __init__(self, question: str) -> None:
-        super().__init__()
-        self._question = question
-
-    def compose(self) -> ComposeResult:
-        yield LineBlock()
-
-    def on_resize(self) -> None:
-        """Show the question on as many lines as it needs, with the keys on the last line."""
-        cells = self.app.size.width
-        rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
-        hints = key_hints(self)
-        if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
-            rows.append(())
-        keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))
-        self.query_one(LineBlock).show([*rows[:-1], (*rows[-1], *keys)])
 
 
 class SafeTextArea(TextArea):
@@ -309,3 +275,124 @@ class TagsScreen(BottomDialog[list[str] | None]):
     def action_save(self) -> None:
         selected = [tag for tag in self._tags if tag in self._source.selected]
         self.dismiss(selected if self._label != "tags" or set(selected) != set(self._before) else None)
+
+
+def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
+    """Ask for the fault. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    prompt = FaultScreen(item_name or _other_item_name(view, subject) or subject.part_name)
+    _ask_and_record(view, subject, prompt, view.item_reviewer.recorder.record_fault)
+
+
+def ask_tags(
+    view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, item_name: str = ""
+) -> None:
+    """Ask for error tags. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    recorder = view.item_reviewer.recorder
+    row, own = subject.detail.row, recorder.find_own_opinion(subject)
+    chosen = (own.tags if own else None) or []
+    errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
+    tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
+    item_name = item_name or _other_item_name(view, subject) or subject.part_name
+    _ask_and_record(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), recorder.record_tags)
+
+
+def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
+    """Ask for a note. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    recorder = view.item_reviewer.recorder
+    own = recorder.find_own_opinion(subject)
+    item_name = item_name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
+    _ask_and_record(view, subject, NoteScreen(item_name, (own.note if own else None) or ""), recorder.record_note)
+
+
+def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
+    """Return the name of the reviewed item and part if another item is displayed now, else an empty string."""
+    if subject.item == view.item_reviewer.displayed.navigator.item:
+        return ""
+    return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
+
+
+def _ask_and_record(
+    view: ItemView,
+    subject: ReviewSubject,
+    prompt: GuardedModalScreen[Any],
+    record: Callable[[ReviewSubject, Any], Awaitable[ReviewOutcome]],
+) -> None:
+
+    def submit(answer: Any) -> None:
+        if answer is not None:
+            view.item_reviewer.record(subject, lambda latest: record(latest, answer))
+
+    view.app.push_screen(prompt, submit)
+
+
+async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
+    """Ask for the correct labels of the response, for the first criterion that has labels."""
+    item = subject.item
+    criteria = await query_for_item(view, session, item, lambda store: store.fetch_multi_label_criteria(item))
+    if criteria is None:
+        return
+    if not criteria:
+        view.show_message(StatusMessage("this benchmark has no response labels", "warn"))
+        return
+    criterion = criteria[0]
+    choices = label_choices(subject.detail, session.annotator, criterion)
+    recorder = view.item_reviewer.recorder
+    prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " "))
+    _ask_and_record(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
+
+
+class LabelChoices(NamedTuple):
+    labels: list[str]
+    selected: list[str]
+
+
+def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
+    """Return the labels to choose from. The annotator's own labels are selected, else the benchmark's."""
+    verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
+    automatic = next((value for value in verdicts if isinstance(value, list)), [])
+    own_key = (annotator, RESPONSE, criterion)
+    own = next((o.verdict for o in detail.opinions if (o.annotator, o.target, o.criterion) == own_key), None)
+    selected = own if isinstance(own, list) else automatic
+    known = scale.known_labels if (scale := SCALES.get(criterion)) is not None else ()
+    labels = dict.fromkeys([*known, *map(str, detail.item.extra.golden_labels or []), *map(str, automatic), *selected])
+    return LabelChoices(list(labels), list(selected))
+
+
+class OverrideReasonScreen(BottomDialog[int | None]):
+    """Prompt for the reason why the last verdict overrides an automatic verdict. The result is the number of the
+    reason, from 1, or None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
+
+    def __init__(self, override: Override, reasons: Sequence[str]) -> None:
+        super().__init__()
+        self._override, self._reasons = override, reasons
+
+    def compose(self) -> ComposeResult:
+        yield LineBlock(id="why")
+
+    def on_resize(self) -> None:
+        names, cells = active_key_names(self.app), self.app.size.width
+        keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
+        labels = map(self._override.reason_label, self._reasons)
+        hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *key_hints(self)]
+        question = make_line(f" {self._override.question(cells - 2)}", "strong")
+        self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
+
+    def action_answer(self, answer: int | None) -> None:
+        if answer is not None and answer <= len(self._reasons):
+            self.dismiss(answer)
+
+
+def ask_override_reason(view: ItemView, session: Session) -> None:
+    """Ask for the reason why the last verdict overrides an automatic one, and record it."""
+    reasons = session.vocabulary.reasons
+
+    def ask_reason(override: Override) -> None:
+        view.app.push_screen(OverrideReasonScreen(override, reasons), record_reason)
+
+    def record_reason(number: int | None) -> None:
+        if number is not None:
+            view.item_reviewer.record_override_reason(number)
+
+    view.item_reviewer.prompt_about_last_override(ask_reason)

@@ -9,12 +9,12 @@ import pytest
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.tui.review.golden_correction import (
+from fcreview.tui.screens.golden_editor import (
     EMPTY_GOLDEN,
     check_text,
     find_problem_position,
-    initial_text,
     line_and_column,
+    original_golden_text,
 )
 from fcreview.tui.session import GoldenSupport
 from fcreview.tui.text.lines import format_json
@@ -62,8 +62,8 @@ def test_editor_starts_with_empty_object_without_golden_answer() -> None:
     def fail(*_: Any) -> None:
         raise FcreviewError("no way")
 
-    assert initial_text(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
-    assert initial_text(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
+    assert original_golden_text(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
+    assert original_golden_text(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
     assert check_text("{}", GoldenSupport(fail, fail, fail), RUN, ITEM).problem == "no way"
 
 

@@ -1,4 +1,7 @@
-"""Let the user choose a row of a table. A compact screen covers only the lower part of the screen below it."""
+"""Ask the user to choose a row of a table, to enter a line of text, or to confirm.
+
+A compact table covers only the lower part of the screen below it.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,34 @@ from typing import ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from fcreview.model.wording import format_count
-from fcreview.tui.actions import MODAL_HELP_ACTIONS, PICKER_ACTIONS
-from fcreview.tui.key_bindings import make_bindings, unavailable_key_message
-from fcreview.tui.text.lines import ChoiceTable, Line, fit_line, justify_line, progress_message, rule_line
+from fcreview.tui.actions import (
+    CONFIRM_ACTIONS,
+    MODAL_HELP_ACTIONS,
+    PICKER_ACTIONS,
+    PROMPT_ACTIONS,
+    PROMPT_HELP_ACTIONS,
+)
+from fcreview.tui.key_bindings import key_hints, make_bindings, unavailable_key_message
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    fit_line,
+    justify_line,
+    key_hints_line,
+    line_width,
+    make_line,
+    progress_message,
+    rule_line,
+    wrap_text,
+)
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedModalScreen, Panel, ProgressTimer, is_small, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, Panel, ProgressTimer, SafeInput, is_small, work
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
 
 T = TypeVar("T")
@@ -193,3 +214,51 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         panel.set_flat(is_small(self.size))
         facts = f" {symbols().separator} ".join(filter(None, (choices.note, count)))
         panel.set_title(choices.title[:1].upper() + choices.title[1:], facts, flat_facts=True)
+
+
+class AskScreen(BottomDialog[str | None]):
+    """Prompt for one line of text. The result is the text, or None after Esc."""
+
+    takes_text = True
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
+    CSS = f"""{BottomDialog.CSS}
+    AskScreen > Horizontal {{ height: 1; width: 1fr; background: $background; }}
+    AskScreen Static {{ width: auto; text-style: bold; }}
+    AskScreen Input {{ width: 1fr; height: 1; border: none; padding: 0; background: $background; }}
+    AskScreen Input:focus {{ border: none; background: $background; }}
+    """
+
+    def __init__(self, prompt: str, value: str = "") -> None:
+        super().__init__()
+        self._prompt, self._value = prompt, value
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static(f" {self._prompt} ", markup=False)
+            yield SafeInput(self._value, select_on_focus=True)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
+
+
+class ConfirmScreen(BottomDialog[bool]):
+    """Question that the user answers with yes or no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONFIRM_ACTIONS, PROMPT_HELP_ACTIONS)
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        yield LineBlock()
+
+    def on_resize(self) -> None:
+        """Show the question on as many lines as it needs, with the keys on the last line."""
+        cells = self.app.size.width
+        rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
+        hints = key_hints(self)
+        if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
+            rows.append(())
+        keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))
+        self.query_one(LineBlock).show([*rows[:-1], (*rows[-1], *keys)])

@@ -1,0 +1,135 @@
+"""Show details of the displayed item: other runs, records and long texts. Copy the item."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from fcreview.model.sanitize import sanitize
+from fcreview.store.rows import View
+from fcreview.tui.actions import COPY_ACTIONS, PROMPT_HELP_ACTIONS
+from fcreview.tui.key_bindings import key_hints, make_bindings
+from fcreview.tui.review.clipboard import (
+    calls_text,
+    copy_text,
+    diff_text,
+    format_open_command,
+    json_text,
+    markdown_text,
+)
+from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.item_reviewer import ItemView
+from fcreview.tui.review.other_runs import prediction_choice_table, read_predictions
+from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
+from fcreview.tui.screens.prompts import PickerScreen
+from fcreview.tui.session import Session
+from fcreview.tui.text.lines import Line, key_hints_line, line_width
+from fcreview.tui.widgets.base import BottomDialog
+from fcreview.tui.widgets.document_view import LineBar
+
+if TYPE_CHECKING:
+    pass
+
+T = TypeVar("T")
+
+
+class CopyScreen(BottomDialog[str | None]):
+    """Prompt that asks what to copy. The result is the `kind` for `text_to_copy`, or None if the user cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
+
+    def compose(self) -> ComposeResult:
+        yield LineBar(id="copy")
+
+    def on_mount(self) -> None:
+        title: Line = ((" copy", "strong"),)
+        hints = key_hints_line(key_hints(self), self.app.size.width - line_width(title), 1)
+        self.query_one(LineBar).show((*title, *hints))
+
+
+def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
+    """Return a text to copy.
+
+    Args:
+        kind: One of `this`, `call`, `diff`, `markdown`, `json` and `command`.
+        block_text: Text of the block under the cursor.
+        folder: The workspace's folder `.fcreview`.
+    """
+    detail, annotator = cursor.detail, cursor.annotator
+    command = format_open_command(detail, folder.parent if folder is not None else None)
+    texts: dict[str, Callable[[], str]] = {
+        "this": lambda: block_text,
+        "call": lambda: calls_text(detail, cursor.target),
+        "diff": lambda: diff_text(detail, annotator, hide_verdicts=cursor.hides_verdicts),
+        "markdown": lambda: markdown_text(detail, annotator, command, hide_verdicts=cursor.hides_verdicts),
+        "json": lambda: json_text(detail),
+        "command": lambda: command,
+    }
+    return texts[kind]()
+
+
+def ask_copy(view: ItemView, session: Session) -> None:
+
+    def copy_kind(kind: str | None) -> None:
+        if kind is not None:
+            text = text_to_copy(kind, view.text.text_to_copy, view.cursor, session.folder)
+            view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.folder, view.app._driver)}"))
+
+    view.app.push_screen(CopyScreen(), copy_kind)
+
+
+async def query_for_item(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
+    """Run a query for a dialog. Return None if the query fails, or if another item was opened before it finished."""
+    try:
+        result = await session.query(read)
+    except Exception as error:  # a query that fails must not end the app
+        view.show_message(StatusMessage(sanitize(str(error) or type(error).__name__), "bad"))
+        return None
+    return result if view.is_in_front and view.item_reviewer.displayed.navigator.item == item else None
+
+
+async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
+    """List the same item in other runs. The chosen item opens above this one, in a queue with the item
+    of every run."""
+    item = subject.item
+    if view.cursor.hides_verdicts:
+        view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
+        return
+    runs = await query_for_item(view, session, item, lambda store: read_predictions(store, item))
+    if runs is None:
+        return
+    if len(runs) < 2:
+        view.show_message(StatusMessage("no other run has this item", "warn"))
+        return
+    items = View(f"item:{','.join(str(each.row.item) for each in runs)}", "dataset")
+
+    def open_chosen_item(chosen_item: int | None) -> None:
+        if chosen_item is not None and chosen_item != item:
+            view.app.push_screen(view.make_screen(items, chosen_item))
+
+    view.app.push_screen(PickerScreen(prediction_choice_table(runs, item, blind=session.blind)), open_chosen_item)
+
+
+def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
+    """Show a text of the displayed item in the pager. If `text` is a function, the pager calls it to load the text."""
+    name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
+    view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
+
+
+def show_records(view: ItemView, session: Session) -> None:
+    """Show the item's records of the result and score files in the pager."""
+    if view.cursor.hides_verdicts:
+        view.show_message(
+            StatusMessage("records are hidden until you submit, because they may contain verdicts", "warn")
+        )
+        return
+    displayed = view.item_reviewer.displayed
+    read = partial(read_records, session, displayed.navigator.item, displayed.detail.item)
+    show_text(view, session, "records", read)

@@ -20,7 +20,7 @@ import typer
 
 from fcreview.cli.import_options import check_decoder
 from fcreview.cli.workspace import WorkspaceOptions
-from fcreview.model.verdict import POLICIES, UNANIMOUS
+from fcreview.model.effective_verdict import POLICIES, UNANIMOUS
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:

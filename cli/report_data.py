@@ -14,8 +14,8 @@ from fcreview.cli.output import Progress, cell_text, format_run_heading, format_
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
 from fcreview.golden_audit.score import is_benchmark_at_fault
+from fcreview.model.effective_verdict import UNANIMOUS
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
-from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope, describe_selection

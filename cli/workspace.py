@@ -25,8 +25,8 @@ from fcreview.cli.config import Config, load_config
 from fcreview.cli.output import Progress, check_choice, emit, print_limited_messages, print_message
 from fcreview.errors import CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE, gather_files
+from fcreview.model.effective_verdict import POLICIES, UNANIMOUS, Policy
 from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.exporters.base import ExportSource
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
+from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.verdict import SCORING_ORDER
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call

@@ -24,8 +24,8 @@ from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_mess
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report_pages import format_code_block, format_code_span, format_titled_block
 from fcreview.model.address import ITEM
+from fcreview.model.effective_verdict import DISPUTED
 from fcreview.model.json_value import canonical_json
-from fcreview.model.verdict import DISPUTED
 from fcreview.model.wording import format_count
 from fcreview.run_plan import AppliedGoldenFix, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file

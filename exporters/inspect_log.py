@@ -14,9 +14,8 @@ from typing import Any
 import orjson
 
 from fcreview.exporters.base import ExportError, ExportSource, Label
-from fcreview.model.decision import find_retracted_events
-from fcreview.model.review import ItemKey
-from fcreview.model.verdict import RESOLUTIONS, decides, is_same_verdict
+from fcreview.model.effective_verdict import RESOLUTIONS, is_definite, is_same_verdict
+from fcreview.model.review import ItemKey, find_retracted_events
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 
 BENCHMARK = "inspect"
@@ -61,7 +60,7 @@ def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[Reviewed
 
     for lines in source.store.iter_label_batches(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):
-            if label["decided_by"] in RESOLUTIONS and decides(label["human"]):
+            if label["decided_by"] in RESOLUTIONS and is_definite(label["human"]):
                 yield _make_reviewed_verdict(source, label)
 
 

@@ -33,12 +33,12 @@ from fcreview.model.metric import (
 from fcreview.model.wording import (
     NO_VALUE,
     describe_error_type,
-    describe_undecided_verdicts,
     format_corrected_rate,
     format_count,
     format_metric_value,
     format_official_rate,
     format_recomputed_rate,
+    format_undecided_condition,
     get_source_name,
 )
 
@@ -392,7 +392,7 @@ def describe_sample(estimate: Interval, row: MetricRow) -> str:
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text
-    return f"{text}, {_format_bounds(estimate.bounds, row)} {describe_undecided_verdicts(estimate.n_undecided)}"
+    return f"{text}, {_format_bounds(estimate.bounds, row)} {format_undecided_condition(estimate.n_undecided)}"
 
 
 def _format_bounds(bounds: tuple[float, float], row: MetricRow) -> str:

@@ -26,10 +26,10 @@ from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.exporters.golden_patch import list_fix_authors
 from fcreview.matching.align import align
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
+from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DISPUTED, is_same_verdict
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:

@@ -50,13 +50,13 @@ class MemberReader:
             raise ArchiveError(f"{getattr(self._stream, 'name', 'member')} cannot be decompressed: {error}") from error
 
 
-def read_member_at(file: BinaryIO, offset: int) -> bytes:
-    """Return the decompressed content of the member that starts `offset` bytes after the start of the archive. Raises
-    ArchiveError."""
+def read_member_at(file: BinaryIO, header_offset: int) -> bytes:
+    """Return the decompressed content of the member whose header starts `header_offset` bytes after the start of the
+    archive. A content longer than `MAX_RECORD_BYTES` is cut. Raises ArchiveError."""
     archive = open_archive(file)
-    member = next((each for each in archive.infolist() if each.header_offset == offset), None)
+    member = next((each for each in archive.infolist() if each.header_offset == header_offset), None)
     if member is None:
-        raise ArchiveError(f"the archive has no member at byte {offset}")
+        raise ArchiveError(f"the archive has no member at byte {header_offset}")
     data = open_member(archive, member).read(MAX_RECORD_BYTES + 1)
     return data[:MAX_RECORD_BYTES] + b" ... [cut]" if len(data) > MAX_RECORD_BYTES else data
 
@@ -103,7 +103,7 @@ def _decompress(data: bytes, zip_method: int, max_bytes: int) -> bytes | None:
 
 
 def import_zipfile() -> Any:
-    """Return a `zipfile` module that can read Zstandard, as the standard library can from Python 3.14 on."""
+    """Import a `zipfile` module that can read Zstandard. The standard library can from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         import zipfile
     else:

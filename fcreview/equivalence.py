@@ -51,6 +51,7 @@ class EquivalenceRule:
     function: str = ""
     argument: str = ""
     given: Any = None
+    """Predicted value that an `accept` rule accepts in place of the golden value `wanted`."""
     wanted: Any = None
     who: str = ""
     date: str = ""
@@ -102,22 +103,22 @@ def parse_rule(text: str) -> EquivalenceRule:
         raise ErrataError(f"invalid rule {text!r}. Use {RULE_GRAMMAR}.")
     values: dict[str, Any] = {}
     if kind == "accept":
-        values["given"], rest = _split_first_value(rest, text)
+        values["given"], rest = _parse_first_value(rest, text)
         word, _, rest = rest.strip().partition(" ")
         if word != "for":
             raise ErrataError(f"invalid rule {text!r}. Use `accept PREDICTED for GOLDEN`.")
-        values["wanted"], rest = _split_first_value(rest, text)
+        values["wanted"], rest = _parse_first_value(rest, text)
     scope: dict[str, str] = {}
     while rest.strip():
         word, _, rest = rest.strip().partition(" ")
         if word not in _SCOPE_FIELDS or _SCOPE_FIELDS[word] in scope or not rest.strip():
             raise ErrataError(f"invalid rule {text!r} at {word!r}. Use {RULE_GRAMMAR}.")
-        name, rest = _split_first_value(rest, text)
+        name, rest = _parse_first_value(rest, text)
         scope[_SCOPE_FIELDS[word]] = name if isinstance(name, str) else json.dumps(name)
     return EquivalenceRule(kind, **scope, **values)
 
 
-def _split_first_value(text: str, rule_text: str) -> tuple[Any, str]:
+def _parse_first_value(text: str, rule_text: str) -> tuple[Any, str]:
     """Return the value at the start of a text, and the rest of the text. `rule_text` is the rule in error messages."""
     text = text.strip()
     if not text:
@@ -151,8 +152,8 @@ _OMITTED = ""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], golden: Any, predicted: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value exactly, or one of the rules accepts it. Nested values are
-    compared in the same way. A field of a golden object is either a value or a list of accepted values."""
+    """Whether a predicted value equals the golden value, or one of the rules accepts it. Nested values are compared in
+    the same way. A field of a golden object contains a value or a list of accepted values."""
     if is_same_value(golden, predicted) or any(_rule_accepts(rule, golden, predicted) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:
@@ -173,7 +174,7 @@ def is_equivalent(rules: Sequence[EquivalenceRule], golden: Any, predicted: Any,
 
 
 def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted_values: Sequence[Any]) -> bool:
-    """Whether a `default-omittable` rule is given and the parameter's documented default is an accepted value."""
+    """Whether `rules` contains a rule `default-omittable`, and the documented default is an accepted value."""
     if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
     default_text = str(parameter.default).casefold()

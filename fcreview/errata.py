@@ -238,7 +238,7 @@ def _hash(data: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedErrataFile:
+class CombinedErrata:
     """Result of combining two sets of errata with `combine_errata`."""
 
     content: bytes | None
@@ -251,7 +251,7 @@ class MergedErrataFile:
     """Items that the two sets correct differently. The combined file contains your own correction."""
 
 
-def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
+def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
     """Combine two sets of errata. The entries of `own` come first, and take precedence on items that both sets correct
     differently."""
     entries = dict(own.entries)
@@ -271,9 +271,9 @@ def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
     old, new = ([canonical_json(entry.as_json()) for entry in each.values()] for each in (own.entries, entries))
     content = None
     if old != new or n_new_rules:
-        who = ", ".join(_remove_duplicates(*own.who.split(", "), *other.who.split(", ")))
+        who = ", ".join(_select_distinct(*own.who.split(", "), *other.who.split(", ")))
         content = serialize_errata([*entries.values()], rules, max(own.date, other.date), who)
-    return MergedErrataFile(content, n_new, n_known, n_new_rules, tuple(conflicts))
+    return CombinedErrata(content, n_new, n_known, n_new_rules, tuple(conflicts))
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
@@ -284,13 +284,13 @@ def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
     return replace(
         first,
-        reasons=_remove_duplicates(*first.reasons, *second.reasons),
-        settled_by=_remove_duplicates(*first.settled_by, *second.settled_by),
+        reasons=_select_distinct(*first.reasons, *second.reasons),
+        settled_by=_select_distinct(*first.settled_by, *second.settled_by),
         evidence=max(first.evidence, second.evidence, key=lambda evidence: evidence.runs),
     )
 
 
-def _remove_duplicates(*texts: str) -> tuple[str, ...]:
+def _select_distinct(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, texts)))
 
 
@@ -328,23 +328,24 @@ class CategoryCorrections:
         if entry is None:
             return GoldenCorrection()
         if hash_question(messages) != entry.question_hash:
-            return self.reject_entry(entry, "the question has changed")
+            return self.report_stale_entry(entry, "the question has changed")
         if self._is_same(golden, entry.old):
             return GoldenCorrection(entry, self._make_erratum(entry, old_golden=entry.old))
         if self._is_same(golden, entry.new):
             self._add_issue(entry, "erratum not needed: the dataset already has this golden answer", "notice")
             return GoldenCorrection()
-        return self.reject_entry(entry, "the dataset's golden answer is neither the old nor the new one")
+        return self.report_stale_entry(entry, "the dataset's golden answer is neither the old nor the new one")
 
-    def reject_entry(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
+    def report_stale_entry(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
+        """Add a warning to `issues`. Return a correction that changes nothing and states the reason."""
         self._add_issue(entry, f"stale erratum, not applied: {reason}", "warning")
         return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
 
     def report_absent_items(self, dataset_ids: Container[str]) -> None:
-        """Reject the entries whose items the dataset does not contain."""
+        """Report each entry whose item the dataset does not contain as stale."""
         for item_id, entry in self.entries.items():
             if item_id not in dataset_ids:
-                self.reject_entry(entry, "the dataset does not contain the item")
+                self.report_stale_entry(entry, "the dataset does not contain the item")
 
     def _make_erratum(self, entry: ErrataEntry, *, old_golden: Any = None, stale_reason: str = "") -> Erratum:
         return Erratum([*entry.settled_by], self._errata.date, [*entry.reasons], old_golden, stale_reason)

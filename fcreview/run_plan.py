@@ -43,7 +43,8 @@ class RunPlan:
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
-    def has_same_version(self, import_fingerprint: int) -> bool:
+    def has_importer_version(self, import_fingerprint: int) -> bool:
+        """Whether the run was imported by this version of the importer, by the fingerprint of its import."""
         return import_fingerprint % 1000 == self.version
 
     @property

@@ -200,10 +200,10 @@ def _make_inner_folder(name: str, parent_descriptor: int) -> None:
         os.close(descriptor)
 
 
-def _set_permissions(descriptor: int, parent_descriptor: int, mask: int) -> None:
-    """Give a file or folder the permissions of its parent folder, limited to the bits in `mask`. The owner can always
-    read and write."""
-    wanted = os.fstat(parent_descriptor).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
+def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> None:
+    """Give a file or folder the permissions of its parent folder, limited to the bits in `max_mode`. The owner can
+    always read and write."""
+    wanted = os.fstat(parent_descriptor).st_mode & max_mode | (0o700 if max_mode & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
         if mode & 0o777 != wanted:

@@ -18,7 +18,7 @@ from fcreview.errors import MALFORMED_DATA, FcreviewError
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.model.item import Call, ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, canonical_json
-from fcreview.model.metric import Metric, RunItems, ScoredItem, metrics_by_category, tag_metrics
+from fcreview.model.metric import Metric, RunItems, ScoredItem, build_category_metrics, build_tag_metrics
 from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
 
 if TYPE_CHECKING:
@@ -269,9 +269,9 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     try:
         found: list[Metric] = importer_for(run).load_module("leaderboard").compute_metrics(items, run)
     except MALFORMED_DATA as error:
-        found = metrics_by_category(items)
+        found = build_category_metrics(items)
         found[0].note = f"pass rates only: the benchmark's metrics cannot be computed from this data ({error})"[:200]
-    return [*found, *tag_metrics(items, run.tags)]
+    return [*found, *build_tag_metrics(items, run.tags)]
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:

@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address, parse_address
-from fcreview.model.decision import RESOLUTION_REQUIREMENT, can_resolve_disagreement, is_stale
+from fcreview.model.decision import RESOLUTION_REQUIREMENT, can_resolve_disagreement
+from fcreview.model.effective_verdict import is_same_verdict
 from fcreview.model.json_value import json_hash
-from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event, ItemKey, Opinion, describe_field_error
-from fcreview.model.verdict import is_same_verdict
+from fcreview.model.review import (
+    ANNOTATION_FIELDS,
+    CORRECT,
+    Annotation,
+    Event,
+    ItemKey,
+    Opinion,
+    describe_field_error,
+    is_stale,
+)
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
 from fcreview.store.labels import VERDICT_KEY
 from fcreview.store.reviews.journal import LineError, hash_and_serialize_event

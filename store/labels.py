@@ -22,9 +22,9 @@ import duckdb
 import orjson
 
 from fcreview.model.address import ITEM
+from fcreview.model.effective_verdict import SCORING_ORDER, Policy
 from fcreview.model.item import Side
 from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, Opinion
-from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
 from fcreview.store.queries.item_detail import fetch_function_docs
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decision_origin_sql, effective_verdict_sql

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.errors import FcreviewError
-from fcreview.model.decision import collect_verdicts
+from fcreview.model.effective_verdict import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
 from fcreview.stats.sampling import AnnotatorShare, Stratum
 from fcreview.store.reviews.review_index import ItemIndex

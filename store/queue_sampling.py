@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.review import ItemKey
-from fcreview.model.verdict import SCORING_ORDER
 from fcreview.stats.sampling import (
     UNSTRATIFIED,
     ShareOptions,

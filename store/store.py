@@ -12,9 +12,9 @@ import duckdb
 from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
+from fcreview.model.effective_verdict import UNANIMOUS, Policy
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.review import Annotation, ItemKey
-from fcreview.model.verdict import UNANIMOUS, Policy
 from fcreview.store.database import (
     IMPORT_AGAIN,
     SQL_TIMEOUT,

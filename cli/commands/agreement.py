@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, option, workspace_command
 from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table, text_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.model.verdict import decides
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.agreement_ratings import (
     BLIND_STATUS_LABELS,
@@ -149,7 +149,7 @@ def _print_agreement_tables(
 ) -> None:
     """Print the agreement tables. Unless `all_tables`, omit each table that has only one group, because it repeats the
     overall table."""
-    unsure = sum(not decides(rating.value) for rating in ratings)
+    unsure = sum(not is_definite(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [
         f"{format_count(len(names), 'annotator')} ({cell_text(', '.join(names))})",

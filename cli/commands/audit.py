@@ -10,9 +10,8 @@ from fcreview.cli.options import ItemArgument, JsonOption, RunOption, workspace_
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import find_retracted_events, is_stale
 from fcreview.model.json_value import to_json_text
-from fcreview.model.review import ANNOTATION_FIELDS, CORRECT
+from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, find_retracted_events, is_stale
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.text.lines import wrap_text

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.matching.diff import is_same_value
-from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role, number_steps
+from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role, assign_step_numbers
 from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper_than
 
 MAX_TEXT = 200_000
@@ -62,7 +62,7 @@ class RepeatedCalls:
     """Index of an item's predicted and quoted calls. It finds earlier occurrences of the same call."""
 
     def __init__(self, item: Item) -> None:
-        self._steps = number_steps(item)
+        self._steps = assign_step_numbers(item)
         self._predicted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
         self._quoted: dict[Hashable, list[tuple[_CallPosition, Call]]] = {}
         for call in sorted(item.predicted, key=_get_position):

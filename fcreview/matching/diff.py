@@ -14,7 +14,7 @@ from operator import eq
 from typing import Any
 
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject
-from fcreview.model.json_value import MAX_DEPTH, TOO_DEEP_TEXT, abbreviate, child_path, to_json_text
+from fcreview.model.json_value import MAX_DEPTH, TOO_DEEP_TEXT, abbreviate, append_to_path, to_json_text
 
 _TYPE_NAMES = {
     str: "string", int: "integer", float: "float", bool: "boolean", type(None): "null", list: "list", tuple: "tuple",
@@ -151,7 +151,7 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
         return found
     budget = ComparisonBudget(rules)
     for name, accepted in golden.arguments.items():
-        path = child_path("", name)
+        path = append_to_path("", name)
         if name in predicted.arguments:
             found += _limit_differences(
                 path, diff_accepted_values(accepted, predicted.arguments[name], path, 0, budget)
@@ -159,7 +159,7 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
         elif not accepted.optional:
             found.append(ArgumentDiff(path, "-", "required, but missing"))
     unexpected = (name for name in predicted.arguments if name not in golden.arguments)
-    return found + [ArgumentDiff(child_path("", name), "+", "not in golden") for name in unexpected]
+    return found + [ArgumentDiff(append_to_path("", name), "+", "not in golden") for name in unexpected]
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
@@ -260,7 +260,7 @@ def _diff_objects(
 ) -> list[ArgumentDiff]:
     found: list[ArgumentDiff] = []
     for name, expected in fields.items():
-        field_path = child_path(path, name)
+        field_path = append_to_path(path, name)
         if name not in value:
             if not isinstance(expected, AcceptedValues):
                 found.append(ArgumentDiff(field_path, "-", "missing"))
@@ -272,7 +272,9 @@ def _diff_objects(
             found += diff_values(expected, value[name], field_path, depth + 1, budget)
         if budget.remaining < 0:
             return found
-    return found + [ArgumentDiff(child_path(path, name), "+", "not in golden") for name in value if name not in fields]
+    return found + [
+        ArgumentDiff(append_to_path(path, name), "+", "not in golden") for name in value if name not in fields
+    ]
 
 
 def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
@@ -287,11 +289,11 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
             golden_end, end = golden_end - 1, end - 1
     common_end = min(golden_end, end)
     for index in range(start, common_end):
-        found += diff_values(expected[index], value[index], child_path(path, index), depth + 1, budget)
+        found += diff_values(expected[index], value[index], append_to_path(path, index), depth + 1, budget)
         if budget.remaining < 0:
             return found
-    found += [ArgumentDiff(child_path(path, index), "-", "missing") for index in range(common_end, golden_end)]
-    return found + [ArgumentDiff(child_path(path, index), "+", "not in golden") for index in range(common_end, end)]
+    found += [ArgumentDiff(append_to_path(path, index), "-", "missing") for index in range(common_end, golden_end)]
+    return found + [ArgumentDiff(append_to_path(path, index), "+", "not in golden") for index in range(common_end, end)]
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from fcreview.matching.diff import EXACT_RULES, ComparisonRules, find_closest_value
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, DiffState, GoldenObject, Item
-from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path, split_path, to_json_text
+from fcreview.model.json_value import abbreviate, abbreviate_golden, append_to_path, split_path, to_json_text
 
 _BLANKS_AROUND_QUOTES = re.compile(r" *(['\"]) *")
 MAX_TEXT_LENGTH = 2000
@@ -106,7 +106,7 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
     is_decoded = predicted is not None and predicted.arguments is not None
     for name in [*wanted, *(name for name in given if name not in wanted)]:
         accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
-        path, optional = child_path("", name), accepted is not None and accepted.optional
+        path, optional = append_to_path("", name), accepted is not None and accepted.optional
         state, reason = _find_state_and_reason(path, accepted, value, differences, is_decoded)
         golden_text = _format_if_present(accepted) if accepted else None
         rows.append(ArgumentRow(path, 0, state, golden_text, _format_if_present(value), reason, optional))

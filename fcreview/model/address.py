@@ -51,8 +51,7 @@ def argument_address(turn: int, position: int, path: str) -> str:
 
 
 def parse_address(address: str) -> PartAddress | None:
-    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and every other
-    text."""
+    """Parse the address of a turn, call or argument. Returns None for `item`, `response` and every other text."""
     match = _PART.fullmatch(address)
     if match is None:
         return None

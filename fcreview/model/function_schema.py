@@ -69,9 +69,8 @@ def get_parameters_schema(function_doc: Mapping[str, Any], keys: Sequence[str] =
 def read_declared_parameters(
     function_doc: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
-    """Return the properties and the required names that a function doc declares, without malformed parts. With
-    `strict`, raise MalformedSchema for a malformed part. `keys` are the keys of the function doc that can contain the
-    schema."""
+    """Return the properties and required names in a function doc, without malformed parts. With `strict`, raise
+    MalformedSchema for a malformed part. `keys` are the keys of the function doc that can contain the schema."""
     schema = get_parameters_schema(function_doc, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
@@ -115,7 +114,7 @@ def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Pa
     return Parameter(
         name, JSON_TYPES.get(str(schema.get("type")).lower()), required,
         tuple(choices) if not isinstance(choices, str) else (),
-        schema["default"] if schema.get("default") is not None else parse_default(description), description,
+        schema["default"] if schema.get("default") is not None else parse_documented_default(description), description,
         JSON_TYPES.get(str(element.get("type")).lower()),
     )  # fmt: skip
 
@@ -140,7 +139,7 @@ _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "F
 _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 
 
-def parse_default(description: str) -> Any:
+def parse_documented_default(description: str) -> Any:
     """Return the default value that a description states: `km` for `Default is 'km'.`. Returns `NO_DEFAULT` if it
     states none."""
     match = _DEFAULT.search(description)

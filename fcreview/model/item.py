@@ -176,8 +176,7 @@ T = TypeVar("T")
 
 
 class SharedList(list[T]):
-    """List that many items share as one object, so that fcreview computes its JSON only once. It must not be
-    changed."""
+    """List that many items share, so that fcreview computes its JSON only once. It must not be changed."""
 
     __slots__ = ("__weakref__", "json_text")
 
@@ -219,8 +218,7 @@ class AcceptedValues:
 
 @dataclass(slots=True)
 class GoldenObject:
-    """Golden object with accepted values for each field, stored as `{"fields": {name: {"any_of": [...], "optional":
-    false}}}`."""
+    """Golden object with accepted values for each field, stored as `{"fields": {name: {"any_of": [...]}}}`."""
 
     fields: dict[str, AcceptedValues]
 
@@ -374,8 +372,7 @@ class Run:
 
     @property
     def lacks_dataset(self) -> bool:
-        """Whether questions and golden answers are missing. fcreview can then recompute verdicts for some items
-        only."""
+        """Whether questions and golden answers are missing, so that most verdicts cannot be recomputed."""
         return self.needs_dataset and self.dataset is None
 
     @property
@@ -392,9 +389,9 @@ TurnStep = tuple[int, int]
 """Turn and step of a message or call, each from 0."""
 
 
-def number_steps(item: Item) -> dict[TurnStep, int]:
-    """Map turns and steps to the step numbers that the screens show: 1, 2, 3. Unlike the step numbers of
-    benchmarks, these numbers have no gaps within a turn. The messages that open a turn (step -1) are not a step."""
+def assign_step_numbers(item: Item) -> dict[TurnStep, int]:
+    """Map turns and steps to the step numbers that the screens show: 1, 2, 3 without gaps in each turn. The messages
+    that open a turn (step -1) are not a step."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[TurnStep, int] = {}

@@ -222,8 +222,8 @@ _BARE_NAME = re.compile(r'[^.\[\]"]+')
 _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]+)', re.DOTALL)
 
 
-def child_path(path: str, key: Any) -> str:
-    """Append a field name or a list index (from 0) to a path. Append the name of an argument to the empty path."""
+def append_to_path(path: str, key: Any) -> str:
+    """Append a field name or a list index (from 0) to a path. The path of a whole argument is its name."""
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)
@@ -233,12 +233,12 @@ def child_path(path: str, key: Any) -> str:
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split a path of `child_path` into names and list indices, outermost first."""
+    """Split a path from `append_to_path` into names and list indexes, outermost first."""
     keys: list[str | int] = []
     start = 0
     while start < len(path):
         match = _PATH_STEP.match(path, start)
-        if match is None:  # The path is not from `child_path`.
+        if match is None:  # The path is not from `append_to_path`.
             return [path]
         index, quoted, bare = match.groups()
         keys.append(int(index) if index else json.loads(quoted, strict=False) if quoted else bare)

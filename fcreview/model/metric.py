@@ -68,23 +68,21 @@ class ScoredItem:
     """Distinct error tags that annotators gave to the item and its parts. Empty for other sources than `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
 
-    def has_own_verdict(self, target: str, criterion: str) -> bool:
-        """Whether the target has a human verdict or an open disagreement on the criterion, so that no verdict on it is
-        derived."""
+    def is_target_reviewed(self, target: str, criterion: str) -> bool:
+        """Whether the target has a human verdict or an open disagreement on the criterion."""
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
     def derive_verdict(self, benchmark: str, target: str, criterion: str) -> Any:
         """Derive the verdict on a criterion from overrides on other criteria. Returns None if no verdict follows, or if
         the target has a human verdict or an open disagreement on the criterion."""
-        if self.has_own_verdict(target, criterion):
+        if self.is_target_reviewed(target, criterion):
             return None
         return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
-    """Cache the results of the decorated function in its argument, the item. The cache matters for estimates, which
-    compute a benchmark's metrics several hundred times from different combinations of the same items. An item must not
-    change after the first call."""
+    """Cache the results of the decorated function in its argument, the item, because estimates compute metrics several
+    hundred times from the same items. An item must not change after the first call."""
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
@@ -140,13 +138,13 @@ def pass_rate(items: Sequence[ScoredItem]) -> float | None:
     return sum(item.n_items for item in items if item.valid) / known if known else None
 
 
-def pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
-    """Build a metric from the pass rate of items, with the number of verdicts and the number of items."""
+def build_pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
+    """Build a metric with the pass rate, the number of verdicts and the number of items."""
     known = sum(item.n_items for item in items if item.valid is not None)
     return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
 
 
-def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
+def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
     """Build a metric for each error tag, with the number of items that have the tag: first `first_tags` in their order,
     then all other tags by frequency."""
     counts = Counter(tag for item in items for tag in item.tags)
@@ -155,10 +153,10 @@ def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> 
     return [Metric("tags", name, counts[name], "count") for name in names]
 
 
-def metrics_by_category(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Build a metric from the pass rate of all items, then one for each category in order of appearance."""
+def build_category_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Build a metric with the pass rate of all items, then one for each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)
-    rates = [pass_rate_metric("accuracy", name, part, 1) for name, part in categories.items()]
-    return [pass_rate_metric("accuracy", "all items", items), *rates]
+    rates = [build_pass_rate_metric("accuracy", name, part, 1) for name, part in categories.items()]
+    return [build_pass_rate_metric("accuracy", "all items", items), *rates]

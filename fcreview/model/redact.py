@@ -20,15 +20,17 @@ _NAMED_VALUE = re.compile(
 _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w/%-])")
 
 
-def redact(value: Any) -> Any:
-    """Return a copy of a value without API keys. This replaces values of fields such as `api_key`, values in texts such
-    as `token=...`, and long random words."""
+def redact_third_party_keys(value: Any) -> Any:
+    """Return a copy of a JSON value without secrets of any format: values of fields such as `api_key`, values in texts
+    such as `token=...`, and long random words."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
-        return [redact(part) for part in value]
+        return [redact_third_party_keys(part) for part in value]
     if isinstance(value, dict):
-        return {name: REDACTED if _is_secret(name, part) else redact(part) for name, part in value.items()}
+        return {
+            name: REDACTED if _is_secret(name, part) else redact_third_party_keys(part) for name, part in value.items()
+        }
     return value
 
 

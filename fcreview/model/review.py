@@ -1,15 +1,14 @@
 """Define reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
-`Annotation` declares the fields of a review for the journal, the store and `fcreview.model.decision`.
-
-An event with a verdict also replaces the fault of the annotator's opinion. If an annotator gives "pass" with the fault
-golden and later "fail" without a fault, the opinion is "fail" without a fault. Tags, notes and golden fixes do not
-change until an event contains new ones. An event with a fault but without a verdict sets only the fault."""
+`fold_events` combines the events of an annotator into opinions. An event with a verdict also replaces the fault of the
+opinion. If an annotator gives "pass" with the fault golden and later "fail" without a fault, the opinion is "fail"
+without a fault. Tags, notes and golden fixes do not change until an event contains new ones. An event with a fault but
+without a verdict sets only the fault."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Reversible
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
@@ -150,3 +149,69 @@ def describe_field_error(name: str, value: Any) -> str | None:
     if allowed and value not in allowed:
         return f"{name} must be one of {', '.join(allowed)}"
     return None
+
+
+RetractedEvent = tuple[str, str]
+"""(event id, annotator) of a retracted event."""
+
+
+def find_retracted_events(events: Iterable[Event]) -> set[RetractedEvent]:
+    """Find the retracted events. Annotators can retract only their own events."""
+    return {(event.retracts, event.annotator) for event in events if event.act == "retract" and event.retracts}
+
+
+def find_last_event(events: Reversible[Event], annotator: str, retracted: set[RetractedEvent]) -> Event | None:
+    """Return the latest event of an annotator that is neither retracted nor a retraction, or None."""
+    own = (event for event in reversed(events) if event.annotator == annotator and event.act != "retract")
+    return next((event for event in own if (event.event, annotator) not in retracted), None)
+
+
+def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
+    """Whether the prediction or the golden answer changed after the annotator recorded the event. An empty hash means
+    that the answer is unknown. An unknown answer never makes an event stale."""
+    hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
+    return any(recorded and current and recorded != current for recorded, current in hashes)
+
+
+def fold_events(
+    events: Iterable[Event],
+    retracted: set[RetractedEvent],
+    prediction_hash: str = "",
+    golden_hash: str = "",
+    presentation: int = 1,
+) -> list[Opinion]:
+    """Combine the events of one item into current opinions, in the order of the first event on each target. An event
+    changes only the fields that it contains. An event with a verdict also clears the fault. If an annotator reviews a
+    target again, the annotator's stale opinion on the target is dropped.
+
+    An empty hash means that the answer is unknown. `presentation` is 1 for normal reviews and 2 for hidden duplicates.
+    """
+    opinions: dict[tuple[str, str, str, str], Opinion] = {}
+    for event in events:
+        if event.act == "retract" or (event.event, event.annotator) in retracted:
+            continue
+        if (event.presentation or 1) != presentation:
+            continue
+        stale = is_stale(event, prediction_hash, golden_hash)
+        subject = (event.annotator, event.target, event.criterion, event.act)
+        opinion = opinions.get(subject)
+        if opinion is None or (opinion.stale and not stale):
+            opinion = opinions[subject] = Opinion(
+                annotator=event.annotator, target=event.target, criterion=event.criterion, act=event.act, stale=stale
+            )
+        elif stale and not opinion.stale:
+            continue
+        _update_opinion(opinion, event)
+    return list(opinions.values())
+
+
+def _update_opinion(opinion: Opinion, event: Event) -> None:
+    opinion.time = event.time
+    opinion.prediction_hash, opinion.golden_hash = event.prediction_hash, event.golden_hash
+    if event.verdict is not None:
+        opinion.fault = opinion.overrules = None
+        opinion.blind, opinion.bulk = event.blind, event.bulk
+    for name in ANNOTATION_FIELDS:
+        value = getattr(event, name)
+        if value is not None:
+            setattr(opinion, name, None if value == "" else value)

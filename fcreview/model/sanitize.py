@@ -84,12 +84,12 @@ _symbols = _SymbolCache()
 _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
-def _replace_run(run: re.Match[str]) -> str:
-    """Replace the characters of a run, which is a match of `_NOT_PLAIN`. A combining mark at the start of the run
-    belongs to the plain character before the run."""
+def _replace_unsafe_chars(match: re.Match[str]) -> str:
+    """Replace the unsafe characters in a match of `_NOT_PLAIN`. A combining mark at the start of the match belongs to
+    the plain character before the match."""
     replaced: list[str] = []
-    has_base, marks, after_flag = run.start() > 0, 0, False
-    for char in run.group():
+    has_base, marks, after_flag = match.start() > 0, 0, False
+    for char in match.group():
         if _FLAG_A <= ord(char) <= _FLAG_Z:
             letter = chr(ord(char) - _FLAG_A + ord("A"))
             if after_flag:
@@ -114,7 +114,7 @@ def sanitize(text: str) -> str:
     """Make text safe to draw in one line. Sanitizing sanitized text again does not change it."""
     if text.isascii() and text.isprintable():
         return text
-    return _NOT_PLAIN.sub(_replace_run, text)
+    return _NOT_PLAIN.sub(_replace_unsafe_chars, text)
 
 
 def sanitize_lines(text: str) -> list[str]:

@@ -1,27 +1,21 @@
-"""Define the answers that each criterion allows, determine the effective verdict, and derive verdicts from verdicts on
-parts and on other criteria.
+"""Define the answers that each criterion allows, and derive verdicts from verdicts on other criteria.
 
-A verdict is true, false, "unsure", "disputed", a number or a list of labels. None means that there is no verdict. The
-store computes the effective verdict in SQL, which `fcreview.store.reviews.review_sql` generates from `SCORING_ORDER`.
+A verdict is true, false, "unsure", "disputed", a number or a list of labels. None means that there is no verdict.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from fcreview.model.address import (
     ITEM,
     RESPONSE,
     WHOLE_TARGETS,
-    get_enclosing_call_address,
-    parse_address,
-    turn_address,
 )
-from fcreview.model.item import Item, SourceName
-from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
+from fcreview.model.review import CORRECT, UNSURE
 
 TargetCriterion = tuple[str, str]
 EQUIVALENT = "equivalent"
@@ -31,11 +25,6 @@ longer succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
-
-
-def decides(verdict: Any) -> bool:
-    """Whether a verdict is a decision: it is neither None (no verdict) nor "unsure"."""
-    return verdict is not None and verdict not in ABSTENTIONS.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,205 +124,6 @@ def _parse_number(text: str) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-DISPUTED = "disputed"
-DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
-RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-Policy = Literal["unanimous", "majority"]
-POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Policies by which verdicts of annotators decide without an adjudication: all annotators must agree, or more than half
-of them."""
-UNANIMOUS: Policy = "unanimous"
-SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
-"""Automatic sources by precedence. The first source with a verdict determines the automatic verdict."""
-
-
-def agreed_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None if there is no verdict other
-    than "unsure". Verdicts "unsure" and the order of labels are ignored."""
-    deciding = [*filter(decides, verdicts)]
-    if not deciding:
-        return None
-    return deciding[0] if all(is_same_verdict(deciding[0], other) for other in deciding[1:]) else DISPUTED
-
-
-def majority_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the verdict of more than half of the annotators who are not unsure, or None if there is none."""
-    deciding = [*filter(decides, verdicts)]
-    for verdict in deciding:
-        if 2 * sum(is_same_verdict(verdict, other) for other in deciding) > len(deciding):
-            return verdict
-    return None
-
-
-def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
-    """Return the first automatic verdict in `SCORING_ORDER`, or None if there is none."""
-    return next((verdicts[source] for source in SCORING_ORDER if verdicts.get(source) is not None), None)
-
-
-def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the human verdict if the annotators decided on one, else the automatic verdict."""
-    return human if decided_by in RESOLUTIONS else automatic
-
-
-@dataclass(slots=True)
-class RollUpContext:
-    """Data about an item from which its verdict follows, together with verdicts on its parts."""
-
-    n_pairs: Mapping[int, int] = field(default_factory=dict)
-    """Turn (from 0) -> number of call pairs."""
-    benchmark_parts: Mapping[str, Any] = field(default_factory=dict)
-    """Address of a part -> the benchmark's verdict on it."""
-    needs: Sequence[Sequence[str]] | None = None
-    benchmark_item: bool | None = None
-    benchmark: str = ""
-    """Name of the benchmark. Its rules determine which verdicts follow from other verdicts."""
-    automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-PartVerdicts = Mapping[str, Any]
-"""Address of a part -> verdict on the part."""
-
-
-def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts, or None. Verdicts that confirm the
-    benchmark's verdict on a part are ignored, because the benchmark's verdict on the item already includes them. Parts
-    without a review keep the benchmark's verdict."""
-    benchmark = context.benchmark_parts
-    overriding = {
-        address: verdict
-        for address, verdict in verdicts.items()
-        if not is_same_verdict(verdict, benchmark.get(address))
-    }
-    if not any(isinstance(verdict, bool) for verdict in overriding.values()):
-        return None
-    if context.needs is None:
-        failed = {get_enclosing_call_address(address) for address, verdict in overriding.items() if verdict is False}
-        passed = {address: True for address, verdict in benchmark.items() if verdict is True and address not in failed}
-        return roll_up_by_common_rule({**passed, **overriding}, context.n_pairs)
-    if overriding.get(RESPONSE) is False:
-        return False
-    if all(any(_is_part_passing(address, overriding, benchmark) for address in group) for group in context.needs):
-        return True
-    return False if False in overriding.values() else None
-
-
-def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item, else the item verdict that follows from its verdicts on the parts."""
-    if context.benchmark_item is not None:
-        return context.benchmark_item
-    if context.needs is None:
-        return roll_up_by_common_rule(context.benchmark_parts, context.n_pairs)
-    return all(any(context.benchmark_parts.get(address) is True for address in group) for group in context.needs)
-
-
-def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
-    """Whether the part verdicts of two annotators contradict each other: they differ on a part, or one annotator passes
-    a turn or call, and the other annotator fails a part inside it."""
-    return any(
-        (first_address == second_address and not is_same_verdict(first_verdict, second_verdict))
-        or _is_failure_inside_pass(first_address, first_verdict, second_address, second_verdict)
-        or _is_failure_inside_pass(second_address, second_verdict, first_address, first_verdict)
-        for first_address, first_verdict in first.items()
-        if isinstance(first_verdict, bool)
-        for second_address, second_verdict in second.items()
-        if isinstance(second_verdict, bool)
-    )
-
-
-def _is_failure_inside_pass(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
-    return outer_verdict and not verdict and address.startswith(outer_address + "/")
-
-
-def _is_part_passing(address: str, verdicts: PartVerdicts, benchmark_verdicts: PartVerdicts) -> bool:
-    """Whether the part at an address passes. The verdict on its turn decides, else the verdict on the part, else a
-    failing argument of the part, else the benchmark's verdict."""
-    part = parse_address(address)
-    on_turn = verdicts.get(turn_address(part.turn)) if part else None
-    for verdict in (on_turn, verdicts.get(address)):
-        if isinstance(verdict, bool):
-            return verdict
-    failed = [other for other, verdict in verdicts.items() if verdict is False and other != address]
-    if any(get_enclosing_call_address(other) == address for other in failed):
-        return False
-    return benchmark_verdicts.get(address) is True
-
-
-ArgumentVerdict = tuple[str | None, Any]
-"""Path of an argument, or None for the whole turn or call, and the verdict."""
-
-
-def roll_up_by_common_rule(verdicts: PartVerdicts, n_pairs: Mapping[int, int]) -> bool | None:
-    """Return the item verdict by the rule that most benchmarks share: the item passes if all calls of all turns pass,
-    or, without calls, if the response passes. A verdict on a turn or call takes precedence over verdicts on its parts.
-    Returns None if the verdicts are not sufficient. `n_pairs` maps turns (from 0) to numbers of call pairs."""
-    turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {turn: {} for turn in n_pairs}
-    for address, verdict in verdicts.items():
-        part = parse_address(address)
-        if part is not None:
-            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, verdict))
-    on_turns = [_roll_up_turn(calls, n_pairs.get(turn, 0)) for turn, calls in turns.items()]
-    if False in on_turns or verdicts.get(RESPONSE) is False:
-        return False
-    if not n_pairs:
-        return True if verdicts.get(RESPONSE) is True and None not in on_turns else None
-    return True if all(verdict is True for verdict in on_turns) else None
-
-
-def _roll_up_turn(verdicts_by_call: Mapping[int | None, Sequence[ArgumentVerdict]], n_pairs: int) -> bool | None:
-    on_turn = next((verdict for _, verdict in verdicts_by_call.get(None, ())), None)
-    if isinstance(on_turn, bool):
-        return on_turn
-    on_calls = [_roll_up_call(verdicts) for call, verdicts in verdicts_by_call.items() if call is not None]
-    if False in on_calls:
-        return False
-    return True if n_pairs and sum(verdict is True for verdict in on_calls) >= n_pairs else None
-
-
-def _roll_up_call(verdicts: Sequence[ArgumentVerdict]) -> bool | None:
-    on_call = next((verdict for argument, verdict in verdicts if argument is None), None)
-    if isinstance(on_call, bool):
-        return on_call
-    return False if any(verdict is False for _, verdict in verdicts) else None
-
-
-def is_same_verdict(first: Any, second: Any) -> bool:
-    """Whether two verdicts are equal. The order of labels does not matter, and 1 equals 1.0 but not true."""
-    if isinstance(first, list) and isinstance(second, list):
-        return set(map(repr, first)) == set(map(repr, second))
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return isinstance(first, bool) is isinstance(second, bool) and first == second
-    return type(first) is type(second) and bool(first == second)
-
-
-AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
-"""Source -> {by, value} of its automatic verdict, for one target and criterion."""
-ContradictedVerdict = dict[str, Any]
-"""Automatic verdict that an annotator contradicts: {source, by, value}."""
-
-
-def find_first_contradicted_verdict(automatic: AutomaticVerdicts, human: Any) -> ContradictedVerdict | None:
-    """Return the first automatic verdict in `SCORING_ORDER` if a human verdict contradicts it, else None."""
-    if not decides(human):
-        return None
-    for source in SCORING_ORDER:
-        own = automatic.get(source)
-        if own is not None and own["value"] is not None:
-            return None if is_same_verdict(human, own["value"]) else {"source": source, **own}
-    return None
-
-
-def find_contradicted_verdict(item: Item, annotation: Annotation) -> ContradictedVerdict | None:
-    """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item contradicts it, else None."""
-    found: dict[str, dict[str, Any]] = {}
-    if (annotation.target, annotation.criterion) == ITEM_CORRECT:
-        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
-    for each in item.verdicts:
-        if (each.target, each.criterion) == (annotation.target, annotation.criterion):
-            found[each.source] = {"by": each.by, "value": each.value}
-    return find_first_contradicted_verdict(found, annotation.verdict)
-
-
 Metadata = Mapping[str, Any]
 DerivationRule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
 """Target and criterion of a given verdict, and a function. The function derives another verdict, or None, from the
@@ -430,11 +220,11 @@ def find_derivation_sources(
     return [other, *(each for each in reviewed if each[1].startswith(_REWARD_CRITERIA))]
 
 
-def _derive_from_reward(
+def _derive_reward_or_item_verdict(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
-    """Derive the reward from the item verdict, or the item verdict from the reward. Without such a verdict, derive the
-    reward or the item verdict from the parts of the reward and their checks."""
+    """Derive the reward from the item verdict, or the item verdict from the reward. Without a verdict on either, derive
+    both from the parts of the reward and their checks."""
     if target_criterion == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
         return float(verdicts[_ITEM_VERDICT])
     if target_criterion == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
@@ -485,7 +275,7 @@ def derive_verdict(
     """Derive the verdict on a target and criterion from verdicts on other criteria. Returns None if no verdict follows.
     `verdicts` must contain only verdicts that contradict automatic verdicts."""
     if benchmark == _PRODUCT_BENCHMARK:
-        return _derive_from_reward(target_criterion, verdicts, metadata)
+        return _derive_reward_or_item_verdict(target_criterion, verdicts, metadata)
     rules = _find_derivation_rules(benchmark, target_criterion)
     return next((derive(verdicts[source], metadata) for source, derive in rules if source in verdicts), None)
 

@@ -244,15 +244,14 @@ class HeaderAccuracy:
         return f"the score file states {share} ({counts}); without results, only failed items are known"
 
 
-def read_header_accuracy(header: Any, n_items: int, n_passed: int) -> HeaderAccuracy | None:
-    """Read the accuracy of a category from the header of its score file, `{"correct_count": 344, "total_count": 400}`,
-    if the result file is missing. Score files list only failed items, so the pass rate of the listed items would be
-    0. `n_items` and `n_passed` are numbers of known items. Returns None if a known item passed, or if the header states
-    fewer failures than there are known items."""
+def read_header_accuracy(header: Any, n_known_items: int, n_known_passed: int) -> HeaderAccuracy | None:
+    """Read the accuracy of a category from the header of its score file, `{"correct_count": 344, "total_count": 400}`.
+    It is needed if the result file is missing, because score files list only failed items. Returns None if a known item
+    passed, or if the header states fewer failures than there are known items."""
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
-    if not isinstance(correct, int) or not isinstance(total, int) or n_passed:
+    if not isinstance(correct, int) or not isinstance(total, int) or n_known_passed:
         return None
-    return HeaderAccuracy(correct, total) if 0 < correct < total and n_items <= total - correct else None
+    return HeaderAccuracy(correct, total) if 0 < correct < total and n_known_items <= total - correct else None
 
 
 NO_VALUE = "–"
@@ -260,12 +259,12 @@ NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. P
 
 
 def get_source_name(source: str) -> str:
-    """Return the name that screens and tables show for a source of verdicts: `recomputed` for the key `rule`."""
+    """Return the displayed name of a source of verdicts: `recomputed` for the key `rule`."""
     return "recomputed" if source == "rule" else source
 
 
-def describe_undecided_verdicts(n_undecided: int) -> str:
-    """Describe the condition under which a range is valid: `whatever the verdicts on the 12 undecided items are`."""
+def format_undecided_condition(n_undecided: int) -> str:
+    """Format the remark after a range: `whatever the verdicts on the 12 undecided items are`."""
     if n_undecided == 1:
         return "whatever the verdict on the undecided item is"
     return f"whatever the verdicts on the {n_undecided:,} undecided items are"

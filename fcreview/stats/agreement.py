@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.model.verdict import decides
+from fcreview.model.effective_verdict import is_definite
 from fcreview.stats.agreement_ratings import (
     AgreementCoefficient,
     AgreementScope,
@@ -370,7 +370,7 @@ def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAg
     """Compute self-agreement on each criterion, for each annotator and then for all annotators together."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
-        if decides(each.first) and decides(each.second):
+        if is_definite(each.first) and is_definite(each.second):
             by_criterion.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
     for criterion, by_annotator in sorted(by_criterion.items()):
         for annotator, group in sorted(by_annotator.items()):

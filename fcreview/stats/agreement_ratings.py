@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 from fcreview.model.address import ITEM
 from fcreview.model.decision import Disagreement
+from fcreview.model.effective_verdict import DISPUTED, SCORING_ORDER, find_agreed_verdict, is_definite
 from fcreview.model.item import Item, Verdict
 from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import DISPUTED, PASS_FAIL_CRITERIA, SCALES, SCORING_ORDER, agreed_verdict, decides
+from fcreview.model.verdict import PASS_FAIL_CRITERIA, SCALES
 from fcreview.model.wording import NO_VALUE, format_verdict, format_with_interval
 
 FAULT_UNRESOLVED = "all pass; fault unresolved"
@@ -58,7 +59,7 @@ def format_source_verdict(verdict: Verdict, criterion: str) -> str:
 
 def is_fault_disagreement(disagreement: Disagreement) -> bool:
     """Whether the annotators agree on the verdict and disagree only on the fault."""
-    return bool(agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
+    return bool(find_agreed_verdict(answer.verdict for answer in disagreement.answers) != DISPUTED)
 
 
 def format_majority(disagreement: Disagreement) -> str:
@@ -165,7 +166,7 @@ def build_label_ratings(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the ratings whose value is not "unsure". If an annotator passed a target with a fault, add all ratings on
     this criterion again under `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
     disagreement."""
-    labels = [rating for rating in ratings if decides(rating.value)]
+    labels = [rating for rating in ratings if is_definite(rating.value)]
     with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
     return labels + [
         replace(label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word)
@@ -218,7 +219,7 @@ def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
     """List the keys of all labels of the criterion's scale, then of all other labels in `values`. If all labels are
     numbers, the keys are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
-    labels = [*(value for value in words.values() if decides(value)), *values]
+    labels = [*(value for value in words.values() if is_definite(value)), *values]
     if infer_measurement_level(labels) == "ordinal":
         labels.sort()
     return list(dict.fromkeys(map(to_label_key, labels)))

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.metric import Metric, MetricKey, ScoredItem, get_chain_id
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import SCALES, Scale, decides, find_scale, is_same_verdict
+from fcreview.model.verdict import SCALES, Scale, find_scale
 from fcreview.stats.posterior import (
     SEED,
     AutomaticOutcome,
@@ -251,7 +252,7 @@ def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.
 def _list_scale_values(scale: Scale) -> list[Any]:
     values: list[Any] = []
     for value in scale.words.values():
-        if decides(value) and not any(is_same_verdict(value, other) for other in values):
+        if is_definite(value) and not any(is_same_verdict(value, other) for other in values):
             values.append(value)
     return values
 

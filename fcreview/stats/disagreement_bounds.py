@@ -10,16 +10,10 @@ from math import isfinite
 from typing import Any
 
 from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import (
-    GOLDEN_ACTS_KEY,
-    TRUE_MEANS_FAILURE,
-    TargetCriterion,
-    decides,
-    find_scale,
-    is_same_verdict,
-)
+from fcreview.model.verdict import GOLDEN_ACTS_KEY, TRUE_MEANS_FAILURE, TargetCriterion, find_scale
 
 DisagreementKind = tuple[str, bool, str]
 """Category of the item, whether the target is the item or the response, and criterion."""
@@ -112,7 +106,7 @@ def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[st
     scale = find_scale(criterion, [automatic])
     if scale is not None and scale.numbers is not None:
         return scale.numbers[is_best] if all(map(isfinite, scale.numbers)) else automatic
-    scores = [verdict for verdict in scale.words.values() if decides(verdict)] if scale is not None else []
+    scores = [verdict for verdict in scale.words.values() if is_definite(verdict)] if scale is not None else []
     if scores and not isinstance(scores[0], bool):
         return max(scores) if is_best else min(scores)
     return is_best is not (criterion in TRUE_MEANS_FAILURE)

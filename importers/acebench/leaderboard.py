@@ -210,7 +210,7 @@ def get_process_accuracy(item: ScoredItem) -> float | None:
     value = float(stated) if isinstance(stated, (int, float)) else None
     if (ITEM, PROCESS_ACCURACY) in item.overrides:
         return value
-    if ITEM_CORRECT in item.overrides and not item.has_own_verdict(ITEM, PROCESS_ACCURACY):
+    if ITEM_CORRECT in item.overrides and not item.is_target_reviewed(ITEM, PROCESS_ACCURACY):
         share: float | None = item.derive_verdict("acebench", ITEM, PROCESS_ACCURACY)
         return share
     # The process file contains a rounded value, but the official mean uses the exact value.

@@ -220,7 +220,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         _add_process_verdict(item, inputs, position)
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
             # An erratum for an agent item does not state whether it corrects the end state or the milestones.
-            item.extra.erratum = inputs.corrections.reject_entry(entry, NO_AGENT_ERRATA).erratum
+            item.extra.erratum = inputs.corrections.report_stale_entry(entry, NO_AGENT_ERRATA).erratum
         add_decisive_call(item, only_effect_counts=True)
     else:
         _fill_non_agent_item(item, result, question, answer, inputs)
@@ -256,7 +256,9 @@ def _correct_golden_answer(
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
-            correction = corrections.reject_entry(correction.entry, f"the new golden answer is not valid: {error}")
+            correction = corrections.report_stale_entry(
+                correction.entry, f"the new golden answer is not valid: {error}"
+            )
     item.extra.erratum = correction.erratum
     return golden if correction.entry is None else correction.entry.new
 

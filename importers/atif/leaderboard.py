@@ -12,7 +12,7 @@ from math import prod
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
@@ -26,7 +26,7 @@ REWARDS_KEY = "rewards"
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     items = [_with_derived_verdict(item) for item in items]
-    metrics = metrics_by_category(items)
+    metrics = build_category_metrics(items)
     rewards = [effective_rewards(item) for item in items]
     n_known = sum(each is not None for each in rewards)
     if n_known:

@@ -27,7 +27,7 @@ from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_val
 from fcreview.importers.common.records import function_names, list_objects, read_function_docs, shorten_question
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.redact import redact
+from fcreview.model.redact import redact_third_party_keys
 
 Turns = list[list[dict[str, Any]]]
 """Messages `{"role", "content"}` of each turn."""
@@ -416,7 +416,7 @@ def make_dataset_item(
 ) -> DatasetItem:
     """Make an item from records of any BFCL version. `functions` replaces the function docs of the question record."""
     if category == "rest":
-        question = redact(question)
+        question = redact_third_party_keys(question)
     if functions is None:
         functions = SharedList(read_function_docs(question.get("function")))
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}

@@ -31,7 +31,7 @@ from fcreview.importers.bfcl.dataset import (
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
-from fcreview.model.redact import redact
+from fcreview.model.redact import redact_third_party_keys
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Results:
     def read_record(self, item_id: str) -> dict[str, Any] | None:
         """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
         value: dict[str, Any] | None = _read_record_value(*self.records[item_id])
-        return redact(value) if self.category == "rest" else value
+        return redact_third_party_keys(value) if self.category == "rest" else value
 
 
 def _read_record_value(path: Path, record: JsonRecord) -> Any:

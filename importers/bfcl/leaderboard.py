@@ -20,7 +20,7 @@ from statistics import stdev
 from typing import Any, NamedTuple
 
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem, pass_rate_metric
+from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.wording import read_header_accuracy
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
@@ -330,7 +330,7 @@ def format_sensitivity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     if not by_config:
         return []
     table = "format sensitivity"
-    configs = [pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()]
+    configs = [build_pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()]
     values = [100 * config.value for config in configs if config.value is not None]
     is_complete = len(values) == len(configs)
     spread = {

@@ -15,7 +15,7 @@ from fcreview.importers.bfcl.joining import Results, find_scored_item_id
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
-from fcreview.model.redact import redact
+from fcreview.model.redact import redact_third_party_keys
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")
@@ -87,7 +87,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
     def drop_log_and_api_keys(value: dict[str, Any]) -> dict[str, Any]:
         if results.records:
             value.pop("inference_log", None)
-        return redact(value) if category == "rest" else value
+        return redact_third_party_keys(value) if category == "rest" else value
 
     @lru_cache(maxsize=4)
     def reload_record(line: int, offset: int, length: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdi
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
-from fcreview.model.redact import redact
+from fcreview.model.redact import redact_third_party_keys
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
@@ -143,7 +143,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: Sco
         entry["possible_answer"] = item.ground_truth
     if context.kind != "single" and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
-    return redact(entry) if context.category == "rest" else entry
+    return redact_third_party_keys(entry) if context.category == "rest" else entry
 
 
 def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:

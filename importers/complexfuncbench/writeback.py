@@ -35,7 +35,7 @@ from fcreview.importers.complexfuncbench.log import (
 )
 from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
-from fcreview.model.decision import ROLL_UP_CRITERIA
+from fcreview.model.effective_verdict import ROLL_UP_CRITERIA
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT

@@ -60,7 +60,7 @@ def get_soft_score(item: ScoredItem) -> float | None:
     if not isinstance(value, (int, float)):
         return None
     is_overridden = any(criterion == SOFT_SCORE_CRITERION for _, criterion in item.overrides)
-    if not is_overridden or item.has_own_verdict(ITEM, SOFT_SCORE_CRITERION) or FIXED_SCORE_REASON in item.metadata:
+    if not is_overridden or item.is_target_reviewed(ITEM, SOFT_SCORE_CRITERION) or FIXED_SCORE_REASON in item.metadata:
         return float(value)
     scores = {target: score for target, criterion, score in item.part_verdicts if criterion == SOFT_SCORE_CRITERION}
     is_complete = all(isinstance(score, (int, float)) for score in scores.values())
@@ -131,7 +131,7 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
     if isinstance(names, list):
         for target in flags:
             address = parse_address(target)
-            if address is not None and not item.has_own_verdict(target, HALLUCINATED_CRITERION):
+            if address is not None and not item.is_target_reviewed(target, HALLUCINATED_CRITERION):
                 flags[target] = address.argument in names
     return flags
 

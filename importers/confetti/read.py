@@ -34,7 +34,7 @@ from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
-from fcreview.model.json_value import answer_hash, child_path, to_json_text
+from fcreview.model.json_value import answer_hash, append_to_path, to_json_text
 from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
 
@@ -96,7 +96,10 @@ def _note_multiple_golden_values(item: Item) -> None:
         for name, accepted in (golden_arguments or {}).items():
             if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
-            path, stored = child_path("", name), f"the golden answer contains the list {to_json_text(accepted.any_of)}"
+            path, stored = (
+                append_to_path("", name),
+                f"the golden answer contains the list {to_json_text(accepted.any_of)}",
+            )
             if (found := next((each for each in pair.diff if each.path == path), None)) is not None:
                 found.reason = f"{found.reason}; {stored}"
                 continue
@@ -143,7 +146,7 @@ def _is_mean_of_argument_scores(soft_score: Any, argument_scores: dict[str, Any]
 
 
 def _get_argument_address(turn: int, position: int, name: str) -> str:
-    return argument_address(turn, position, child_path("", name))
+    return argument_address(turn, position, append_to_path("", name))
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:

@@ -27,7 +27,7 @@ from fcreview.importers.confetti.leaderboard import (
 )
 from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address
 from fcreview.model.item import Call, GoldenObject, Item, Run
-from fcreview.model.json_value import child_path
+from fcreview.model.json_value import append_to_path
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
@@ -43,7 +43,7 @@ def apply_overrides_to_soft_score(record: JsonObject, item: ScoredItem) -> JsonO
     scores = dict(as_object(new_record.get("param_scores")))
     overrides = item.overrides.items()
     overridden_scores = {target: value for (target, each), value in overrides if each == SOFT_SCORE_CRITERION}
-    names = {child_path("", name): name for name in scores}
+    names = {append_to_path("", name): name for name in scores}
     for target, value in overridden_scores.items():
         address = parse_address(target)
         if address is not None and address.argument in names and isinstance(value, (int, float)):
@@ -83,7 +83,7 @@ def apply_overrides_to_hallucination_flags(record: JsonObject, item: ScoredItem)
 def _map_argument_paths_to_names(predicted_call: Any) -> dict[str, str]:
     """Return argument path -> argument name for a predicted call `{function: {argument: value}}`."""
     arguments = next(iter(predicted_call.values()), None) if isinstance(predicted_call, dict) else None
-    return {child_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
+    return {append_to_path("", str(name)): str(name) for name in arguments} if isinstance(arguments, dict) else {}
 
 
 def apply_overrides_to_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:

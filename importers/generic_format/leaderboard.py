@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
+from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
@@ -14,7 +14,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     of_items = [pair for item in items for pair in item.values.items()]
     of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
     return [
-        *metrics_by_category(items),
+        *build_category_metrics(items),
         *_compute_means("other criteria", of_items),
         *_compute_means("criteria for turns, calls and arguments", of_parts),
     ]

@@ -19,10 +19,10 @@ from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.read import GoldenCall, parse_golden_calls
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
+from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.item import AcceptedValues, Call, Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT
-from fcreview.model.verdict import SCORING_ORDER
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

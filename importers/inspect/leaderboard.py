@@ -30,7 +30,7 @@ from fcreview.importers.inspect.scores import (
 )
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics, build_pass_rate_metric
 from fcreview.model.review import CORRECT, ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
@@ -453,7 +453,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     metrics = list(_compute_column_metrics(items, log_metrics, is_edited=False)) if log_metrics.columns else []
     if any("edited" in item.metadata for item in items):
         metrics += _compute_column_metrics(items, log_metrics, is_edited=True)
-    return [*(metrics or metrics_by_category(items)), *_compute_recomputed_verdict_metrics(items)]
+    return [*(metrics or build_category_metrics(items)), *_compute_recomputed_verdict_metrics(items)]
 
 
 def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
@@ -461,7 +461,7 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
     checked = [item for item in items if item.metadata.get("is_recomputed") is True]
     if not checked:
         return
-    yield pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
+    yield build_pass_rate_metric(RECOMPUTED_TABLE, "items with a recomputed verdict", checked)
     causes = Counter(str(cause) for item in checked if (cause := item.metadata.get("cause")))
     for cause, count in causes.most_common():
         yield Metric(RECOMPUTED_TABLE, f"verdicts differ: {cause}", count, "count", level=1)

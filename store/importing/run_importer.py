@@ -158,7 +158,7 @@ class ImportPlanner:
                 import_plan.new_mtime_jobs.append(job)
         else:
             import_plan.jobs.append(job)
-            if stored_run and not plan.has_same_version(stored_run.import_fingerprint):
+            if stored_run and not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
 
     def _is_unchanged(self, current_files: list[SourceFile], stored_files: list[SourceFile]) -> bool:

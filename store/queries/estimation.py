@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.effective_verdict import DISPUTED, SCORING_ORDER, is_definite, is_same_verdict
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
-from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, decides, is_same_verdict
+from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
@@ -436,7 +437,7 @@ def find_outcomes_of_reached_items(
             events.list_current_verdict_events(item.key, item.prediction_hash, item.golden_hash) for item in queue.items
         ]
         for at in _find_reached_positions(queue, verdicts):
-            is_unsure = any(not decides(each.verdict) for each in verdicts[at])
+            is_unsure = any(not is_definite(each.verdict) for each in verdicts[at])
             outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
     return outcomes
 

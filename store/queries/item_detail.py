@@ -226,10 +226,10 @@ def read_score_record(connection: Connection, workspace: Workspace, item_number:
 
 
 def _redact_record(data: bytes, extra: Extra) -> str:
-    from fcreview.model.redact import redact, redact_api_keys
+    from fcreview.model.redact import redact_api_keys, redact_third_party_keys
 
     text = redact_api_keys(data).decode("utf-8", "replace")
-    return redact(text) if extra.redacted else text
+    return redact_third_party_keys(text) if extra.redacted else text
 
 
 def _read_record(

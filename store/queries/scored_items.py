@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, WHOLE_TARGETS
-from fcreview.model.json_value import parse_json
-from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
-from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
-from fcreview.model.verdict import (
+from fcreview.model.effective_verdict import (
     DISPUTED,
     SCORING_ORDER,
     DecidedBy,
-    TargetCriterion,
-    automatic_verdict,
-    decides,
-    effective_verdict,
-    find_first_contradicted_verdict,
+    is_definite,
     is_same_verdict,
+    select_automatic_verdict,
+    select_effective_verdict,
+    select_overridden_verdict,
 )
+from fcreview.model.json_value import parse_json
+from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
+from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
@@ -104,7 +104,7 @@ def find_overridden_verdicts(
 ) -> list[dict[str, Any] | None]:
     """Return the automatic verdict {source, by, value} that each annotation contradicts, or None. `annotations` are
     pairs of item number and annotation."""
-    items = list({item for item, annotation in annotations if decides(annotation.verdict)})
+    items = list({item for item, annotation in annotations if is_definite(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
@@ -121,9 +121,7 @@ def find_overridden_verdicts(
             by_source = verdicts.setdefault((item, each["target"], each["criterion"]), {})
             by_source[each["source"]] = {"by": each["by"], "value": parse_json(each["value"])}
     return [
-        find_first_contradicted_verdict(
-            verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict
-        )
+        select_overridden_verdict(verdicts.get((item, annotation.target, annotation.criterion), {}), annotation.verdict)
         for item, annotation in annotations
     ]
 
@@ -284,7 +282,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
         for verdict_source, target, criterion, value in row.other_verdicts or ():
             if verdict_source == automatic_source and (target, criterion) != ITEM_CORRECT:
                 verdicts[target, criterion] = parse_json(value)
-    automatic = automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
+    automatic = select_automatic_verdict({"official": row.official, "rule": row.rule, "judge": row.judge})
     counted = human_verdicts if source == "corrected" else []
     overrides = _find_effective_overrides(verdicts | {ITEM_CORRECT: automatic}, counted)
     verdicts |= {question: value for question, value in overrides.items() if question != ITEM_CORRECT}
@@ -333,7 +331,7 @@ def _find_effective_overrides(
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
         own = automatic_verdicts.get((human.target, human.criterion))
-        effective = effective_verdict(own, human.value, human.decided_by)
+        effective = select_effective_verdict(own, human.value, human.decided_by)
         if not is_same_verdict(effective, own):
             overrides[human.target, human.criterion] = effective
     return overrides

@@ -18,9 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fcreview.model.decision import find_retracted_events
 from fcreview.model.json_value import canonical_json
-from fcreview.model.review import Event, ItemKey
+from fcreview.model.review import Event, ItemKey, find_retracted_events
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.journal import LineError, parse_line, parse_trusted_line, read_stated_hash, torn_line_path

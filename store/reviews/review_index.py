@@ -6,10 +6,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fcreview.model.decision import ROLL_UP_CRITERIA, find_last_event, find_retracted_events, fold_events, is_stale
+from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, SCORING_ORDER, RollUpContext
 from fcreview.model.json_value import parse_json
-from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
-from fcreview.model.verdict import SCORING_ORDER, RollUpContext, TargetCriterion
+from fcreview.model.review import (
+    ITEM_CORRECT,
+    Event,
+    ItemKey,
+    Opinion,
+    find_last_event,
+    find_retracted_events,
+    fold_events,
+    is_stale,
+)
+from fcreview.model.verdict import TargetCriterion
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 

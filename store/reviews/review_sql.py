@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.model.decision import Decision
+from fcreview.model.effective_verdict import RESOLUTIONS, SCORING_ORDER
 from fcreview.model.review import Event, ItemKey
-from fcreview.model.verdict import RESOLUTIONS, SCORING_ORDER
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection

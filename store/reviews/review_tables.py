@@ -24,15 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.decision import (
-    decide,
-    find_retracted_events,
-    has_seen_other_verdicts,
-    is_stale,
-    set_individual_verdicts,
-)
-from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
-from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
+from fcreview.model.decision import decide, has_seen_other_verdicts, set_verdicts_without_bulk
+from fcreview.model.effective_verdict import UNANIMOUS, Policy, RollUpContext
+from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion, find_retracted_events, is_stale
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
@@ -251,6 +245,6 @@ class ReviewTables:
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
                 individual = self._events.compute_opinions(key, *hashes, with_bulk=False)
-                set_individual_verdicts(decisions, decide(individual, context, self.annotator, self.policy))
+                set_verdicts_without_bulk(decisions, decide(individual, context, self.annotator, self.policy))
             for decision in decisions:
                 yield review_sql.to_decision_row(item, decision)

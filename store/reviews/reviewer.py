@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.verdict import find_contradicted_verdict
+from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
 from fcreview.store.reviews.journal import BulkReviewItem
 from fcreview.store.rows import decode_repetition, strip_duplicate_mark
@@ -56,7 +56,7 @@ class Reviewer:
                 "presentation": detail.presentation,
             }
             if annotation.verdict is not None and annotation.overrules is None:
-                annotation = replace(annotation, overrules=find_contradicted_verdict(detail.item, annotation))
+                annotation = replace(annotation, overrules=find_overridden_verdict(detail.item, annotation))
         event = self._journal.append(annotation=annotation, queue=self.queue, **circumstances)
         with self._store.lock:
             self._store.reviews.add_events([event])

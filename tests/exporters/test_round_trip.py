@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
+from fcreview.model.effective_verdict import Policy
 from fcreview.model.review import FAULTS, Annotation
-from fcreview.model.verdict import Policy
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
 from fcreview.store.labels import JSON, LABEL_FIELDS, DuckDBType
 from fcreview.store.reviews.journal import Journal

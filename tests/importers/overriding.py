@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from fcreview.importers.registry import compute_metrics
+from fcreview.model.effective_verdict import select_automatic_verdict
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Annotation, Event
-from fcreview.model.verdict import automatic_verdict
 from fcreview.store.reviews.journal import Journal, hash_and_serialize_event
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
@@ -62,7 +62,7 @@ class ReviewedRun:
         keys = {item: self.store.reviews.fetch_key_and_hashes(item) for item in {item for item, _, _ in automatic}}
         draw, previous, lines = random.Random(seed), "", []
         for number, ((item, target, criterion), values) in enumerate(automatic.items()):
-            value = automatic_verdict(values)
+            value = select_automatic_verdict(values)
             if value is None or draw.random() >= share:
                 continue
             key, prediction_hash, golden_hash = keys[item]

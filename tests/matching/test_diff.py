@@ -20,7 +20,7 @@ from fcreview.matching.first_difference import (
     set_difference_location,
 )
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, GoldenObject, Item
-from fcreview.model.json_value import child_path
+from fcreview.model.json_value import append_to_path
 from tests.model.test_json_value import accepts, json_values, nest
 
 LENIENT = ComparisonRules(
@@ -167,7 +167,7 @@ def test_differences_have_rows_and_one_line_reasons(wanted: dict[str, AcceptedVa
     diff = diff_call(left, right)
     rows = build_argument_rows(left, right, diff)
     names = [*wanted, *(name for name in given_ if name not in wanted)]
-    assert [row.path for row in rows if row.depth == 0] == [child_path("", name) for name in names]
+    assert [row.path for row in rows if row.depth == 0] == [append_to_path("", name) for name in names]
     shown = {(row.path, row.state) for row in rows}
     assert {(place.path, place.state) for place in diff if place.state != "~"} <= shown
     assert all(place.reason and "\n" not in place.reason for place in diff)

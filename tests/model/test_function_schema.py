@@ -7,7 +7,7 @@ import pytest
 from fcreview.model.function_schema import (
     NO_DEFAULT,
     MalformedSchema,
-    parse_default,
+    parse_documented_default,
     read_declared_parameters,
     read_function_schema,
 )
@@ -40,7 +40,7 @@ from fcreview.model.function_schema import (
     ],
 )
 def test_defaults_are_read_from_descriptions(description: str, default: Any) -> None:
-    assert parse_default(description) == default
+    assert parse_documented_default(description) == default
 
 
 def test_other_schema_forms_are_read_and_broken_ones_omitted() -> None:

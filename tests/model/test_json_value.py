@@ -15,8 +15,8 @@ from fcreview.model.json_value import (
     TOO_DEEP_TEXT,
     abbreviate,
     answer_hash,
+    append_to_path,
     canonical_json,
-    child_path,
     json_hash,
     parse_accepted_values,
     split_path,
@@ -156,13 +156,13 @@ def test_deep_golden_argument_is_kept() -> None:
 def test_paths_round_trip(names: list[str | int]) -> None:
     path = ""
     for name in names:
-        path = child_path(path, name)
+        path = append_to_path(path, name)
     assert split_path(path) == names
 
 
 def test_paths_use_dots_and_brackets() -> None:
-    assert child_path(child_path(child_path("", "items"), 2), "name") == "items[2].name"
-    assert child_path("filter", "a.b") == 'filter["a.b"]'
+    assert append_to_path(append_to_path(append_to_path("", "items"), 2), "name") == "items[2].name"
+    assert append_to_path("filter", "a.b") == 'filter["a.b"]'
 
 
 def test_hashes_on_disk_never_change() -> None:

@@ -8,16 +8,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model.item import SourceName
-from fcreview.model.verdict import (
+from fcreview.model.effective_verdict import (
     DISPUTED,
     RESOLUTIONS,
     SCORING_ORDER,
     DecidedBy,
-    agreed_verdict,
-    automatic_verdict,
-    effective_verdict,
+    find_agreed_verdict,
+    select_automatic_verdict,
+    select_effective_verdict,
 )
+from fcreview.model.item import SourceName
 from fcreview.store.reviews.review_sql import decision_origin_sql
 from fcreview.store.reviews.review_sql import effective_verdict_sql as effective_verdict_sql
 
@@ -39,21 +39,21 @@ DECISIONS: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)
     ],
 )
 def test_agreed_verdict_of_annotators(opinions: list[Any], verdict: Any) -> None:
-    assert agreed_verdict(opinions) == verdict
+    assert find_agreed_verdict(opinions) == verdict
 
 
 def test_automatic_verdict_uses_first_source_with_a_verdict() -> None:
-    assert automatic_verdict({"official": None, "rule": False, "judge": True}) is False
-    assert automatic_verdict({"official": False, "rule": True, "judge": True}) is False
-    assert automatic_verdict({"judge": True}) is True
-    assert automatic_verdict({}) is None
+    assert select_automatic_verdict({"official": None, "rule": False, "judge": True}) is False
+    assert select_automatic_verdict({"official": False, "rule": True, "judge": True}) is False
+    assert select_automatic_verdict({"judge": True}) is True
+    assert select_automatic_verdict({}) is None
 
 
 def test_human_verdict_wins_unless_annotators_disagree() -> None:
-    assert effective_verdict(True, False, "unanimous") is False
-    assert effective_verdict(True, False, "adjudication") is False
-    assert effective_verdict(True, DISPUTED, "disputed") is True
-    assert effective_verdict(True, "unsure", None) is True
+    assert select_effective_verdict(True, False, "unanimous") is False
+    assert select_effective_verdict(True, False, "adjudication") is False
+    assert select_effective_verdict(True, DISPUTED, "disputed") is True
+    assert select_effective_verdict(True, "unsure", None) is True
 
 
 def test_sql_equals_python() -> None:
@@ -69,4 +69,7 @@ def test_sql_equals_python() -> None:
         found = connection.execute(text, [*automatic, human, decided_by]).fetchone()
         scored: dict[SourceName, Any] = dict(zip(SOURCES, automatic, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)
-        assert found == (effective_verdict(automatic_verdict(scored), human, decided_by), decided_by or first)
+        assert found == (
+            select_effective_verdict(select_automatic_verdict(scored), human, decided_by),
+            decided_by or first,
+        )

@@ -14,9 +14,9 @@ import orjson
 
 from fcreview.cli.report_data import ScoredRun as RunPart
 from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
+from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.metric import MetricKey, MetricSource
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
-from fcreview.model.verdict import SCORING_ORDER
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 

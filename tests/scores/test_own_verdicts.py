@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from fcreview.importers.registry import IMPORTERS
 from fcreview.model.address import WHOLE_TARGETS
-from fcreview.model.decision import ROLL_UP_CRITERIA
+from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, is_definite, is_same_verdict
 from fcreview.model.review import Event
-from fcreview.model.verdict import DECISIVE_STEP, SCALES, decides, is_same_verdict
+from fcreview.model.verdict import DECISIVE_STEP, SCALES
 from tests.examples import LONG, examples
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
 
@@ -59,7 +59,7 @@ def contradicting_values(criterion: str, automatic: Any) -> list[Any]:
         return [[], ["agent_other"]]
     scale = SCALES.get(criterion)
     values = [0.0, 1.0] if scale is not None and scale.numbers else [*scale.words.values()] if scale else [True, False]
-    return [value for value in values if decides(value) and not is_same_verdict(value, automatic)]
+    return [value for value in values if is_definite(value) and not is_same_verdict(value, automatic)]
 
 
 def verdicts_on_other_criteria(one: ItemVerdict, known: dict[tuple[int, str, str], Any]) -> Iterator[ItemVerdict]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
+from fcreview.model.metric import Metric, ScoredItem, build_category_metrics
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.estimation import EstimationInput, MetricEstimate, estimate_metrics
 from fcreview.stats.posterior import ItemStatus
@@ -16,7 +16,7 @@ from fcreview.stats.posterior import ItemStatus
 
 def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Return accuracy by category, the mean of categories, the share of right dialogues, and an unrelated metric."""
-    lines = metrics_by_category(rows)
+    lines = build_category_metrics(rows)
     shares = [line.value for line in lines[1:] if line.value is not None]
     groups: dict[str | None, list[bool]] = {}
     for row in rows:

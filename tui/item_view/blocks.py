@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from fcreview.matching.conversation import RepeatedCalls, build_chat_messages
-from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, number_steps
+from fcreview.model.effective_verdict import find_agreed_verdict
+from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, assign_step_numbers
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.verdict import DECISIVE_STEP, agreed_verdict
+from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import Suspicion
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_first_rows
 from fcreview.tui.text.theme import symbols
@@ -43,7 +44,7 @@ def find_decisive_step_mark(
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
     given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
     chosen = [o.verdict for o in given if o.is_adjudication] or [o.verdict for o in given if o.annotator == annotator]
-    message = chosen[0] if chosen else agreed_verdict(o.verdict for o in given)
+    message = chosen[0] if chosen else find_agreed_verdict(o.verdict for o in given)
     if not _is_number(message):
         message = guess.value if guess else None
     if message is None:
@@ -221,7 +222,7 @@ class IndexedItem:
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
         self.messages = _group_by(item.messages, lambda message: message.turn)
-        self.step_numbers = number_steps(item)
+        self.step_numbers = assign_step_numbers(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)
         self.n_turns = max([item.n_turns, 1, *(turn + 1 for turn in self.pairs.keys() | self.messages.keys())])

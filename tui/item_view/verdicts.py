@@ -12,10 +12,11 @@ from functools import partial
 from typing import Any
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS, describe_address
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA, decides
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA
 from fcreview.model.wording import describe_error_type, format_count, format_verdict
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
@@ -243,7 +244,7 @@ def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> li
 
 def _review_texts(opinion: Opinion) -> list[str]:
     parts = [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
-    if opinion.criterion == DECISIVE_STEP and decides(opinion.verdict):
+    if opinion.criterion == DECISIVE_STEP and is_definite(opinion.verdict):
         parts = [f"decisive step: message {part}" for part in parts]
     elif opinion.criterion != CORRECT:
         parts.append(sanitize(opinion.criterion))

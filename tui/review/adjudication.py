@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.model.address import ITEM, describe_address, get_enclosing_call_address
 from fcreview.model.decision import Disagreement, answer_letter
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import Scale, decides, find_scale
+from fcreview.model.verdict import Scale, find_scale
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import is_fault_disagreement
 from fcreview.store.rows import ItemDetail, View
@@ -253,7 +254,7 @@ class Adjudicator:
         if case is None or number > len(case.disagreement.answers):
             return
         answer = case.disagreement.answers[number - 1]
-        if not decides(answer.verdict):
+        if not is_definite(answer.verdict):
             self._runner.show_message(f"answer {answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
             return
         self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
@@ -326,7 +327,7 @@ class Adjudicator:
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
         verdicts = self.detail.item.verdicts if self.detail else []
         automatic = [v.value for v in verdicts if v.criterion == case.disagreement.criterion]
-        human = [answer.verdict for answer in case.disagreement.answers if decides(answer.verdict)]
+        human = [answer.verdict for answer in case.disagreement.answers if is_definite(answer.verdict)]
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
     def _queue_review(self, **fields: Any) -> None:
@@ -371,7 +372,7 @@ class Adjudicator:
         name, undo = sanitize(event.key.id), f"{self._key('item.undo')} undo"
         sign = "" if symbols().rule.isascii() else f"{symbols().passed} "
         is_new = case.resolved and not was_resolved
-        unresolved = annotation.verdict is not None and not decides(annotation.verdict)
+        unresolved = annotation.verdict is not None and not is_definite(annotation.verdict)
         state = "resolved" if is_new else "saved"
         parts = [f"{sign}{name} {state}: {words}" + (" (still unresolved)" if unresolved else "")]
         moved = goes_on and self.cases.move_to_next_open()

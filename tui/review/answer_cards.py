@@ -7,10 +7,11 @@ from typing import Any
 
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import answer_letter
+from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides, is_same_verdict
+from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.model.wording import format_verdict
 from fcreview.stats.agreement_ratings import (
     FAULT_UNRESOLVED,
@@ -140,7 +141,7 @@ def _card_title(at: int, answer: Opinion, *, show_name: bool) -> str:
 
 
 def _value_badge(value: Any, criterion: str) -> StyledText:
-    if not decides(value) or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
+    if not is_definite(value) or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
         return verdict_badge(value)
     return f" {format_verdict(value, criterion)} ", "unsure_badge"
 

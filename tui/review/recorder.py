@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, RESPONSE, describe_address
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
 from fcreview.model.sanitize import display_width, pad, sanitize
@@ -22,7 +23,6 @@ from fcreview.model.verdict import (
     PASS_FAIL_CRITERIA,
     TRUE_MEANS_FAILURE,
     ZERO_TO_TWO_CRITERIA,
-    decides,
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
@@ -58,7 +58,7 @@ class PendingQuestion:
     def value_to_store(self, verdict: Any) -> Any:
         """Convert pass (True), fail (False) or unsure to the value that is stored. None if the annotator must choose
         labels instead."""
-        if not decides(verdict):
+        if not is_definite(verdict):
             return verdict
         if isinstance(self.automatic, list):
             return self.automatic if verdict else None
@@ -352,7 +352,7 @@ def find_score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 def format_verdict_with_criterion(value: Any, criterion: str) -> str:
     """Format a verdict with its criterion: `pass`, `hallucinated no` or `decisive step: message 5`."""
     text = format_verdict(value, criterion) or "none"
-    if criterion == DECISIVE_STEP and decides(value):
+    if criterion == DECISIVE_STEP and is_definite(value):
         return f"decisive step: message {text}"
     return text if criterion == CORRECT else f"{sanitize(criterion)} {text}"
 

@@ -8,9 +8,10 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.model.address import ITEM, describe_address
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import PASS_FAIL, decides
+from fcreview.model.verdict import PASS_FAIL
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
@@ -222,7 +223,7 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
-        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and decides(rating.value):
+        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and is_definite(rating.value):
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
     shared = [each for each in verdicts.values() if annotator in each and len(each) > 1]
     equal = sum(len(set(each.values())) == 1 for each in shared)

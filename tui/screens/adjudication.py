@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from fcreview.model.effective_verdict import is_definite
 from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides
+from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import View
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
@@ -91,7 +92,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             return True
         if case is None or self.adjudicator.detail is None:
             return False
-        if action == "verdict" and decides(parameters[0]):
+        if action == "verdict" and is_definite(parameters[0]):
             return case.disagreement.criterion in PASS_FAIL_CRITERIA
         return action != "accept_answer" or int(str(parameters[0])) <= len(case.disagreement.answers)
 

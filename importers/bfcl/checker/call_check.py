@@ -29,7 +29,7 @@ from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.base import Calls, NameSpelling
 from fcreview.matching.align import align
 from fcreview.model.item import ArgumentDiff, Call, CallPair
-from fcreview.model.json_value import abbreviate, child_path, split_path
+from fcreview.model.json_value import abbreviate, append_to_path, split_path
 
 Mismatch = tuple[str, str]
 """(error type, message) of a value that does not pass."""
@@ -354,7 +354,7 @@ def _compare_argument(
 ) -> list[ArgumentDiff]:
     """Return the differences of one argument. The two values are equal objects if no conversion is necessary."""
     raw, converted = raw_and_converted
-    path, is_converted = child_path("", name), raw is not converted
+    path, is_converted = append_to_path("", name), raw is not converted
     try:
         mismatch = find_mismatch(parameter, raw, is_v1)
     except (RecursionError, TypeError, AttributeError, KeyError):
@@ -375,8 +375,8 @@ def _compare_argument(
 
 def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
     reason = "required by the function, but not by the golden answer"
-    found = [ArgumentDiff(child_path("", name), "-", reason) for name in golden.required if name not in arguments]
+    found = [ArgumentDiff(append_to_path("", name), "-", reason) for name in golden.required if name not in arguments]
     reason = "in the golden answer, but not a parameter of the function"
-    found += [ArgumentDiff(child_path("", name), "!", reason) for name in arguments if name in golden.undeclared]
+    found += [ArgumentDiff(append_to_path("", name), "!", reason) for name in arguments if name in golden.undeclared]
     listed = {difference.path for difference in pair.diff}
     pair.diff = [*pair.diff, *(difference for difference in found if difference.path not in listed)]

@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.decision import find_retracted_events, fold_events
-from fcreview.model.review import Annotation, Event
+from fcreview.model.review import Annotation, Event, find_retracted_events, fold_events
 from fcreview.store.reviews.journal import Journal, JournalError, LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_events_and_warnings
 from fcreview.store.reviews.reviewer import Reviewer

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.decision import Decision, decide, find_retracted_events, fold_events
-from fcreview.model.review import Event, ItemKey
-from fcreview.model.verdict import RollUpContext, roll_up_by_common_rule, roll_up_parts
+from fcreview.model.decision import Decision, decide
+from fcreview.model.effective_verdict import RollUpContext, roll_up_if_all_must_pass, roll_up_parts
+from fcreview.model.review import Event, ItemKey, find_retracted_events, fold_events
 
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 
@@ -228,7 +228,7 @@ TWO = {0: 2, 1: 1}
     ],
 )
 def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, int], expected: bool | None) -> None:
-    assert roll_up_by_common_rule(verdicts, pairs) is expected
+    assert roll_up_if_all_must_pass(verdicts, pairs) is expected
 
 
 OWN = {"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}

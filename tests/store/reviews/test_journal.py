@@ -11,8 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.model.decision import find_last_event, find_retracted_events
-from fcreview.model.review import Annotation
+from fcreview.model.review import Annotation, find_last_event, find_retracted_events
 from fcreview.store.reviews.journal import Journal, JournalError, hash_event
 from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_events_and_warnings
 from fcreview.store.workspace import Workspace

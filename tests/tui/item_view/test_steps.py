@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.matching.align import align
-from fcreview.model.item import GOLDEN_CALL, Item, Message, number_steps
+from fcreview.model.item import GOLDEN_CALL, Item, Message, assign_step_numbers
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
@@ -65,8 +65,8 @@ def make_agent_item() -> Item:
 
 
 def test_steps_are_numbered_in_each_turn() -> None:
-    assert number_steps(make_conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
-    assert number_steps(make_agent_item()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
+    assert assign_step_numbers(make_conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
+    assert assign_step_numbers(make_agent_item()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
 
 
 def test_calls_and_messages_show_their_step() -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from fcreview.model.decision import fold_events
 from fcreview.model.item import Verdict
-from fcreview.model.review import Event, ItemKey
+from fcreview.model.review import Event, ItemKey, fold_events
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
 from fcreview.tui.review.recorder import Override, OverrideReasons, ReviewSubject

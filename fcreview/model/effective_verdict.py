@@ -1,0 +1,385 @@
+"""Determine the effective verdict, which is the verdict of the annotators if they decided on one, else the automatic
+verdict.
+
+A `Policy` states how many annotators must agree. The verdict of an annotator can also follow from the annotator's
+verdicts on parts of the item (`roll_up_parts`) or on other criteria (`fcreview.model.verdict`). The store computes
+effective verdicts in SQL, which `fcreview.store.reviews.review_sql` generates from `SCORING_ORDER`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address, turn_address
+from fcreview.model.item import Item, SourceName
+from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation, Opinion
+from fcreview.model.verdict import (
+    ABSTENTIONS,
+    EQUIVALENT,
+    TargetCriterion,
+    derive_verdict,
+    find_derivation_sources,
+    find_derived_targets,
+)
+
+DISPUTED = "disputed"
+DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
+RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
+Policy = Literal["unanimous", "majority"]
+POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
+"""Policies by which verdicts of annotators decide without an adjudication: all annotators must agree, or more than half
+of them."""
+UNANIMOUS: Policy = "unanimous"
+SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
+"""Automatic sources by precedence. The first source with a verdict determines the automatic verdict."""
+
+
+def is_definite(verdict: Any) -> bool:
+    """Whether a verdict is neither None (no verdict) nor "unsure"."""
+    return verdict is not None and verdict not in ABSTENTIONS.values()
+
+
+def is_same_verdict(first: Any, second: Any) -> bool:
+    """Whether two verdicts are equal. The order of labels does not matter, and 1 equals 1.0 but not true."""
+    if isinstance(first, list) and isinstance(second, list):
+        return set(map(repr, first)) == set(map(repr, second))
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        return isinstance(first, bool) is isinstance(second, bool) and first == second
+    return type(first) is type(second) and bool(first == second)
+
+
+def find_agreed_verdict(verdicts: Iterable[Any]) -> Any:
+    """Return the verdict on which all annotators agree, or "disputed" if they disagree. "unsure" is ignored. Returns
+    None if there is no other verdict."""
+    definite = [*filter(is_definite, verdicts)]
+    if not definite:
+        return None
+    return definite[0] if all(is_same_verdict(definite[0], other) for other in definite[1:]) else DISPUTED
+
+
+def find_majority_verdict(verdicts: Iterable[Any]) -> Any:
+    """Return the verdict of more than half of the annotators who are not unsure, or None if there is none."""
+    definite = [*filter(is_definite, verdicts)]
+    for verdict in definite:
+        if 2 * sum(is_same_verdict(verdict, other) for other in definite) > len(definite):
+            return verdict
+    return None
+
+
+def select_automatic_verdict(verdict_by_source: Mapping[SourceName, Any]) -> Any:
+    """Return the first automatic verdict in `SCORING_ORDER`, or None if there is none."""
+    found = (verdict_by_source.get(source) for source in SCORING_ORDER)
+    return next((verdict for verdict in found if verdict is not None), None)
+
+
+def select_effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
+    """Return the human verdict if the annotators decided on one, else the automatic verdict."""
+    return human if decided_by in RESOLUTIONS else automatic
+
+
+OverriddenVerdict = dict[str, Any]
+"""Automatic verdict that an annotator's verdict overrides: {source, by, value}."""
+
+
+def select_overridden_verdict(automatic: Mapping[str, Mapping[str, Any]], human: Any) -> OverriddenVerdict | None:
+    """Return the first automatic verdict in `SCORING_ORDER` if a human verdict overrides it, else None. `automatic`
+    maps sources to {by, value}."""
+    if not is_definite(human):
+        return None
+    for source in SCORING_ORDER:
+        verdict = automatic.get(source)
+        if verdict is not None and verdict["value"] is not None:
+            return None if is_same_verdict(human, verdict["value"]) else {"source": source, **verdict}
+    return None
+
+
+def find_overridden_verdict(item: Item, annotation: Annotation) -> OverriddenVerdict | None:
+    """Return the first automatic verdict in `SCORING_ORDER` if an annotation of the item overrides it, else None."""
+    found: dict[str, dict[str, Any]] = {}
+    if (annotation.target, annotation.criterion) == ITEM_CORRECT:
+        found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}
+    for each in item.verdicts:
+        if (each.target, each.criterion) == (annotation.target, annotation.criterion):
+            found[each.source] = {"by": each.by, "value": each.value}
+    return select_overridden_verdict(found, annotation.verdict)
+
+
+@dataclass(slots=True)
+class RollUpContext:
+    """Data about an item that is needed to derive its verdict from the annotators' verdicts on its parts."""
+
+    n_pairs: Mapping[int, int] = field(default_factory=dict)
+    """Turn (from 0) -> number of call pairs."""
+    benchmark_part_verdicts: Mapping[str, Any] = field(default_factory=dict)
+    """Address of a part -> the benchmark's verdict on it."""
+    needs: Sequence[Sequence[str]] | None = None
+    """`Extra.needs`: the parts that must pass."""
+    benchmark_item_verdict: bool | None = None
+    benchmark: str = ""
+    automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
+    """Automatic verdicts on the item and its parts."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+PartVerdicts = Mapping[str, Any]
+"""Address of a part -> verdict on the part."""
+
+
+def roll_up_parts(verdicts: PartVerdicts, context: RollUpContext) -> bool | None:
+    """Return the item verdict that follows from an annotator's verdicts on parts, or None. Parts without a review keep
+    the benchmark's verdict. Reviews that confirm the benchmark are ignored, because its item verdict includes them."""
+    benchmark = context.benchmark_part_verdicts
+    overriding = {
+        address: verdict
+        for address, verdict in verdicts.items()
+        if not is_same_verdict(verdict, benchmark.get(address))
+    }
+    if not any(isinstance(verdict, bool) for verdict in overriding.values()):
+        return None
+    if context.needs is None:
+        failed = {get_enclosing_call_address(address) for address, verdict in overriding.items() if verdict is False}
+        passed = {address: True for address, verdict in benchmark.items() if verdict is True and address not in failed}
+        return roll_up_if_all_must_pass({**passed, **overriding}, context.n_pairs)
+    if overriding.get(RESPONSE) is False:
+        return False
+    if all(any(_is_part_passing(address, overriding, benchmark) for address in group) for group in context.needs):
+        return True
+    return False if False in overriding.values() else None
+
+
+def roll_up_benchmark_verdicts(context: RollUpContext) -> bool | None:
+    """Return the benchmark's verdict on the item, else the item verdict that follows from its verdicts on the parts."""
+    if context.benchmark_item_verdict is not None:
+        return context.benchmark_item_verdict
+    if context.needs is None:
+        return roll_up_if_all_must_pass(context.benchmark_part_verdicts, context.n_pairs)
+    return all(
+        any(context.benchmark_part_verdicts.get(address) is True for address in group) for group in context.needs
+    )
+
+
+def has_contradiction(first: PartVerdicts, second: PartVerdicts) -> bool:
+    """Whether the part verdicts of two annotators contradict each other: they differ on a part, or one annotator passes
+    a turn or call, and the other annotator fails a part inside it."""
+    return any(
+        (first_address == second_address and not is_same_verdict(first_verdict, second_verdict))
+        or _is_failure_inside_pass(first_address, first_verdict, second_address, second_verdict)
+        or _is_failure_inside_pass(second_address, second_verdict, first_address, first_verdict)
+        for first_address, first_verdict in first.items()
+        if isinstance(first_verdict, bool)
+        for second_address, second_verdict in second.items()
+        if isinstance(second_verdict, bool)
+    )
+
+
+def _is_failure_inside_pass(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
+    return outer_verdict and not verdict and address.startswith(outer_address + "/")
+
+
+def _is_part_passing(address: str, verdicts: PartVerdicts, benchmark_verdicts: PartVerdicts) -> bool:
+    """Whether the part at an address passes. The verdict on its turn decides, else the verdict on the part, else a
+    failing argument of the part, else the benchmark's verdict."""
+    part = parse_address(address)
+    on_turn = verdicts.get(turn_address(part.turn)) if part else None
+    for verdict in (on_turn, verdicts.get(address)):
+        if isinstance(verdict, bool):
+            return verdict
+    failed = [other for other, verdict in verdicts.items() if verdict is False and other != address]
+    if any(get_enclosing_call_address(other) == address for other in failed):
+        return False
+    return benchmark_verdicts.get(address) is True
+
+
+ArgumentVerdict = tuple[str | None, Any]
+"""Path of an argument, or None for the whole turn or call, and the verdict."""
+
+
+def roll_up_if_all_must_pass(verdicts: PartVerdicts, n_pairs_by_turn: Mapping[int, int]) -> bool | None:
+    """Return the item verdict if the item passes when all calls of all turns pass, or, without calls, when the response
+    passes. A verdict on a turn or call takes precedence over verdicts on its parts. Returns None if verdicts are
+    missing."""
+    turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {turn: {} for turn in n_pairs_by_turn}
+    for address, verdict in verdicts.items():
+        part = parse_address(address)
+        if part is not None:
+            turns.setdefault(part.turn, {}).setdefault(part.call, []).append((part.argument, verdict))
+    on_turns = [_roll_up_turn(calls, n_pairs_by_turn.get(turn, 0)) for turn, calls in turns.items()]
+    if False in on_turns or verdicts.get(RESPONSE) is False:
+        return False
+    if not n_pairs_by_turn:
+        return True if verdicts.get(RESPONSE) is True and None not in on_turns else None
+    return True if all(verdict is True for verdict in on_turns) else None
+
+
+def _roll_up_turn(verdicts_by_call: Mapping[int | None, Sequence[ArgumentVerdict]], n_pairs: int) -> bool | None:
+    on_turn = next((verdict for _, verdict in verdicts_by_call.get(None, ())), None)
+    if isinstance(on_turn, bool):
+        return on_turn
+    on_calls = [_roll_up_call(verdicts) for call, verdicts in verdicts_by_call.items() if call is not None]
+    if False in on_calls:
+        return False
+    return True if n_pairs and sum(verdict is True for verdict in on_calls) >= n_pairs else None
+
+
+def _roll_up_call(verdicts: Sequence[ArgumentVerdict]) -> bool | None:
+    on_call = next((verdict for argument, verdict in verdicts if argument is None), None)
+    if isinstance(on_call, bool):
+        return on_call
+    return False if any(verdict is False for _, verdict in verdicts) else None
+
+
+ROLL_UP_CRITERIA = (CORRECT, EQUIVALENT)
+"""Criteria whose verdicts on parts determine the verdict on the item. If a part has verdicts on both criteria, the
+first criterion takes precedence."""
+
+
+@dataclass(slots=True)
+class VerdictsByAnnotator:
+    """Current verdicts of all annotators on one target and criterion."""
+
+    verdicts: dict[str, Any]
+    """Annotator -> verdict, which may be "unsure". Adjudications are not included."""
+    adjudication: Any = None
+    independent: dict[str, Any] = field(default_factory=dict)
+    """Annotator -> verdict that follows only from this annotator's own reviews."""
+
+
+def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
+    """Collect the current verdicts on an item and its parts. The first key is `item`/`correct`. If an annotator gave no
+    verdict or is unsure, derive the verdict from the annotator's other verdicts: the item verdict from verdicts on
+    parts, and a verdict on a reviewed criterion from verdicts on other criteria."""
+    by_target = group_by_target(opinions)
+    by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
+    collected = {}
+    for target_criterion, about in by_target.items():
+        last = find_latest_adjudication(about)
+        verdicts = {o.annotator: o.verdict for o in about if is_current_review(o) and o.verdict is not None}
+        collected[target_criterion] = VerdictsByAnnotator(verdicts, last.verdict if last else None, dict(verdicts))
+    parts = select_part_opinions(opinions)
+    if parts:
+        _add_verdicts_from_parts(collected[ITEM_CORRECT], parts, context)
+    if context.benchmark:
+        _add_verdicts_from_criteria(collected, opinions, context)
+    return collected
+
+
+def group_by_target(opinions: Iterable[Opinion]) -> dict[TargetCriterion, list[Opinion]]:
+    groups: dict[TargetCriterion, list[Opinion]] = {}
+    for opinion in opinions:
+        groups.setdefault((opinion.target, opinion.criterion), []).append(opinion)
+    return groups
+
+
+def is_current_review(opinion: Opinion) -> bool:
+    return not opinion.stale and not opinion.is_adjudication
+
+
+def _add_verdicts_from_parts(
+    item_verdicts: VerdictsByAnnotator, part_opinions: Sequence[Opinion], context: RollUpContext
+) -> None:
+    """Add the item verdict of each annotator who reviewed parts but not the item. An annotator who only confirms the
+    benchmark's verdicts gets no item verdict, unless another annotator overrides one of these verdicts. The item
+    verdict is then the benchmark's verdict on the item."""
+    adjudicated = _collect_part_verdicts([o for o in part_opinions if o.is_adjudication])
+    if item_verdicts.adjudication is None:
+        item_verdicts.adjudication = roll_up_parts(adjudicated, context)
+    names = dict.fromkeys(o.annotator for o in part_opinions if not o.is_adjudication)
+    own = {
+        name: _collect_part_verdicts([o for o in part_opinions if o.annotator == name and is_current_review(o)])
+        for name in names
+    }
+    combined = {name: {**verdicts, **adjudicated} for name, verdicts in own.items()}
+    rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
+    overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
+    for name in names:
+        verdict = rolled_up[name]
+        if verdict is None and any(has_contradiction(combined[name], other) for other in overriding):
+            verdict = roll_up_benchmark_verdicts(context)
+        _set_unless_decided(item_verdicts.verdicts, name, verdict)
+        _set_unless_decided(item_verdicts.independent, name, roll_up_parts(own[name], context))
+
+
+def _add_verdicts_from_criteria(
+    collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
+) -> None:
+    """Derive verdicts from verdicts on other criteria and add them to `collected`. If no annotator reviewed a target
+    and criterion, derived verdicts on it are added only if they differ between annotators. Verdicts on which annotators
+    disagree are not used."""
+    given: dict[str, dict[TargetCriterion, Any]] = {}
+    adjudicated: dict[TargetCriterion, Any] = {}
+    for opinion in sorted(opinions, key=lambda o: o.time):
+        if is_definite(opinion.verdict) and not opinion.stale:
+            verdicts = adjudicated if opinion.is_adjudication else given.setdefault(opinion.annotator, {})
+            verdicts[opinion.target, opinion.criterion] = opinion.verdict
+    if len(given) < 2:
+        return
+    disputed = {
+        target_criterion
+        for target_criterion, each in collected.items()
+        if each.adjudication is None and find_agreed_verdict(each.verdicts.values()) == DISPUTED
+    }
+    combined = {name: {**own, **adjudicated} for name, own in given.items()}
+    for target_criterion in {target_criterion: None for own in given.values() for target_criterion in own}:
+        for name, derived in _derive_verdict_by_annotator(target_criterion, combined, context).items():
+            _set_unless_decided(collected[target_criterion].verdicts, name, derived)
+    for target_criterion in find_derived_targets(context.benchmark, collected):
+        resolved = {
+            name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
+            for name, verdicts in combined.items()
+        }
+        by_annotator = _derive_verdict_by_annotator(target_criterion, resolved, context)
+        if find_agreed_verdict(by_annotator.values()) == DISPUTED:
+            collected[target_criterion] = VerdictsByAnnotator(by_annotator)
+
+
+def _derive_verdict_by_annotator(
+    target_criterion: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
+) -> dict[str, Any]:
+    """Derive each annotator's verdict on `target_criterion` from the annotator's other verdicts. If an annotator only
+    confirms automatic verdicts, and another annotator overrides one of these, the derived verdict is the automatic
+    verdict on `target_criterion`."""
+    given = {source: None for own in verdicts.values() for source in own}
+    sources = find_derivation_sources(context.benchmark, target_criterion, given)
+    overriding = {
+        name: {
+            source: own[source]
+            for source in sources
+            if source in own and not is_same_verdict(own[source], context.automatic.get(source))
+        }
+        for name, own in verdicts.items()
+    }
+    overridden = {source for own in overriding.values() for source in own}
+    derived = {
+        name: derive_verdict(context.benchmark, target_criterion, own, context.metadata)
+        for name, own in overriding.items()
+    }
+    for name, own in verdicts.items():
+        if derived[name] is None and not overriding[name] and not overridden.isdisjoint(own):
+            derived[name] = context.automatic.get(target_criterion)
+    return {name: verdict for name, verdict in derived.items() if verdict is not None}
+
+
+def _set_unless_decided(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
+    if verdict is not None and not is_definite(verdicts.get(annotator)):
+        verdicts[annotator] = verdict
+
+
+def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
+    """Select the current opinions from which an item verdict can follow: opinions on parts, on `ROLL_UP_CRITERIA`."""
+    return [o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM]
+
+
+def find_latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
+    """Return the latest adjudication that is not stale and whose verdict is not "unsure", or None if there is none."""
+    found = [o for o in opinions if o.is_adjudication and not o.stale and is_definite(o.verdict)]
+    return max(found, key=lambda o: o.time) if found else None
+
+
+def _collect_part_verdicts(opinions: Iterable[Opinion]) -> dict[str, Any]:
+    verdicts: dict[str, Any] = {}
+    for criterion in reversed(ROLL_UP_CRITERIA):
+        by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
+        verdicts.update({o.target: o.verdict for o in by_time if o.verdict is not None})
+    return verdicts

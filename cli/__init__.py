@@ -1,3 +1,3 @@
-from fcreview.cli.app import app
+from fcreview.cli.main import main as app
 
 __all__ = ["app"]

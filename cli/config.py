@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.import_options import check_decoder
+from fcreview.cli.options import check_decoder
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 

@@ -10,7 +10,8 @@ specific ones:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -18,9 +19,26 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from fcreview.cli.import_options import check_decoder
-from fcreview.cli.workspace import WorkspaceOptions
+from fcreview.errors import UsageError
 from fcreview.model.effective_verdict import POLICIES, UNANIMOUS
+
+DEFAULT_DECODER = "model"
+NO_ERRATA = "none"  # value of --errata that removes the errata from the workspace
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOptions:
+    """Arguments and options that select a workspace and determine how runs are imported."""
+
+    paths: Sequence[Path]
+    data: Sequence[Path] | None = None
+    workspace: Path | None = None
+    format: str | None = None
+    annotator: str | None = None
+    policy: str = UNANIMOUS
+    forget_data: bool = False  # whether to forget the dataset folders of earlier commands
+    decoder: str | None = None  # name of the decoder for BFCL responses, in the spelling that `parse_decoder` returns
+    errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:
@@ -123,6 +141,18 @@ def workspace_command(
         return run_command
 
     return decorate
+
+
+def check_decoder(name: str | None) -> str | None:
+    """Return the decoder's name in the importer's spelling. Raises UsageError for an unknown decoder."""
+    if name is None or name == DEFAULT_DECODER:
+        return name
+    from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
+
+    if name.upper() not in DECODERS_BY_NAME:
+        names = ", ".join(sorted(DECODERS_BY_NAME))
+        raise UsageError(f"there is no decoder {name!r}. Choose {DEFAULT_DECODER}, {names}")
+    return name.upper()
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
-from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
+from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
 from fcreview.golden_audit.score import is_benchmark_at_fault

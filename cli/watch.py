@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.cli.app import TERMINATION_SIGNALS, describe_error, install_signal_handlers
 from fcreview.cli.config import load_config
-from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_search_paths, update_workspace
+from fcreview.cli.main import TERMINATION_SIGNALS, describe_error, install_signal_handlers
+from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.workspace import locate_workspace, resolve_search_paths
+from fcreview.cli.workspace_import import update_workspace
 from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
 

@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
-from fcreview.cli.import_options import RunId
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
-from fcreview.cli.workspace import WorkspaceOptions, discover_runs
+from fcreview.cli.workspace_import import RunId, discover_runs
 from fcreview.errors import CommandError
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def build_form_fields(command: str) -> list[FormField]:
 def _find_parameters(command: str) -> list[Any]:
     from typer.main import get_command
 
-    from fcreview.cli.program import build_program
+    from fcreview.cli.commands import build_program
 
     name, _, subcommand = command.partition(" ")
     found: Any = get_command(build_program(name))

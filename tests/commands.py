@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.app import run_command_line
+from fcreview.cli.main import run_command_line
 
 PROGRAM = [sys.executable, "-m", "fcreview.cli"]
 

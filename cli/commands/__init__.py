@@ -1,1 +1,126 @@
-"""Commands of `fcreview`. `cli.program` lists them."""
+"""Table of the commands, the Typer application with these commands, and `fcreview --help`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from inspect import cleandoc
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMAND_GROUPS = {
+    "Inspect": ("open", "serve", "runs", "items", "show", "triage", "compare", "sql"),
+    "Review": ("review", "label", "queue", "adjudicate", "agreement", "audit"),
+    "Score": ("report", "estimate", "calibrate", "suspects", "errata", "rules"),
+    "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
+    "Setup": ("demo", "doctor", "completion"),
+}
+"""Names of commands by heading of `fcreview --help`. Every command must be listed. The command `x` is the function `x`
+in `cli/commands/x.py`. If it has subcommands, this file has a dictionary `COMMANDS` of their functions instead."""
+MODULES = {"import": "run_import", "schema": "run_import"}  # modules of the commands that have another name
+COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
+KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
+START_HERE = {
+    "fcreview open runs/": "Compare predicted calls with golden answers",
+    "fcreview triage runs/": "Group failures by cause",
+    "fcreview review runs/": "Review items one by one",
+    "fcreview report runs/": "Print official, recomputed and corrected metrics",
+    "fcreview export runs/": "Export labels as JSON Lines, CSV or Parquet",
+}
+EPILOG = f"""{KEEP_LINE_BREAKS}
+`fcreview runs/` is short for `fcreview open runs/`.
+`fcreview demo` opens sample runs of every supported benchmark.
+`fcreview COMMAND --help` describes a command with its options and an example."""
+
+
+class GroupedHelp(TyperGroup):
+    """Command group whose help begins with examples and lists the commands under headings."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Start here"):
+            formatter.write_dl(list(START_HERE.items()))
+        width = max(map(len, self.commands))
+        for group, names in COMMAND_GROUPS.items():
+            commands = [self.commands[name] for name in names if name in self.commands]
+            with formatter.section(group):
+                formatter.write_dl([(f"{each.name or '':<{width}}", each.get_short_help_str(200)) for each in commands])
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing: `format_help_text` lists the commands before the options."""
+
+
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
+        from fcreview import __version__
+
+        print(f"fcreview {__version__}")
+        raise typer.Exit
+
+
+def _global_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def add_default_command(arguments: list[str]) -> list[str]:
+    """Replace no arguments by `--help`, and insert `open` if the first argument is an existing path."""
+    if not arguments:
+        return ["--help"]
+    first = arguments[0]
+    if first not in COMMANDS and not first.startswith("-") and Path(first).exists():
+        return ["open", *arguments]
+    return arguments
+
+
+def build_program(only_command: str | None = None) -> typer.Typer:
+    """Build the Typer application. If `only_command` is a command, add only this command, which is faster."""
+    program = typer.Typer(
+        cls=GroupedHelp,
+        help="Inspect and review the results of function-calling benchmarks, and export labels.",
+        epilog=EPILOG,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    program.callback()(_global_options)
+    for name in [only_command] if only_command in COMMANDS else COMMANDS:
+        _add_command(program, name)
+    return program
+
+
+def load_command(name: str) -> tuple[ModuleType, Callable[..., None] | dict[str, Callable[..., None]]]:
+    """Import the module of a command. Return the module, and the command's function or its subcommands by name."""
+    function = name.replace("-", "_")
+    module = importlib.import_module(f"fcreview.cli.commands.{MODULES.get(name, function)}")
+    found = (getattr(module, each, None) for each in ("COMMANDS", function, f"{function}_"))
+    return module, next(each for each in found if each is not None)
+
+
+def _add_command(program: typer.Typer, name: str) -> None:
+    module, command = load_command(name)
+    if not isinstance(command, dict):
+        help_, example = split_help_and_example(command.__doc__)
+        program.command(name, help=help_, epilog=example)(command)
+        return
+    aliases: dict[str, str] = getattr(module, "ALIASES", {})
+    subcommands = typer.Typer(no_args_is_help=True)
+    for each, function in [*command.items(), *((old, command[new]) for old, new in aliases.items())]:
+        help_, example = split_help_and_example(function.__doc__)
+        subcommands.command(each, help=help_, epilog=example, hidden=each in aliases)(function)
+    help_, example = split_help_and_example(module.__doc__)
+    program.add_typer(subcommands, name=name, help=help_, epilog=example)
+
+
+def split_help_and_example(docstring: str | None) -> tuple[str, str]:
+    """Split a command's docstring into the help text and an epilog with the example."""
+    text, _, example = cleandoc(docstring or "").partition("\n\nExample:")
+    return text, f"{KEEP_LINE_BREAKS}\nExample:\n  {' '.join(example.split())}"

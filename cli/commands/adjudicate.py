@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.cli.commands.open import show_app
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, workspace_command
 from fcreview.cli.output import emit, emit_json, emit_lines, has_terminal, print_message, text_width
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM, RESPONSE, describe_address, parse_address
 from fcreview.model.decision import answer_letter

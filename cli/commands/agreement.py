@@ -6,9 +6,17 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    QueueOption,
+    RunOption,
+    WhereOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table, text_width
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 from fcreview.stats.agreement_ratings import (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.commands.show import find_item
-from fcreview.cli.options import ItemArgument, JsonOption, RunOption, workspace_command
+from fcreview.cli.options import ItemArgument, JsonOption, RunOption, WorkspaceOptions, workspace_command
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, find_retracted_events, is_stale

@@ -8,9 +8,9 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import format_verdict
 from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,

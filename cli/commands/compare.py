@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, WhereOption, argument, option, workspace_command
+from fcreview.cli.options import JsonOption, WhereOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, format_table, print_table
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_rate

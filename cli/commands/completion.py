@@ -40,7 +40,7 @@ def completion(
 
 def list_commands() -> list[CompletableCommand]:
     """List every command, in the order of `fcreview --help`."""
-    from fcreview.cli.program import build_program
+    from fcreview.cli.commands import build_program
 
     program: Any = typer.main.get_command(build_program())  # typed Any, because Typer has its own copy of click
     return [_describe_command(name, command) for name, command in program.commands.items()]

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
-from fcreview.cli.options import AnnotatorOption, option
+from fcreview.cli.options import AnnotatorOption, WorkspaceOptions, option
 from fcreview.cli.output import cell_text, emit, has_terminal, print_message
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 
 IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")

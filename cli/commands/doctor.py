@@ -14,17 +14,13 @@ import orjson
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.options import JsonOption, argument, workspace_command
+from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
-from fcreview.cli.workspace import (
-    NOT_VERIFIED_ADVICE,
-    WorkspaceOptions,
+from fcreview.cli.workspace import NOT_VERIFIED_ADVICE, find_lake, is_workspace_path, locate_workspace
+from fcreview.cli.workspace_import import (
     discover_runs,
-    find_lake,
-    is_workspace_path,
     list_data_folders,
     load_remembered_datasets,
-    locate_workspace,
     resolve_data_option,
 )
 from fcreview.errors import EXIT_FAILURE

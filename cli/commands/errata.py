@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated
 
 from fcreview.cli.commands.rules import load_rules
-from fcreview.cli.import_options import load_errata, load_workspace_errata
-from fcreview.cli.options import ForceOption, JsonOption, argument, option, workspace_command
+from fcreview.cli.options import ForceOption, JsonOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace import load_errata, load_workspace_errata
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, SeedOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_run_heading, print_message, print_table
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.wording import NO_VALUE, format_metric_value

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from fcreview.cli.commands import KEEP_LINE_BREAKS
 from fcreview.cli.config import load_config
-from fcreview.cli.options import ForceOption, WhereOption, option, workspace_command
+from fcreview.cli.options import ForceOption, WhereOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import Progress, check_choice, create_stdout_writer, print_message
-from fcreview.cli.program import KEEP_LINE_BREAKS
-from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace
+from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.base import EXPORTERS, FORMATS
 from fcreview.model.wording import format_count

@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceSession
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.exporters.base import FORMATS
 from fcreview.model.review import FAULTS, Annotation

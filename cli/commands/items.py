@@ -12,11 +12,13 @@ from fcreview.cli.options import (
     QueueOption,
     RunOption,
     WhereOption,
+    WorkspaceOptions,
     option,
     workspace_command,
 )
 from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message, show_activity
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceSession
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.import_labels import AdjudicateOption, read_input_file, record_labels
 from fcreview.cli.commands.show import find_item
-from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import check_choice, emit, emit_json, print_message
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceSession
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT

@@ -12,10 +12,15 @@ import typer
 
 from fcreview.cli.commands.rules import load_rules, save_rules
 from fcreview.cli.config import load_config
-from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
-from fcreview.cli.options import JsonOption, argument, option, workspace_command
+from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
-from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, print_journal_warnings, resolve_annotator
+from fcreview.cli.workspace import (
+    load_workspace_errata,
+    locate_workspace,
+    print_journal_warnings,
+    read_workspace_file,
+    resolve_annotator,
+)
 from fcreview.errors import CommandError, FcreviewError, UsageError
 from fcreview.model.wording import format_count
 

@@ -18,11 +18,13 @@ from fcreview.cli.options import (
     QueueOrDefaultOption,
     RunOption,
     WhereOption,
+    WorkspaceOptions,
     option,
     workspace_command,
 )
 from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, find_lake, open_workspace
+from fcreview.cli.workspace import WorkspaceSession, find_lake
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

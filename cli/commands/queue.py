@@ -16,13 +16,15 @@ from fcreview.cli.options import (
     RunOption,
     SeedOption,
     WhereOption,
+    WorkspaceOptions,
     argument,
     option,
     split_at_commas,
     workspace_command,
 )
 from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
-from fcreview.cli.workspace import WorkspaceOptions, format_run_choices, open_workspace
+from fcreview.cli.workspace import format_run_choices
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import ForceOption, JsonOption, RunOption, option, workspace_command
+from fcreview.cli.options import ForceOption, JsonOption, RunOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import (
     cell_text,
     emit_json,
@@ -26,7 +26,7 @@ from fcreview.cli.report_data import (
     estimate_intervals,
     format_metric_lines,
 )
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import Intervals, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value

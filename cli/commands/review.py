@@ -18,11 +18,12 @@ from fcreview.cli.options import (
     QueueOrDefaultOption,
     RunOption,
     WhereOption,
+    WorkspaceOptions,
     option,
     workspace_command,
 )
 from fcreview.cli.output import emit, emit_lines, has_terminal
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 from fcreview.model.review import FAULTS
 from fcreview.model.sanitize import sanitize

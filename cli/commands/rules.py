@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.config import load_config
-from fcreview.cli.import_options import load_workspace_errata, read_workspace_file, supports_equivalences
-from fcreview.cli.options import JsonOption, argument, workspace_command
+from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
-from fcreview.cli.workspace import WorkspaceOptions, discover_runs, locate_workspace, open_workspace, set_import_options
+from fcreview.cli.workspace import load_workspace_errata, locate_workspace, read_workspace_file, supports_equivalences
+from fcreview.cli.workspace_import import discover_runs, open_workspace, set_import_options
 from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
 from fcreview.model.item import Item

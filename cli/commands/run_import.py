@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.import_options import NO_ERRATA
-from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, option, workspace_command
+from fcreview.cli.options import NO_ERRATA, PATHS_ARGUMENT, JsonOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import Progress, cell_text, emit, emit_json, print_table
-from fcreview.cli.workspace import (
-    WorkspaceOptions,
+from fcreview.cli.workspace import resolve_lake_location
+from fcreview.cli.workspace_import import (
     discover_runs,
     explain_no_runs,
     import_discovered_runs,
     print_missing_datasets,
     resolve_data_option,
-    resolve_lake_location,
     set_import_options,
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError

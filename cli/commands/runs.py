@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, option, workspace_command
+from fcreview.cli.options import JsonOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import cell_text, check_choice, emit, emit_json, format_table, print_warning
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,
     format_corrected_rate,

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.options import OPTIONAL_PATHS_ARGUMENT, BlindOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.options import (
+    OPTIONAL_PATHS_ARGUMENT,
+    BlindOption,
+    RunOption,
+    WhereOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import emit, print_message
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 
 if TYPE_CHECKING:

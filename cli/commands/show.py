@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.items import iterate_rows
-from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, option, workspace_command
+from fcreview.cli.options import (
+    ForceOption,
+    ItemArgument,
+    JsonOption,
+    RunOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_run_choices, open_workspace
+from fcreview.cli.workspace import WorkspaceSession, format_run_choices
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import format_verdict

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-from fcreview.cli.options import JsonOption, argument, option, workspace_command
+from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import cell_text, emit_json, emit_utf8, print_message, print_table
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.wording import format_count
 

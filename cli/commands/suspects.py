@@ -6,9 +6,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import emit, emit_json, emit_lines, print_warning, show_activity, text_width
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceSession
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import find_user_folder, load_config
-from fcreview.cli.options import JsonOption, argument, option
+from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option
 from fcreview.cli.output import (
     cell_text,
     check_choice,
@@ -32,7 +32,7 @@ from fcreview.cli.output import (
     print_message,
     print_table,
 )
-from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
+from fcreview.cli.workspace import locate_workspace, resolve_annotator
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

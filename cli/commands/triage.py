@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import check_choice, clip_to_terminal, emit, emit_json, format_row, print_message
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceSession
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
     BY_CATEGORY,

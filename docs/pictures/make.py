@@ -15,8 +15,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_command_service
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
+from fcreview.cli.workspace import WorkspaceSession
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions

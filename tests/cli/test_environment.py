@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.app import check_environment, describe_error
+from fcreview.cli.main import check_environment, describe_error
 from fcreview.errors import EXIT_FAILURE, CommandError
 from tests.commands import PROGRAM, Done, environment
 
@@ -87,6 +87,6 @@ def test_memory_errors_are_reported_in_one_line(error: Exception) -> None:
 
 
 def test_unencodable_dash_is_printed_as_hyphen() -> None:
-    importlib.import_module("fcreview.cli.app")  # registers the error handler
+    importlib.import_module("fcreview.cli.main")  # registers the error handler
     assert "ü – ✓".encode("latin-1", "fcreview.escape") == b"\xfc - \\u2713"
     assert "\udcff".encode("utf-8", "fcreview.escape") == b"\\udcff"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.program import COMMAND_GROUPS, COMMANDS
+from fcreview.cli.commands import COMMAND_GROUPS, COMMANDS
 
 Cli = Callable[..., Any]
 

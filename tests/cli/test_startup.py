@@ -35,7 +35,7 @@ def heavy_imports(program: str, environ: dict[str, str] | None = None) -> set[st
 @pytest.mark.parametrize(
     ("module", "may"),
     [
-        ("fcreview.cli.app", set()),
+        ("fcreview.cli.main", set()),
         ("fcreview.importers.registry", set()),
         ("fcreview.store.workspace", set()),
         ("fcreview.cli.commands.open", {"typer"}),
@@ -48,5 +48,5 @@ def test_first_modules_import_no_heavy_libraries(module: str, may: set[str]) -> 
 
 @pytest.mark.sweep
 def test_command_without_screen_imports_no_textual(one_run: Path, environ: dict[str, str]) -> None:
-    items = f"from fcreview.cli.app import run_command_line\nassert run_command_line(['items', {str(one_run)!r}]) == 0"
+    items = f"from fcreview.cli.main import run_command_line\nassert run_command_line(['items', {str(one_run)!r}]) == 0"
     assert {"textual", "rich", "numpy", "pydantic"} & heavy_imports(items, environ) == set()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.watch import FileWatcher
-from fcreview.cli.workspace import WorkspaceOptions
 from fcreview.store.rows import ImportChanges, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

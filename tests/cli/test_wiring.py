@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_report_services
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError

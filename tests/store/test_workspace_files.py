@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.commands.rules import load_rules, save_rules
-from fcreview.cli.import_options import load_workspace_errata
+from fcreview.cli.workspace import load_workspace_errata
 from fcreview.errors import CommandError
 from fcreview.model.review import Annotation
 from fcreview.safe_files import UnsafeFileError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.program import COMMANDS, START_HERE, load_command, split_help_and_example
+from fcreview.cli.commands import COMMANDS, START_HERE, load_command, split_help_and_example
 from tests.cli.conftest import Cli
 
 NEEDS = {

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.cli.commands import serve
 from fcreview.cli.commands.serve import build_open_arguments
-from fcreview.cli.workspace import WorkspaceOptions
+from fcreview.cli.options import WorkspaceOptions
 from tests.cli.conftest import Cli
 
 HEADER = ("--trust-header", "X-User")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_report_services
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace_import import open_workspace
 from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp

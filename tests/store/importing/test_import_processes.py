@@ -125,7 +125,7 @@ def test_second_import_waits_and_nothing_is_lost(tmp_path: Path) -> None:
 
 STUCK = """
 import sys
-from fcreview.cli.app import app
+from fcreview.cli.main import main
 from fcreview.store.importing.builder import StoreBuilder
 
 def finish(builder):
@@ -134,7 +134,7 @@ def finish(builder):
 
 StoreBuilder.finish = finish
 sys.argv = ["fcreview", "import", {path!r}]
-app()
+main()
 """
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from fcreview.cli.commands import open as open_command
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
+from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue

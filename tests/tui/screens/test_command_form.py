@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from textual.command import CommandList
 
-from fcreview.cli.commands import errata, queue, rules
-from fcreview.cli.program import COMMANDS
+from fcreview.cli.commands import COMMANDS, errata, queue, rules
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_command_line, build_command_service, build_form_fields
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
+from fcreview.cli.workspace import WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.commands import FORMS, FormField, ReportServices, build_arguments
 from fcreview.tui.screens.command_form import CommandFormScreen, FormInput

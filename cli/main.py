@@ -55,7 +55,7 @@ def run_command_line(arguments: list[str]) -> int:
     """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
     try:
         check_environment(arguments)
-        from fcreview.cli.program import add_default_command, build_program
+        from fcreview.cli.commands import add_default_command, build_program
 
         arguments = add_default_command(arguments)
         build_program(arguments[0])(args=arguments, prog_name="fcreview")
@@ -151,7 +151,7 @@ def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("fcreview.escape", _escape_unencodable)
 
 
-def app() -> None:
+def main() -> None:
     """Run the command line and exit. The console script `fcreview` calls this function."""
     gc.set_threshold(GC_THRESHOLD)
     replace_closed_streams()

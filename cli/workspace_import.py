@@ -1,0 +1,387 @@
+"""Find the runs at the paths on the command line, and import new and changed runs into their workspace.
+
+fcreview chooses the dataset, the decoder and the errata of each run from options, the configuration and earlier
+commands. It saves the value of `--decoder` in `.fcreview/decoders.json` as `{run key: "HERMES"}`, so that the value is
+not lost when the store is rebuilt. It copies the file of `--errata` to `.fcreview/errata.jsonl`, so that the workspace
+does not depend on the original.
+
+If no file changed since the last command, `ImportCache` makes the search and the import unnecessary. For each set of
+options (paths, dataset folders, format, decoders), `.fcreview/seen.json` has an entry `{"state": digest, "others":
+files outside the paths, "runs": run numbers in the store}`. The digest covers names, sizes and times of the result
+files, the datasets, the store, and the code of importers and store. Runs without a dataset get no entry, so that every
+command searches for their dataset. If the file is lost or damaged, fcreview searches again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fcreview.importers
+import fcreview.store
+from fcreview.cli.config import Config, load_config
+from fcreview.cli.options import DEFAULT_DECODER, WorkspaceOptions
+from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
+from fcreview.cli.workspace import (
+    MAX_MESSAGES,
+    RunNumbers,
+    WorkspaceSession,
+    find_lake,
+    is_workspace_path,
+    locate_workspace,
+    pop_lake_problems,
+    resolve_annotator,
+    resolve_search_paths,
+    set_errata,
+)
+from fcreview.errors import CommandError
+from fcreview.importers.common.discovery import gather_files
+from fcreview.model.effective_verdict import POLICIES
+from fcreview.model.item import ImportIssue
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+
+if TYPE_CHECKING:
+    from fcreview.run_plan import DiscoveredRuns, RunPlan
+    from fcreview.store.importing.source_files import DatasetFolders
+    from fcreview.store.rows import ImportSummary
+    from fcreview.store.workspace import Workspace
+
+Folders = tuple[Path, ...]
+RunSearch = Callable[[Folders], "DiscoveredRuns"]  # function that finds runs, and their datasets in these folders first
+RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
+MAX_CACHE_ENTRIES = 32
+CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines the result of an import
+
+
+@contextmanager
+def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
+    """Import new and changed runs and yield a session of their workspace. Raises CommandError if every import fails."""
+    policy = check_choice(POLICIES, options.policy, "policy")
+    config = load_config()
+    workspace, scope = update_workspace(options, config)
+    session = WorkspaceSession(workspace, resolve_annotator(options, config), scope, policy, options)
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, RunNumbers]:
+    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all). Skip
+    the import for a lake, and if no file changed since the last command."""
+    from fcreview.store.workspace import WorkspaceError
+
+    if find_lake(options.paths) is not None:
+        pop_lake_problems()  # discards the problems that earlier commands in this process found
+        return locate_workspace(options), ()
+    cache = ImportCache(
+        resolve_search_paths(options),
+        list_data_folders(options, config),
+        f"{options.format} {options.decoder} {config.decoders}",
+    )
+    with suppress(WorkspaceError):
+        workspace = locate_workspace(options, create=False)
+        if options.errata is None:  # with --errata, only an import checks and applies the file
+            runs = cache.find_unchanged_runs(workspace)
+            if runs is not None:
+                return workspace, runs
+    search = Progress("looking for runs")
+    search.show_at_once()
+    try:
+        discovered = discover_runs(options, config)
+    finally:
+        search.erase()
+    cache.record_datasets(discovered.plans)
+    workspace, summary = import_discovered_runs(options, discovered, config)
+    usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
+    _print_failed_imports(summary)
+    print_missing_datasets(summary)
+    _print_unapplied_errata(summary, workspace.errata)
+    if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
+        raise CommandError(explain_no_runs(options, summary))
+    scope = () if is_workspace_path(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
+    if all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs):
+        cache.save_runs(workspace, scope)  # the store has the current results of every run
+    return workspace, scope
+
+
+class ImportCache:
+    """Cache of the run numbers at the paths, valid until a file changes. Create the cache before the search for runs,
+    so that the next command notices files that change during the import."""
+
+    def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
+        self._key = _digest_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
+        self._files = gather_files(paths).files
+        code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
+        self._inside = _digest_files([*self._files, *code.files])
+        self._others: list[str] | None = None
+        self._outside = ""
+
+    def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
+        """Return the numbers of the runs at the paths, or None if a file changed since `save_runs`."""
+        match workspace.files.read_json_object(_cache_file(workspace)).get(self._key):
+            case {"state": state, "others": [*others], "runs": [*runs]}:
+                if any(type(path) is not str for path in others) or any(type(run) is not int for run in runs):
+                    return None
+                unchanged = state == self._compute_digest(workspace, _digest_files(map(Path, others)))
+                return tuple(runs) if unchanged else None
+        return None
+
+    def record_datasets(self, plans: Sequence[RunPlan]) -> None:
+        """Record the state of the datasets. Call this before the import reads the datasets."""
+        if plans and all(plan.data for plan in plans):
+            inside = set(self._files)
+            self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
+            self._outside = _digest_files(map(Path, self._others))
+
+    def save_runs(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
+        """Save the numbers of the runs in `.fcreview/seen.json`. Call this when the store has their current results."""
+        if self._others is None:
+            return
+        state = self._compute_digest(workspace, self._outside)
+        entry = {"state": state, "others": self._others, "runs": list(run_numbers)}
+        saved = workspace.files.read_json_object(_cache_file(workspace))
+        others = [pair for pair in saved.items() if pair[0] != self._key]
+        entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
+        with suppress(OSError):
+            workspace.files.write_json(_cache_file(workspace), entries)
+
+    def _compute_digest(self, workspace: Workspace, others_digest: str) -> str:
+        return _digest_texts(self._inside, others_digest, _digest_files([workspace.store, workspace.errata]))
+
+
+def _digest_files(files: Iterable[Path]) -> str:
+    return _digest_texts(*(_fingerprint_file(file) for file in files))
+
+
+def _fingerprint_file(file: Path) -> str:
+    """Return the name, size, times and inode of a file as text. A new ctime shows that the permissions changed."""
+    try:
+        status = file.stat()
+    except OSError:
+        return f"{file} -"
+    return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
+
+
+def _digest_texts(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+
+def _cache_file(workspace: Workspace) -> Path:
+    return workspace.root / "seen.json"
+
+
+def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
+    """Find the runs at the paths, each with its dataset. Raises CommandError for a missing path."""
+    from fcreview.importers.registry import IMPORTERS, discover
+
+    if options.format is not None:
+        check_choice(sorted(IMPORTERS), options.format, "format")
+    paths, permanent = resolve_search_paths(options), list_data_folders(replace(options, data=None), config)
+
+    def search_runs(folders: Folders) -> DiscoveredRuns:
+        return discover(paths, data=[*folders, *permanent], format=options.format)
+
+    remembered = None if options.forget_data else load_remembered_datasets(options)
+    named = resolve_data_option(options)
+    return search_runs(named) if remembered is None else assign_datasets(search_runs, named, remembered)
+
+
+def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
+    """Load the dataset folders of earlier commands, or None if there is no workspace."""
+    from fcreview.store.importing.source_files import DatasetFolders
+    from fcreview.store.workspace import WorkspaceError
+
+    try:
+        return DatasetFolders(locate_workspace(options, create=False))
+    except WorkspaceError:
+        return None
+
+
+def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
+    """Return the folders of --data as absolute paths. Raises CommandError if a folder does not exist."""
+    for folder in options.data or ():
+        if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
+            raise CommandError(f"the folder of --data {folder} does not exist. Pass the folder of a dataset")
+    return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
+
+
+def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
+    """List the folders of --data, FCREVIEW_DATA and the configuration, without duplicates. FCREVIEW_DATA has the format
+    of PATH."""
+    environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
+    permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
+    return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
+
+
+def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
+    """Find the runs, and choose the matching dataset for each run.
+
+    `named_folders` are the folders of --data. `remembered` are the dataset folders of earlier commands.
+    """
+    from fcreview.store.importing.source_files import select_folders_with_dataset
+
+    search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common_folders)
+
+    @cache
+    def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
+        plans: dict[RunId, RunPlan] = {}
+        for plan in search_once(folders).plans:
+            plans.setdefault(_make_run_id(plan), plan)
+        return plans
+
+    def assign_dataset(plan: RunPlan) -> RunPlan:
+        if select_folders_with_dataset(named_folders, plan):
+            return plan
+        before = remembered.get_dataset_folders(plan.run)
+        assigned = search_plans(_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
+        if named_folders and before:
+            problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
+            assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
+        if assigned.data or before or not assigned.run.needs_dataset:
+            return assigned
+        usual = search_plans(usual_folders).get(_make_run_id(plan), plan)
+        return usual if usual.data else assigned  # a new run gets the dataset of most other runs
+
+    found = search_once(named_folders or usual_folders)
+    return replace(found, plans=[assign_dataset(plan) for plan in found.plans])
+
+
+def _make_run_id(plan: RunPlan) -> RunId:
+    run = plan.run
+    return run.benchmark, run.generation, run.language, run.model, run.path
+
+
+def _existing_folders(folders: Iterable[Path]) -> Folders:
+    return tuple(folder for folder in folders if folder.is_dir())
+
+
+def import_discovered_runs(
+    options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
+) -> tuple[Workspace, ImportSummary]:
+    """Import new and changed runs. Raises CommandError if there is neither a run nor a workspace."""
+    from fcreview.importers.registry import read_items
+    from fcreview.store.importing.run_importer import import_runs
+    from fcreview.store.importing.source_files import DatasetOptions
+    from fcreview.store.rows import ImportSummary
+    from fcreview.store.workspace import WorkspaceError
+
+    if not discovered.plans:
+        summary = ImportSummary(issues=[asdict(issue) for issue in discovered.issues])
+        try:
+            return locate_workspace(options, create=False), summary
+        except WorkspaceError:
+            raise CommandError(explain_no_runs(options, summary)) from None
+    workspace = locate_workspace(options)
+    set_import_options(discovered.plans, options, config, workspace)
+    progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
+    progress.show_at_once()
+    try:
+        summary = import_runs(
+            workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
+            dataset_options=choice,
+        )  # fmt: skip
+    finally:
+        progress.erase()
+    if summary.rebuild_reason:
+        count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
+        print_message(f"fcreview: {summary.rebuild_reason}. The new store has {count}; your reviews are unchanged")
+    elif summary.n_upgraded:
+        count, noun = format_count(summary.n_upgraded, "run"), "it" if summary.n_upgraded == 1 else "them"
+        reason = f"another version of fcreview had imported {count}"
+        print_message(f"fcreview: {reason}. This version has imported {noun} again; your reviews are unchanged")
+    return workspace, summary
+
+
+def set_import_options(
+    plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
+) -> None:
+    """Set the decoder and the errata of each run, from the options or from earlier commands."""
+    set_decoders(plans, options.decoder, config.decoders, workspace)
+    set_errata(plans, options.errata, workspace)
+
+
+def set_decoders(
+    plans: Iterable[RunPlan], decoder_option: str | None, decoders_by_model: Mapping[str, str], workspace: Workspace
+) -> None:
+    """Set the decoder of each BFCL run, and save the value of --decoder.
+
+    `decoders_by_model` are the configured decoders by name of the model folder, in which `*` matches any text.
+    """
+    from fcreview.store.importing.source_files import build_run_key
+
+    file = workspace.root / "decoders.json"
+    before = workspace.files.read_json_object(file)
+    kept = dict(before)
+    for plan in plans:
+        if plan.run.benchmark != "bfcl":
+            continue
+        key = build_run_key(workspace, plan.run)
+        if decoder_option == DEFAULT_DECODER:
+            kept.pop(key, None)
+        elif decoder_option:
+            kept[key] = decoder_option
+        usual = next((name for model, name in decoders_by_model.items() if fnmatchcase(plan.run.model, model)), "")
+        chosen = str(kept.get(key) or usual)
+        plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
+    if kept != before:
+        with suppress(OSError):
+            workspace.files.write_json(file, kept)
+
+
+_DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
+_MISSING_DATASET_EFFECTS = {
+    "kept": "fcreview uses the last import",
+    "outdated": "fcreview uses the last import and did not import results that changed since then",
+}
+
+
+def print_missing_datasets(summary: ImportSummary) -> None:
+    """Print a line for each missing dataset folder with the affected runs, the effect and the remedy."""
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in summary.runs:
+        if row["missing_dataset"] is not None:
+            effect = _MISSING_DATASET_EFFECTS.get(row["status"], "fcreview imported the results without the dataset")
+            alike.setdefault((row["missing_dataset"], effect), []).append(row)
+    for (folder, effect), rows in alike.items():
+        names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
+        if len(rows) > 1:
+            names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+        print_message(f"fcreview: {names}: the dataset is no longer in {folder}. {effect}. {_DATASET_ADVICE}")
+
+
+def _print_failed_imports(summary: ImportSummary) -> None:
+    reasons = []
+    for row in summary.runs:
+        if row["status"] == "failed":
+            issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
+            reasons.append(next(issues, f"the import of {row['model']} failed"))
+    more = "could not be imported. Run fcreview import for details"
+    print_limited_messages(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
+
+
+def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
+    problems = sorted({(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)})
+    texts = [f"line {line} of the errata, item {sanitize(item)}: {what}" for line, item, what in problems]
+    more = "cannot be applied. Run fcreview import to list them"
+    print_limited_messages(
+        texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}"
+    )
+
+
+def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
+    where = ", ".join(str(path) for path in options.paths)
+    if summary.runs:
+        return f"no run could be imported from {where}. Run fcreview import for details"
+    errors = [issue for issue in summary.issues if issue["severity"] != "notice"]
+    file = f"{errors[0]['file']}: " if errors and errors[0]["file"] != where else ""
+    reason = f": {file}{errors[0]['what']}" if errors else ""
+    return f"no runs found in {where}{reason}. Run fcreview doctor for details"

@@ -30,8 +30,7 @@ from textual.theme import Theme
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
-from fcreview.tui.key_bindings import help_key_table, make_bindings
-from fcreview.tui.keymap import KeymapError, resolve_keymap, validate_keymap
+from fcreview.tui.keymap import KeymapError, find_changed_keys, list_help_sections, make_bindings, validate_keymap
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, focused_item_pane, open_overview
 from fcreview.tui.session import Session
@@ -255,7 +254,7 @@ class FcreviewApp(App[int]):
         self.team_note = ""
         """Note about unsent reviews at the right end of every top line. Empty if there are none."""
         try:
-            self.set_keymap(resolve_keymap(validate_keymap(key_names or {})))
+            self.set_keymap(find_changed_keys(validate_keymap(key_names or {})))
         except KeymapError as error:
             self._message = str(error)
 
@@ -334,7 +333,7 @@ class FcreviewApp(App[int]):
         from fcreview.tui.screens.help import HelpScreen
 
         if not isinstance(self.screen, HelpScreen | TerminalTooSmallScreen):
-            self.push_screen(HelpScreen(help_key_table(self.screen), blind=self._state.blind))
+            self.push_screen(HelpScreen(list_help_sections(self.screen), blind=self._state.blind))
 
     def action_palette(self) -> None:
         from fcreview.tui.screens.command_palette import CommandPaletteScreen

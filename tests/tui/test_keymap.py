@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.tui.actions import ACTIONS, KEY_SCOPES
-from fcreview.tui.keymap import NO_KEY, KeymapError, first_key_names, format_key, resolve_keymap, validate_keymap
+from fcreview.tui.keymap import NO_KEY, KeymapError, find_changed_keys, format_first_keys, format_key, validate_keymap
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.screens.item_pane import ItemScreen
@@ -42,20 +42,22 @@ def test_same_key_may_have_two_meanings_on_two_screens() -> None:
 
 
 def test_key_is_removed_from_its_default_action_on_the_same_screen() -> None:
-    assert resolve_keymap({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
-    assert resolve_keymap({"item.pass": "j"})["item.down"] == NO_KEY, "the key belongs to another widget of the screen"
-    assert resolve_keymap({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
-    assert resolve_keymap({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
-    assert resolve_keymap({"item.pass": "tab"})["item.aside"] == NO_KEY
-    assert resolve_keymap({"list.down": "f"}) == {
+    assert find_changed_keys({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
+    assert find_changed_keys({"item.pass": "j"})["item.down"] == NO_KEY, (
+        "the key belongs to another widget of the screen"
+    )
+    assert find_changed_keys({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
+    assert find_changed_keys({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
+    assert find_changed_keys({"item.pass": "tab"})["item.aside"] == NO_KEY
+    assert find_changed_keys({"list.down": "f"}) == {
         "list.down": "f", "queue.filter": NO_KEY, "overview.failures": NO_KEY,
     }  # fmt: skip
-    assert "queue.quit" not in resolve_keymap({"item.pass": "q"})
+    assert "queue.quit" not in find_changed_keys({"item.pass": "q"})
 
 
 def test_keys_can_be_swapped() -> None:
     swapped = validate_keymap({"item.pass": "f", "item.fail": "p"})
-    assert resolve_keymap(swapped) == swapped
+    assert find_changed_keys(swapped) == swapped
 
 
 def test_default_keys_are_unique_on_each_screen() -> None:
@@ -70,18 +72,20 @@ def test_keys_have_readable_names() -> None:
     assert [format_key(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
         ">", "/", "PgDn", "^q", "Q", "shift+f2",
     ]  # fmt: skip
-    configured = frozenset(resolve_keymap({"item.pass": "y", "item.next": ">"}).items())
+    configured = frozenset(find_changed_keys({"item.pass": "y", "item.next": ">"}).items())
     names = ("item.pass", "item.next", "item.fail", "item.copy")
-    assert {name: first_key_names(configured).get(name) for name in names} == {
+    assert {name: format_first_keys(configured).get(name) for name in names} == {
         "item.pass": "y", "item.next": ">", "item.fail": "f", "item.copy": None,
     }  # fmt: skip
 
 
 def test_hints_name_the_configured_keys() -> None:
-    keys = first_key_names(frozenset(resolve_keymap({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
+    keys = format_first_keys(
+        frozenset(find_changed_keys({"item.next": ">", "item.target": "X", "item.down": "p"}).items())
+    )
     line = plain_text(status_line(("", ""), PendingQuestion(), "100 %", False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
-    assert plain_text(status_line(("", ""), PendingQuestion(), "100 %", False, 160, first_key_names())).startswith(
+    assert plain_text(status_line(("", ""), PendingQuestion(), "100 %", False, 160, format_first_keys())).startswith(
         " ] [ items · j k move · enter open · . difference · D decisive step · t dialogue · d function docs"
         " · R records · / search · q queue"
     )

@@ -15,7 +15,7 @@ from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import View
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings, unavailable_key_message
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, list_key_hints, make_bindings
 from fcreview.tui.review.adjudication import (
     MARK_KEY,
     SEARCHING,
@@ -84,7 +84,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         return self.query_one("#item-text", ItemText)
 
     def _key_name(self, action_id: str) -> str:
-        return active_key_names(self.app).get(action_id, "")
+        return find_action_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         case = self.adjudicator.cases.case
@@ -117,7 +117,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def show_unavailable_key(self, key: str) -> None:
         """Show a message that the key has no action on this screen."""
-        self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
+        self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 
     # -- display
 
@@ -184,7 +184,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self._draw_bars()
 
     def _draw_bars(self) -> None:
-        cells, keys = self.app.size.width, active_key_names(self.app)
+        cells, keys = self.app.size.width, find_action_key_names(self.app)
         right: Line = ((f" {self.text.scroll_position} ", "dim"),)
         text, style = self._message
         left: Line = ((f" {shorten_message(text, cells - line_width(right) - 2)}", style),)
@@ -192,7 +192,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
-        hints = key_hints(self)
+        hints = list_key_hints(self)
         if self.adjudicator.is_loaded and self.adjudicator.cases.case is None:
             hints = [(self._key_name("item.back"), "back"), *(hint for hint in hints if hint[1] != "undo")]
         self.query_one("#item-keys", LineBar).show(adjudication_keys_line(hints, cells))

@@ -21,7 +21,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.choices import ClusterRow, cluster_table, explain_cluster_row, is_unfoldable, list_cluster_rows
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import (
@@ -80,7 +80,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._draw()
 
     def show_unavailable_key(self, key: str) -> None:
-        self._show_message(unavailable_key_message(self.app, key))
+        self._show_message(format_unavailable_key_message(self.app, key))
 
     def _draw(self) -> None:
         review, small = self._review, is_small(self.size)
@@ -129,7 +129,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
 
     def action_record(self) -> None:
         if not self._review.verdict_key:
-            names = active_key_names(self.app)
+            names = find_action_key_names(self.app)
             keys = (names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure"))
             self._show_message(f"Give a verdict first: press {', '.join(filter(None, keys))}")
         elif not self._is_recording:
@@ -304,7 +304,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def _show_outcome(self, message: str | None) -> None:
         """Show the result of a review or undo, and count the clusters again."""
         if message is not None:
-            undo = active_key_names(self.app).get("clusters.undo_review", "")
+            undo = find_action_key_names(self.app).get("clusters.undo_review", "")
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""
             self.app.notify(message + hint, markup=False)
             self._state.counts.clear()

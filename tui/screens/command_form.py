@@ -24,7 +24,7 @@ from fcreview.tui.commands import (
     run_for_download,
     show_run_names,
 )
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
 from fcreview.tui.screens.annotators import format_default_annotators

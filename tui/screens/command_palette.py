@@ -30,7 +30,7 @@ from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.queries.run_lists import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import run_title, unique_run_labels
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
@@ -116,9 +116,9 @@ def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[Pa
     `are_shared`: True for the actions that many screens share, False for all other actions.
     """
     for action in context.actions:
-        if action.is_shared == are_shared:
+        if action.is_in_shared_group == are_shared:
             help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
-            yield PaletteCommand("action", action.label, action.run, help_text, action.key)
+            yield PaletteCommand("action", action.label, action.run_after_keys, help_text, action.key)
 
 
 def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:

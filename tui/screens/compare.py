@@ -32,7 +32,7 @@ from fcreview.stats.run_comparison import (
 from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import difference_line, shorten_difference, shorten_ids
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen

@@ -19,7 +19,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.commands import FORMS, CommandService, show_run_names
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
@@ -223,7 +223,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             f"Sample of {name}" if name else "Sample",
             "open: annotators disagree" if sample is not None and sample.n_drawn else "",
         )
-        keys = active_key_names(self.app)
+        keys = find_action_key_names(self.app)
         can_switch = not self._session.fixed_annotator_reason
         advice = next_step_line(sample, self._session.annotator, keys, can_switch_annotator=can_switch)
         lines = [self._message, () if self._is_running else advice]
@@ -405,4 +405,4 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._draw_run()
 
     def show_unavailable_key(self, key: str) -> None:
-        self._show_message(unavailable_key_message(self.app, key))
+        self._show_message(format_unavailable_key_message(self.app, key))

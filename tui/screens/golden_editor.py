@@ -28,7 +28,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import strip_duplicate_mark
 from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
+from fcreview.tui.keymap import find_action_key_names, list_key_hints, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
@@ -293,7 +293,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.query_one("#golden-title", LineBar).show(justify_line(left, fit_line(right, cells // 2), cells))
         self.query_one("#golden-message", LineBar).show(self._message)
         mode: Line = ((" text " if self._is_editing else " keys ", "head"),)
-        self.query_one("#golden-keys", LineBar).show((*mode, *key_hints_line(key_hints(self), cells - 6, 1)))
+        self.query_one("#golden-keys", LineBar).show((*mode, *key_hints_line(list_key_hints(self), cells - 6, 1)))
 
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._draw_bars)
@@ -365,7 +365,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self.dismiss(None)
         else:
             self._confirms_cancel = True
-            key = active_key_names(self.app).get("golden.cancel", "")
+            key = find_action_key_names(self.app).get("golden.cancel", "")
             self._show_message(f"not saved: press {key} again to discard the text", "warn")
 
 

@@ -12,15 +12,12 @@ from fcreview.model.sanitize import display_width, pad
 from fcreview.store.filters.parser import list_filter_help
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.tui.actions import HELP_ACTIONS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import HelpSection, make_bindings
 from fcreview.tui.text.lines import Line, wrap_visible
 from fcreview.tui.text.theme import STATE_STYLES, symbols
 from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
-
-KeyTable = Sequence[tuple[str, Sequence[tuple[str, str]]]]
-"""Sequence of (group of actions, [(keys, help text)])."""
 
 STATE_MEANINGS = {
     "=": "equal",
@@ -60,13 +57,13 @@ def list_symbol_rows() -> list[HelpRow]:
     return rows + [HelpRow(state, STATE_STYLES[state], meaning) for state, meaning in STATE_MEANINGS.items()]
 
 
-def build_help_lines(key_table: KeyTable, width: int, *, blind: bool = False) -> list[Line]:
+def build_help_lines(key_sections: Sequence[HelpSection], width: int, *, blind: bool = False) -> list[Line]:
     """Return the lines of the help, each at most `width` wide.
 
     If `blind`, filter keys that reveal verdicts are omitted.
     """
     lines: list[Line] = []
-    for group, rows in key_table:
+    for group, rows in key_sections:
         lines += _section_lines(
             f"keys: {GROUP_TITLES.get(group, group)}", [HelpRow(key, "key", text) for key, text in rows], width
         )
@@ -86,13 +83,13 @@ def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line
 
 
 class HelpScreen(GuardedScreen[None]):
-    """Screen with the help. `key_table` is the result of `help_key_table` for the screen below the help."""
+    """Screen with the help. `key_sections` is the result of `list_help_sections` for the screen below the help."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(HELP_ACTIONS)
 
-    def __init__(self, key_table: KeyTable, *, blind: bool = False) -> None:
+    def __init__(self, key_sections: Sequence[HelpSection], *, blind: bool = False) -> None:
         super().__init__()
-        self._key_table = key_table
+        self._key_sections = key_sections
         self._blind = blind
 
     def compose(self) -> ComposeResult:
@@ -105,4 +102,4 @@ class HelpScreen(GuardedScreen[None]):
 
     def on_resize(self) -> None:
         self.query_one("#help-title", LineBar).show(((" help", "strong"),))
-        self.query_one(TextList).set_lines(build_help_lines(self._key_table, self.size.width, blind=self._blind))
+        self.query_one(TextList).set_lines(build_help_lines(self._key_sections, self.size.width, blind=self._blind))

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import COPY_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.key_bindings import key_hints, make_bindings
+from fcreview.tui.keymap import list_key_hints, make_bindings
 from fcreview.tui.review.clipboard import (
     calls_text,
     copy_text,
@@ -50,7 +50,7 @@ class CopyScreen(BottomDialog[str | None]):
 
     def on_mount(self) -> None:
         title: Line = ((" copy", "strong"),)
-        hints = key_hints_line(key_hints(self), self.app.size.width - line_width(title), 1)
+        hints = key_hints_line(list_key_hints(self), self.app.size.width - line_width(title), 1)
         self.query_one(LineBar).show((*title, *hints))
 
 

@@ -25,7 +25,7 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.header import progress_line
 from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
@@ -225,7 +225,7 @@ class ItemPane(Vertical):
         return ReviewSubject(displayed.navigator.item, displayed.detail, self.target)
 
     def _key_name(self, action_id: str) -> str:
-        return active_key_names(self.app).get(action_id, "")
+        return find_action_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (
@@ -290,7 +290,7 @@ class ItemPane(Vertical):
     def show_unavailable_key(self, key: str) -> None:
         """Show a message that the key has no action on the item."""
         if not self.item_reviewer.is_removed_from_results:
-            self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
+            self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 
     def show_summary(self, lines: Sequence[str]) -> None:
         cells, styles = self.size.width, ("strong", *[""] * len(lines))
@@ -325,7 +325,7 @@ class ItemPane(Vertical):
 
     def draw_bars(self) -> None:
         """Draw the header, the status line and the key line."""
-        cells, keys = self.size.width, active_key_names(self.app)
+        cells, keys = self.size.width, find_action_key_names(self.app)
         status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
             displayed, cursor = self.item_reviewer.displayed, self.cursor

@@ -21,7 +21,12 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.commands import FORMS
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
+from fcreview.tui.keymap import (
+    find_action_key_names,
+    format_unavailable_key_message,
+    format_welcome_message,
+    make_bindings,
+)
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,
@@ -165,7 +170,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._list("runs").focus()
         if self._session.shows_welcome:
             self._session.shows_welcome = False
-            self._message = welcome_message(self.app)
+            self._message = format_welcome_message(self.app)
         self._load_parts()
 
     @property
@@ -329,7 +334,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._draw_next_actions()
 
     def _draw_next_actions(self) -> None:
-        names = dict(active_key_names(self.app))
+        names = dict(find_action_key_names(self.app))
         self._show_lines("next", next_action_lines(self._overview, names, self._list_width("next")), 6)
         done, total = self._suspects_done
         is_searching = total and self._overview.n_suspects is None
@@ -457,7 +462,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             elif other is not None and not self._session.fixed_annotator_reason:
                 offer_annotator_switch(self.app, self._session, other)
             else:
-                keys = active_key_names(self.app)
+                keys = find_action_key_names(self.app)
                 failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")
                 message = "No queue has items left for you"
                 if not self._overview.blind:
@@ -502,7 +507,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return frozenset((hidden if self._overview.blind else ()) + (("app.help",) if typing else ()))
 
     def show_unavailable_key(self, key: str) -> None:
-        self._show_message(unavailable_key_message(self.app, key))
+        self._show_message(format_unavailable_key_message(self.app, key))
 
     def action_close(self) -> None:
         if self._arrangement.search:

@@ -14,7 +14,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import PAGER_ACTIONS
 from fcreview.tui.item_view.document import RawRecord, format_location, join_records, score_record_location
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.text.layout import TextSource, find_match_offset, fold_indented_lines, indent_json, max_indent_level

@@ -18,7 +18,7 @@ from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.commands import ExportRequest, deliver_download, make_download_name, path_exists, write_export
-from fcreview.tui.key_bindings import available_actions
+from fcreview.tui.keymap import list_available_actions
 from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, read_other_annotators
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
@@ -52,7 +52,7 @@ class PaletteContext:
         self._is_queue_on_top = app.screen is self._queue
         pane = focused_item_pane(app)
         self._item_pane = pane if pane is not None and not pane.is_opening else None
-        self.actions = [action for action in available_actions(app.screen) if action.id != "app.palette"]
+        self.actions = [action for action in list_available_actions(app.screen) if action.id != "app.palette"]
         is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
         self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.is_opening)
         """Whether the queue can be shown and changed, and items can be opened."""

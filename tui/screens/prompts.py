@@ -22,7 +22,7 @@ from fcreview.tui.actions import (
     PROMPT_ACTIONS,
     PROMPT_HELP_ACTIONS,
 )
-from fcreview.tui.key_bindings import key_hints, make_bindings, unavailable_key_message
+from fcreview.tui.keymap import format_unavailable_key_message, list_key_hints, make_bindings
 from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
@@ -125,7 +125,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self._draw_title()
 
     def show_unavailable_key(self, key: str) -> None:
-        self.show_message(unavailable_key_message(self.app, key))
+        self.show_message(format_unavailable_key_message(self.app, key))
 
     def _draw_title(self) -> None:
         cells, choices = self.size.width, self._choices
@@ -257,7 +257,7 @@ class ConfirmScreen(BottomDialog[bool]):
         """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
         rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
-        hints = key_hints(self)
+        hints = list_key_hints(self)
         if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
             rows.append(())
         keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))

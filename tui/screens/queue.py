@@ -25,7 +25,12 @@ from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
+from fcreview.tui.keymap import (
+    find_action_key_names,
+    format_unavailable_key_message,
+    format_welcome_message,
+    make_bindings,
+)
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.state import OVERVIEW, CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
@@ -150,7 +155,7 @@ class QueueScreen(GuardedScreen[None]):
         where, search = self.state.where, self.state.search
         if self._is_restored and (search or where not in ("", FAILING_FILTER)):
             what = f'search "{search}"' if search else f"filter {where}"
-            key = active_key_names(self.app).get("queue.clear", "")
+            key = find_action_key_names(self.app).get("queue.clear", "")
             restored = f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored"
             self._is_share_mentioned = True
             self.pane.append_message(f"{restored}. Press {key} to show all items" if key else restored)
@@ -191,13 +196,13 @@ class QueueScreen(GuardedScreen[None]):
         self._is_share_mentioned = True
         if self._session.shows_welcome and self.app.screen is self:
             self._session.shows_welcome = False
-            self.pane.show_message(welcome_message(self.app))
+            self.pane.show_message(format_welcome_message(self.app))
 
     @work(group="share")
     async def _suggest_queue_file(self) -> None:
         """Show how to review the annotator's items of a queue file, because the queue shows other items."""
         share = await self._session.query_in_background(find_unfinished_share)
-        keys = active_key_names(self.app)
+        keys = find_action_key_names(self.app)
         path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
         if share is not None and path and self.app.screen is self:
             name, left = share
@@ -243,7 +248,7 @@ class QueueScreen(GuardedScreen[None]):
     # -- settings
 
     def action_open_filter(self) -> None:
-        key = active_key_names(self.app).get("app.help", "")
+        key = find_action_key_names(self.app).get("app.help", "")
         hint = FilterLine.FILTER_HINT + (f"  ({key} lists all filter keys)" if key else "")
         self._filter_line.open("filter", self.state.where, hint)
 
@@ -259,7 +264,9 @@ class QueueScreen(GuardedScreen[None]):
         self._levels.push_level(settings, cursor)
         self._filter_line.close()
         self.list.focus()
-        self.pane.load_view(CursorPosition(cursor.item), cancel_key=active_key_names(self.app).get("queue.back", ""))
+        self.pane.load_view(
+            CursorPosition(cursor.item), cancel_key=find_action_key_names(self.app).get("queue.back", "")
+        )
 
     def on_filter_line_cancelled(self) -> None:
         self.list.focus()
@@ -285,7 +292,7 @@ class QueueScreen(GuardedScreen[None]):
         cursor, settings = self.pane.cursor_position, self.state.settings
         self.state.show_suspects()
         self._levels.push_level(settings, cursor)
-        self.pane.load_view(CursorPosition(), cancel_key=active_key_names(self.app).get("queue.back", ""))
+        self.pane.load_view(CursorPosition(), cancel_key=find_action_key_names(self.app).get("queue.back", ""))
 
     def action_show_list(self, list_name: str) -> None:
         if list_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
@@ -334,7 +341,7 @@ class QueueScreen(GuardedScreen[None]):
         elif can_quit:
             self.app.call_later(self.app.run_action, "quit")
         else:
-            quit_key = active_key_names(self.app).get("queue.quit", "")
+            quit_key = find_action_key_names(self.app).get("queue.quit", "")
             self.pane.show_message(f"Already at the top level; press {quit_key} to quit")
 
     @property
@@ -367,8 +374,8 @@ class QueueScreen(GuardedScreen[None]):
         if self._split.is_item_focused and self._split.item_pane is not None:
             self._split.item_pane.show_unavailable_key(key)
             return
-        open_key = active_key_names(self.app).get("queue.open", "") if self.list.total else ""
-        self.pane.show_message(unavailable_key_message(self.app, key, open_key))
+        open_key = find_action_key_names(self.app).get("queue.open", "") if self.list.total else ""
+        self.pane.show_message(format_unavailable_key_message(self.app, key, open_key))
 
     def on_screen_resume(self) -> None:
         self._split.resume()

@@ -19,7 +19,7 @@ from textual.screen import ModalScreen, Screen
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import RunRow
-from fcreview.tui.key_bindings import active_key_names
+from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import issue_choices, order_choices, suspect_reason_choices
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
@@ -313,7 +313,7 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._shown_runs
-        key = active_key_names(self.app).get("queue.adjudicate", "")
+        key = find_action_key_names(self.app).get("queue.adjudicate", "")
         rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
         self._line_bar("rates").show(rates)
         self._line_bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())

@@ -29,7 +29,7 @@ from fcreview.tui.actions import (
     TAG_ACTIONS,
     Action,
 )
-from fcreview.tui.key_bindings import active_key_names, find_keys, key_hints, make_bindings
+from fcreview.tui.keymap import find_action_key_names, find_keys, list_key_hints, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import Override, ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
@@ -61,7 +61,7 @@ class FaultScreen(BottomDialog[Fault | None]):
 
     def on_resize(self) -> None:
         """Show the question and all letters on one line, or on two lines if they do not fit."""
-        hints, cells = key_hints(self), self.app.size.width
+        hints, cells = list_key_hints(self), self.app.size.width
         question: Line = (
             (" fault?", "strong"),
             (f" {truncate_middle(self._about, 30)}" if self._about else "", "warn"),
@@ -132,7 +132,7 @@ class NoteScreen(BottomDialog[str | None]):
 
     def _title_with_keys(self, width: int) -> str:
         """Return the title with the keys. The name is shortened to make room for the keys."""
-        keys = active_key_names(self.app)
+        keys = find_action_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
         hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
         title = " note on "
@@ -222,13 +222,13 @@ class TagsScreen(BottomDialog[list[str] | None]):
             yield LineBar(id="tag-keys")
 
     def on_mount(self) -> None:
-        names = active_key_names(self.app)
+        names = find_action_key_names(self.app)
         keys = {at: names[f"tags.set_{at}"] for at in range(1, 10) if f"tags.set_{at}" in names}
         self._source = TagSource(self._tags, set(self._before), names.get("tags.new", ""), keys)
         self._draw(0)
         self._load_used_tags()
         parts: Line = ((f" {sanitize(self._label)} ", "strong"), (f"{self._about} " if self._about else "", "warn"))
-        for key, name in key_hints(self):
+        for key, name in list_key_hints(self):
             parts += ((f" {key}", "key"), (f" {name} ", ""))
         self.query_one(LineBar).show(parts)
 
@@ -372,10 +372,10 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         yield LineBlock(id="why")
 
     def on_resize(self) -> None:
-        names, cells = active_key_names(self.app), self.app.size.width
+        names, cells = find_action_key_names(self.app), self.app.size.width
         keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
         labels = map(self._override.reason_label, self._reasons)
-        hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *key_hints(self)]
+        hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *list_key_hints(self)]
         question = make_line(f" {self._override.question(cells - 2)}", "strong")
         self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 

@@ -25,7 +25,7 @@ from fcreview.store.queries.run_lists import (
 )
 from fcreview.store.rows import RunRow
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS, RUN_SEARCH_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings
+from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.prompts import PickerScreen
@@ -326,7 +326,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         choices = run_choices(self._runs, self._list_state, self.size.width, blind=blind)
         if self._marked is not None:
             model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked), "")
-            key = active_key_names(self.app).get("runs.compare", "")
+            key = find_action_key_names(self.app).get("runs.compare", "")
             choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; mark B with {key}"
         if cursor_value not in choices.values and self._list_state.grouping:
             label = GROUP_LABELS[self._list_state.grouping]

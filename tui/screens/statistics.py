@@ -22,7 +22,7 @@ from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
 from fcreview.stats.calibration import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
     ERROR_KIND_COLUMNS,

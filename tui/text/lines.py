@@ -57,6 +57,8 @@ def format_json_text(text: str) -> str:
 
 StyledText = tuple[str, str]
 Line = tuple[StyledText, ...]
+KeyHint = tuple[str, str]
+"""(displayed name of a key, label of its action) in the key line."""
 
 BLANK_LINE: Line = ()
 RULE_MARGIN = 6
@@ -280,20 +282,20 @@ def format_recomputed_pass_rate(passes: int, items_with_verdict: int, items: int
     return wording.format_recomputed_rate(passes, items_with_verdict, items, symbols().none)
 
 
-def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, always_shown: int = 2) -> Line:
-    """Return the key line for (key, label) hints. Hints that do not fit are omitted, except the last `always_shown`."""
+def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
+    """Return the key line. Hints that do not fit are omitted, except the last `n_always_shown`."""
     kept = list(hints)
-    gap = _hint_gap(kept, cells)
-    while gap < 1 and len(kept) > always_shown:
-        kept.pop(-always_shown - 1)
-        gap = _hint_gap(kept, cells)
+    gap = _find_hint_gap(kept, cells)
+    while gap < 1 and len(kept) > n_always_shown:
+        kept.pop(-n_always_shown - 1)
+        gap = _find_hint_gap(kept, cells)
     parts: list[StyledText] = []
     for at, (key, label) in enumerate(kept):
         parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (label and f" {label}", "")]
     return tuple(parts)
 
 
-def _hint_gap(hints: Sequence[tuple[str, str]], cells: int) -> int:
+def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
     """Return the number of blanks between hints, at most 3. A number below 1 means that the hints do not fit."""
     if len(hints) < 2:
         return 3

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from fcreview.model.sanitize import display_width
 from fcreview.tui.actions import ITEM_ACTIONS
-from fcreview.tui.key_bindings import key_hints
+from fcreview.tui.keymap import list_key_hints
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
 from fcreview.tui.text.lines import Line, fit_line, key_hints_line
@@ -280,7 +280,7 @@ class KeyLine(LineBar):
 
     def update(self) -> None:
         """Show the hints of the bindings that are active now."""
-        hints = key_hints(self.screen)
+        hints = list_key_hints(self.screen)
         if self._priority_hints:
             verdicts = [hint for hint in hints if hint[1] in VERDICT_LABELS]
             others = [hint for hint in hints if hint not in verdicts]

@@ -15,7 +15,7 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, SavedFilterError
 from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.choices import (
     Completion,
     CompletionContext,

@@ -28,7 +28,7 @@ from fcreview.tui.item_view.function_docs import (
     docs_panels,
     functions_at_block,
 )
-from fcreview.tui.key_bindings import active_key_names, make_bindings
+from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.other_runs import other_runs_panel
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
@@ -302,7 +302,7 @@ class ItemText(DocumentView):
     def action_dialogue(self) -> None:
         top = self._top_row()
         self.required_cursor.toggle_dialogue()
-        key = active_key_names(self.app).get("item.dialogue", "")
+        key = find_action_key_names(self.app).get("item.dialogue", "")
         is_full = self.required_cursor.options.full_dialogue
         message = f"full dialogue; press {key} for the short dialogue" if is_full else ""
         self._show_blocks(top, StatusMessage(message))
@@ -325,7 +325,7 @@ class ItemText(DocumentView):
         if self.required_cursor.last_search:
             self.search(self.required_cursor.last_search, by)
         else:
-            self._warn(f"no search term yet; press {active_key_names(self.app).get('item.search', '')} to search")
+            self._warn(f"no search term yet; press {find_action_key_names(self.app).get('item.search', '')} to search")
 
     def search(self, text: str, direction: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""

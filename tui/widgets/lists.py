@@ -19,7 +19,7 @@ from textual.strip import Strip
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
-from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import QueueColumns, queue_row_line, shorten_ids, shorten_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line

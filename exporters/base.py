@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, Run
     from fcreview.model.metric import ScoredItem
     from fcreview.run_plan import AppliedGoldenFix, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+    from fcreview.store.label_fields import DuckDBType, LabelSelection
     from fcreview.store.label_import import ImportedReview, InvalidRecord
-    from fcreview.store.labels import DuckDBType, LabelSelection
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
 
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""A label, with the fields of `ExportSource.label_field_types`. See `fcreview.store.labels`."""
+"""A label, with the fields of `ExportSource.label_field_types`. See `fcreview.store.label_fields`."""
 ProgressCallback = Callable[[str, int], object]
 """Function that is called with the noun of the exported rows (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary", "folder"]
@@ -130,7 +130,7 @@ class ExportSource:
     @property
     def label_field_types(self) -> dict[str, DuckDBType]:
         """Type of each field of a label, in the order of the exported fields."""
-        from fcreview.store.labels import label_field_types
+        from fcreview.store.label_fields import label_field_types
 
         return label_field_types(with_content=self.selection.with_content)
 

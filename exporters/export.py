@@ -27,7 +27,7 @@ from fcreview.exporters.base import (
 from fcreview.store.workspace import WORKSPACE_FOLDER
 
 if TYPE_CHECKING:
-    from fcreview.store.labels import LabelSelection
+    from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
     from fcreview.store.store import Store
 
@@ -214,7 +214,7 @@ def export(
     """Export a view to a file or folder, or to standard output if `out` is `-`. Raises ExportError if `out` is
     protected, cannot be written or does not suit the format; FilterError for an invalid filter; and StoreError if the
     store cannot be read, for example in blind mode."""
-    from fcreview.store.labels import ALL_LABELS
+    from fcreview.store.label_fields import ALL_LABELS
     from fcreview.store.rows import View
 
     source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)

@@ -56,7 +56,7 @@ def _choose_unused_path(folder: Path, log_path: Path) -> Path:
 
 
 def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
-    from fcreview.store.labels import LabelSelection
+    from fcreview.store.label_fields import LabelSelection
 
     for lines in source.store.iter_label_batches(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):

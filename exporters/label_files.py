@@ -1,6 +1,6 @@
 """Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read labels from JSON Lines.
 
-All formats have the fields of `fcreview.store.labels`.
+All formats have the fields of `fcreview.store.label_fields`.
 
 * JSON Lines has one label per line, with JSON types.
 * CSV (RFC 4180, UTF-8, CRLF) is safe to open in a spreadsheet: a text that looks like a formula starts with an
@@ -27,8 +27,8 @@ import orjson
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.review import ANNOTATION_FIELDS
 from fcreview.model.wording import format_answer, format_count
+from fcreview.store.label_fields import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, DuckDBType
 from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
-from fcreview.store.labels import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, DuckDBType
 
 REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
 
@@ -169,7 +169,7 @@ def write_parquet(source: ExportSource, out: Sink) -> None:
 
 
 def _write_parquet_to_path(source: ExportSource, path: Path) -> None:
-    from fcreview.store.labels import write_parquet
+    from fcreview.store.label_fields import write_parquet
 
     write_parquet(path, source.label_field_types, source.iter_label_line_chunks())
 

@@ -33,7 +33,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.store.labels import TrainingOptions
+    from fcreview.store.label_fields import TrainingOptions
     from fcreview.store.rows import ItemDetail
 
 
@@ -82,7 +82,7 @@ class CorrectedGoldens:
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
     """Return the golden fix for each golden answer, from the reviews of all runs. The value is None if fixes differ."""
-    from fcreview.store.labels import LabelSelection
+    from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
     found: dict[AnswerKey, GoldenFix | None] = {}

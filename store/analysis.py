@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.model.decision import Disagreement, find_disagreements
 from fcreview.stats.agreement_ratings import Rating, RepeatedRating
-from fcreview.store.database import retry_with_more_memory
-from fcreview.store.garbage_collection import pause_garbage_collection
-from fcreview.store.queries import golden_audit, item_order, scored_items
+from fcreview.store.database import pause_garbage_collection, retry_with_more_memory
+from fcreview.store.queries import golden_audit, scored_items, view_items
 from fcreview.store.reviews.review_tables import ReviewedItem
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ class UnblindedAnalysis:
         return self._run_query(find)
 
     def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
-        selected = set(item_order.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True))
+        selected = set(view_items.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True))
         return self._reviews.iter_reviewed_items(selected, with_bulk=with_bulk)
 
     def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
@@ -170,7 +169,7 @@ class UnblindedAnalysis:
 
     def find_unreviewed_items(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
-        items = self._run_query(lambda: item_order.fetch_sorted_item_numbers(self._connection, view))
+        items = self._run_query(lambda: view_items.fetch_sorted_item_numbers(self._connection, view))
         return [each.item for each in self._run_query(lambda: self._reviews.items.find_unreviewed_items(items))]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
@@ -214,6 +215,29 @@ def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
         finally:
             with contextlib.suppress(duckdb.Error):
                 connection.execute(f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'")
+
+
+def has_frozen_objects() -> bool:
+    return gc.get_freeze_count() > 0
+
+
+@contextlib.contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Disable garbage collection while the caller creates many objects without reference cycles.
+
+    Collections would add 25 % to the time and find nothing. At the end, the objects move to the oldest generation,
+    which the next collection skips.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if not has_frozen_objects():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 INTERRUPT_INTERVAL = 0.05  # In seconds. An interrupt before DuckDB starts the query has no effect.

@@ -29,7 +29,7 @@ from fcreview.model.review import (
     is_stale,
 )
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
-from fcreview.store.labels import VERDICT_KEY
+from fcreview.store.label_fields import VERDICT_KEY
 from fcreview.store.reviews.journal import LineError, hash_and_serialize_event
 
 if TYPE_CHECKING:

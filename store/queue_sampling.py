@@ -22,7 +22,7 @@ from fcreview.stats.sampling import (
     shuffle_by_content,
 )
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.queue_file import (
     RUN_KEY_FIELDS,
     QueueError,

@@ -27,8 +27,15 @@ from fcreview.store.database import (
     retry_with_more_memory,
     run_sql,
 )
-from fcreview.store.queries import item_counts, item_detail, item_order
+from fcreview.store.queries import item_detail, view_items
 from fcreview.store.queries.clusters import fetch_clusters, fetch_multi_label_criteria
+from fcreview.store.queries.runs import (
+    build_run_names,
+    count_missing_recomputed_by_reason,
+    fetch_run_infos,
+    fetch_run_rows,
+    fetch_source_paths,
+)
 from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
@@ -47,7 +54,7 @@ from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
-    from fcreview.store.labels import LabelSelection
+    from fcreview.store.label_fields import LabelSelection
     from fcreview.store.queries.golden_audit import SuspectTable
     from fcreview.store.queue_sampling import QueueRequest
 
@@ -83,11 +90,11 @@ class Store:
         self._is_locked = False  # whether `lock_configuration` was called
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
-        self._orders = item_order.ViewOrders(
+        self._orders = view_items.ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self.runs = item_counts.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
-        self._run_names = item_order.build_run_names(self.runs)
+        self.runs = fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
+        self._run_names = build_run_names(self.runs)
 
     @classmethod
     def open(
@@ -127,10 +134,10 @@ class Store:
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._run_query(lambda: item_counts.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._run_query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._run_query(lambda: item_counts.fetch_source_paths(self.connection, self.workspace))
+        return self._run_query(lambda: fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
         return self._run_query(lambda: self._orders.get_order(view, 0).count)
@@ -138,7 +145,7 @@ class Store:
     def count_by_official_and_recomputed(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
         """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
         self._raise_if_blind("the count of verdicts")
-        return self._run_query(lambda: item_counts.count_by_official_and_recomputed(self.connection, view))
+        return self._run_query(lambda: view_items.count_by_official_and_recomputed(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Only `refresh_reviews` changes positions."""
@@ -151,7 +158,7 @@ class Store:
     def measure_columns(self, view: View) -> ColumnWidths:
         names, blind = self._run_names, self.blind
         return self._run_query(
-            lambda: item_order.measure_columns(
+            lambda: view_items.measure_columns(
                 self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind
             )
         )
@@ -170,7 +177,7 @@ class Store:
     def iter_details(self, view: View) -> Iterator[list[ItemDetail]]:
         """Yield the complete items of the view in batches. Other threads can use the store between two batches."""
         self._raise_if_blind("an export of items")
-        chunks = self._run_query(lambda: item_order.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
+        chunks = self._run_query(lambda: view_items.split_into_chunks(self.connection, view, DETAIL_BATCH_SIZE))
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
@@ -224,7 +231,7 @@ class Store:
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
-        return self._run_query(lambda: item_counts.fetch_facets(self.connection, view, blind=self.blind))
+        return self._run_query(lambda: view_items.fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
@@ -251,7 +258,7 @@ class Store:
     def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:
         """Return (reason, number of items) pairs for the items of the runs that have no recomputed verdict."""
         self._raise_if_blind("the count of recomputed verdicts")
-        return self._run_query(lambda: item_counts.count_missing_recomputed_by_reason(self.connection, runs))
+        return self._run_query(lambda: count_missing_recomputed_by_reason(self.connection, runs))
 
     def load_queue(self, name: str) -> QueueFile:
         """Load a queue file, so that views can use the queue. Raises: QueueError if the file is missing or invalid."""
@@ -337,7 +344,7 @@ class Store:
         self._raise_if_blind("SQL")
         with self.lock:
             if not self._is_locked:
-                from fcreview.store.labels import create_labels_view_sql
+                from fcreview.store.label_fields import create_labels_view_sql
 
                 self.connection.execute(create_labels_view_sql(self.reviews.policy))
                 lock_configuration(self.connection)
@@ -348,16 +355,15 @@ class Store:
     def iter_label_batches(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
         """Yield batches of the labels of the view's items, in item order. A label is the text of a JSON object.
 
-        The fields of a label are `store.labels.LABEL_FIELDS`. An item's own label comes before the labels of its parts.
-        Other threads can use the store between two batches. Before the first batch, raises FilterError for an invalid
-        filter and StoreError in blind mode.
+        An item's own label comes before the labels of its parts. Other threads can use the store between two batches.
+        Before the first batch, raises FilterError for an invalid filter and StoreError in blind mode.
         """
         self._raise_if_blind("an export of labels")
-        from fcreview.store.labels import ALL_LABELS, read_label_lines
+        from fcreview.store.label_fields import ALL_LABELS, read_label_lines
 
         selection = selection or ALL_LABELS
-        size = DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE
-        chunks = self._run_query(lambda: item_order.split_into_chunks(self.connection, view, size))
+        size = DETAIL_BATCH_SIZE if selection.with_content else view_items.CHUNK_SIZE
+        chunks = self._run_query(lambda: view_items.split_into_chunks(self.connection, view, size))
         return (
             self._run_query(partial(read_label_lines, self.reviews, self.connection, each, selection))
             for each in chunks
@@ -390,7 +396,7 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
-        fetched = item_order.fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
+        fetched = view_items.fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
             item_detail.adapt_row_to_duplicate(rows[item], number, self.reviews, blind=self.blind)
@@ -406,8 +412,8 @@ class Store:
             details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
         return details[0]
 
-    def _read_chunk(self, chunk: item_order.ItemChunk) -> list[ItemDetail]:
-        return self._run_query(lambda: self._read_details(item_order.fetch_chunk_items(self.connection, chunk)))
+    def _read_chunk(self, chunk: view_items.ItemChunk) -> list[ItemDetail]:
+        return self._run_query(lambda: self._read_details(view_items.fetch_chunk_items(self.connection, chunk)))
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
         items = item_detail.read_items(self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers))))

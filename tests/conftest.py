@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from fcreview.store import garbage_collection
+from fcreview.store import database
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.sharing import Imports
 from tests.store.factory import Imported, import_items
@@ -49,7 +49,7 @@ def pytest_collection_finish() -> None:
     """Exclude the loaded modules from garbage collection, because they stay until the end."""
     gc.collect()
     gc.freeze()
-    garbage_collection.has_frozen_objects = lambda: True  # counting 100,000 objects for each store is slow
+    database.has_frozen_objects = lambda: True  # counting 100,000 objects for each store is slow
     gc.set_threshold(100_000, 20, 100)
     gc.enable()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.store.labels import LabelSelection
+from fcreview.store.label_fields import LabelSelection
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 

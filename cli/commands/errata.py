@@ -64,7 +64,7 @@ def create_errata(
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import OverwriteRules, write_output_file
     from fcreview.exporters.golden_patch import collect_resolved_fixes
-    from fcreview.store.labels import ALL_LABELS
+    from fcreview.store.label_fields import ALL_LABELS
 
     with open_workspace(options) as session:
         before = load_workspace_errata(session.workspace)

@@ -17,7 +17,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.labels import LabelSelection, TrainingOptions
+    from fcreview.store.label_fields import LabelSelection, TrainingOptions
     from fcreview.store.rows import View
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
@@ -108,7 +108,7 @@ def _check_queue_selects_items(queue: str | None) -> str | None:
 
 
 def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
-    from fcreview.store.labels import LABEL_SUBSETS, LabelSelection
+    from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
 
     if content not in (None, "content"):
         raise UsageError(f"--with {content} is invalid. Use --with content")
@@ -118,7 +118,7 @@ def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
 def _parse_training_options(
     agreed: int, trust_rule: bool, max_pairs: int, exclude_benchmark_goldens: bool, flavour: str
 ) -> TrainingOptions:
-    from fcreview.store.labels import FLAVOURS, TrainingOptions
+    from fcreview.store.label_fields import FLAVOURS, TrainingOptions
 
     known = check_choice(FLAVOURS, flavour, "--flavour")
     return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)

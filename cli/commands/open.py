@@ -28,7 +28,6 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.garbage_collection import pause_garbage_collection
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
@@ -183,6 +182,8 @@ def make_app(
 ) -> FcreviewApp:
     """Create the app for the annotator of the session. `switch` is the user's request to change to this annotator, if
     the app ran for another annotator before."""
+    from fcreview.store.database import pause_garbage_collection
+
     with pause_garbage_collection():  # imports create many objects that stay in use
         from fcreview.cli.wiring import build_golden_services, build_report_services
         from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session

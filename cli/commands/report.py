@@ -67,7 +67,7 @@ def report(
     if html is not None or markdown:
         if as_json or (html is not None and markdown):
             raise UsageError("--json, --html and --markdown exclude each other. Pass only one of them")
-        from fcreview.store.garbage_collection import pause_garbage_collection
+        from fcreview.store.database import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
             _output_full_report(session, run, html, force=force)

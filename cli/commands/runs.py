@@ -15,7 +15,15 @@ from fcreview.model.wording import (
     format_dataset_name,
     format_recomputed_rate,
 )
-from fcreview.store.queries import run_lists
+from fcreview.store.queries.runs import (
+    GROUP_LABELS,
+    SORT_KEYS,
+    build_run_names_with_files,
+    find_run_date_or_folder,
+    group_runs,
+    search_runs,
+    sort_runs,
+)
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -31,12 +39,12 @@ HEADERS = [
 def runs(
     options: WorkspaceOptions,
     sort: Annotated[
-        str, option("--sort KEY", f"Sort by {', '.join(run_lists.SORT_KEYS)}. Numbers are sorted highest first.")
+        str, option("--sort KEY", f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first.")
     ] = "run",
     reverse: Annotated[bool, option("--reverse", "Reverse the sort order.")] = False,
     group: Annotated[
         str | None,
-        option("--group BY", f"Group by {', '.join(run_lists.GROUP_LABELS)}. The date comes from folder names."),
+        option("--group BY", f"Group by {', '.join(GROUP_LABELS)}. The date comes from folder names."),
     ] = None,
     only: Annotated[
         str, option("--only TEXT", "List only runs with these words in benchmark, version, model or path.")
@@ -50,12 +58,12 @@ def runs(
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
-    check_choice(run_lists.SORT_KEYS, sort, "--sort")
-    by = check_choice(run_lists.GROUP_LABELS, group, "--group") if group else ""
+    check_choice(SORT_KEYS, sort, "--sort")
+    by = check_choice(GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         selected = _select_and_sort_runs(session, only, sort, reverse=reverse)
-        groups = run_lists.group_runs(selected, by)
+        groups = group_runs(selected, by)
         if as_json:
             for part in groups:
                 for row in part.runs:
@@ -64,7 +72,7 @@ def runs(
         if only and not selected:
             emit(f"None of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
             return
-        names = run_lists.build_run_names_with_files(session.runs)
+        names = build_run_names_with_files(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)
@@ -86,9 +94,9 @@ def runs(
 
 def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str, *, reverse: bool) -> list[RunRow]:
     """Select and sort runs. In a lake, run numbers are hashes, so that the default order is by benchmark and model."""
-    found = run_lists.search_runs(session.runs, search_text)
+    found = search_runs(session.runs, search_text)
     if sort != "run" or session.workspace.lake is None:
-        return run_lists.sort_runs(found, sort, reverse=reverse)
+        return sort_runs(found, sort, reverse=reverse)
     return sorted(
         found,
         key=lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.info.model, row.info.path),
@@ -111,4 +119,4 @@ def _build_run_json(row: RunRow) -> dict[str, Any]:
     """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name of the folder
     if it contains no date."""
     fields = asdict(row)
-    return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.find_run_date_or_folder(row), **fields}
+    return {"run": fields.pop("run"), **fields.pop("info"), "date": find_run_date_or_folder(row), **fields}

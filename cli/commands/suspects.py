@@ -61,8 +61,8 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str |
     """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs, even if `run`
     (number or model) limits the ranking to the questions of one run."""
     from fcreview.golden_audit.score import rank_suspects
+    from fcreview.store.database import pause_garbage_collection
     from fcreview.store.filters.tokens import add_terms
-    from fcreview.store.garbage_collection import pause_garbage_collection
 
     if run is not None:
         where = add_terms(where, f"run:{session.find_run_number(run)}")

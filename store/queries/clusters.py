@@ -21,7 +21,7 @@ from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_n
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition, fetch_sorted_item_numbers
 from fcreview.store.queries.scored_items import get_only_judge
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition, fetch_sorted_item_numbers
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
 from fcreview.store.queue_sampling import QueueRequest, fetch_strata_by_content_key
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql

@@ -19,10 +19,9 @@ from fcreview.golden_audit.question import (
 )
 from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
-from fcreview.store.database import EmptyValueError
-from fcreview.store.garbage_collection import pause_garbage_collection
+from fcreview.store.database import EmptyValueError, pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspicion, View
 

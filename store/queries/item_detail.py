@@ -16,7 +16,7 @@ from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError, and_runs_of_items_sql
-from fcreview.store.queries.item_order import hide_verdicts_unless_reviewed
+from fcreview.store.queries.view_items import hide_verdicts_unless_reviewed
 from fcreview.store.rows import (
     ITEM_COLUMNS,
     ItemDetail,

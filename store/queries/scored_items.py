@@ -24,7 +24,7 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
 from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
-from fcreview.store.queries.item_order import FROM_ITEMS, build_view_condition
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ import orjson
 from fcreview.model.decision import decide, has_seen_other_verdicts, set_verdicts_without_bulk
 from fcreview.model.effective_verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion, find_retracted_events, is_stale
-from fcreview.store.garbage_collection import pause_garbage_collection
+from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex

@@ -12,7 +12,7 @@ import pytest
 from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
-from fcreview.store.labels import LabelSelection, TrainingOptions
+from fcreview.store.label_fields import LabelSelection, TrainingOptions
 from fcreview.store.rows import View
 from tests.commands import environment, run_in_this_process
 from tests.exporters.rewriting import ExportServices

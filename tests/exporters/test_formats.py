@@ -14,9 +14,9 @@ import pytest
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
-from fcreview.store import labels as read
+from fcreview.store import label_fields as read
 from fcreview.store.database import StoreError
-from fcreview.store.labels import JSON, label_field_types
+from fcreview.store.label_fields import JSON, label_field_types
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import NOTE, ROWS

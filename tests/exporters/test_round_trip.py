@@ -16,8 +16,8 @@ from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
 from fcreview.model.effective_verdict import Policy
 from fcreview.model.review import FAULTS, Annotation
+from fcreview.store.label_fields import JSON, LABEL_FIELDS, DuckDBType
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
-from fcreview.store.labels import JSON, LABEL_FIELDS, DuckDBType
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store

@@ -20,7 +20,7 @@ FILES = {
     "fcreview." + ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
     for file in sorted(TUI.rglob("*.py"))
 }
-STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.run_lists", "fcreview.store.filters")
+STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.runs", "fcreview.store.filters")
 """Modules of the store that screens and widgets may import: rows, lists of runs, and filter texts."""
 STORE_NAMES = {"store", "reviewer"}
 

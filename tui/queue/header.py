@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
-from fcreview.store.queries.run_lists import find_run_date_or_folder, shorten_file_names
+from fcreview.store.queries.runs import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import bar

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type, format_count
-from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
+from fcreview.store.queries.runs import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.columns import parse_difference, shorten_difference, shorten_ids, shorten_run_names

@@ -27,7 +27,7 @@ from fcreview.exporters.base import FORMATS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
-from fcreview.store.queries.run_lists import find_run_date_or_folder
+from fcreview.store.queries.runs import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings

@@ -13,7 +13,7 @@ from textual.widgets import Input
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count
-from fcreview.store.queries.run_lists import (
+from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
     VERDICT_ORDERS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.queries import item_order
+from fcreview.store.queries import view_items
 from fcreview.store.store import Store, View
 from tests.store.lake.test_lake import make_lake
 
@@ -24,7 +24,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Iterator[S
 def test_pages_equal_those_of_a_full_sort(store: Store, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [row.item for row in store.fetch_page(view, 0, 999)]
     store._orders._orders.clear()
-    monkeypatch.setattr(item_order, "FIRST_ROWS", 5)
+    monkeypatch.setattr(view_items, "FIRST_ROWS", 5)
     assert store.count_items(view) == len(whole)
     assert [row.item for row in store.fetch_page(view, 0, 4)] == whole[:4]
     widths = store.measure_columns(view)

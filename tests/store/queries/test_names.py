@@ -10,7 +10,7 @@ import pytest
 from fcreview.model.item import Item, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.queries.item_order import build_run_names
+from fcreview.store.queries.runs import build_run_names
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace

@@ -11,8 +11,8 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.labels import LABEL_FIELDS
-from fcreview.store.queries import item_order
+from fcreview.store.label_fields import LABEL_FIELDS
+from fcreview.store.queries import view_items
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
@@ -249,7 +249,7 @@ def test_unsaved_review_does_not_show(workspace: Workspace) -> None:
 
 
 def test_label_chunks_contain_each_item_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(item_order, "CHUNK_SIZE", 3)
+    monkeypatch.setattr(view_items, "CHUNK_SIZE", 3)
     with Store.open(workspace, "alice") as store:
         acts = make_reviewer(store)
         acts.review(find_item(store), Annotation(verdict=True, golden_fix={"city": "Hangzhou"}))

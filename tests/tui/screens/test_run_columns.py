@@ -10,7 +10,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, run_choices
 from fcreview.tui.text.lines import line_width, plain_text
-from tests.store.queries.test_run_lists import make_row
+from tests.store.queries.test_runs import make_row
 
 LONG = "deepseek-ai_deepseek-coder-6.7b-instruct"
 

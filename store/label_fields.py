@@ -33,7 +33,7 @@ from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
 
-    from fcreview.store.queries.item_order import ItemChunk
+    from fcreview.store.queries.view_items import ItemChunk
     from fcreview.store.reviews.review_tables import ReviewTables
 
 DuckDBType = str | list[Any] | dict[str, Any]

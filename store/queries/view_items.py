@@ -1,4 +1,4 @@
-"""Order the items of a view, read them as rows in pages, and measure the columns of the rows.
+"""Order, count and read the items of a view, and measure the columns of their rows.
 
 The order of a view is stored as a temporary table of item numbers. A page is a range of rows of this table. Positions
 therefore stay the same while people review. With the filter `-reviewed`, for example, a reviewed item keeps its
@@ -7,22 +7,29 @@ position until `ViewOrders.drop_review_dependent_orders` is called. The values i
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
-from duckdb import DuckDBPyConnection as Connection
 
-from fcreview.model.item import Run
 from fcreview.model.sanitize import display_width
 from fcreview.store.filters.parser import parse_filter
-from fcreview.store.filters.search_sql import AUTOMATIC_DISAGREEMENT_SQL, HAS_JUDGE_VERDICT, NEAR_MISS
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
+from fcreview.store.filters.search_sql import (
+    AUTOMATIC_DISAGREEMENT_SQL,
+    ERROR_TYPE_SQL,
+    HAS_JUDGE_VERDICT,
+    JUDGE_CONDITIONS,
+    NEAR_MISS,
+)
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, ColumnWidths, QueueRow, View
 
 if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.model.item import Run
     from fcreview.store.queue_file import QueueItemTable
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
@@ -263,6 +270,67 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
     return sorted(row[0] for row in rows.fetchall())
 
 
+def count_by_official_and_recomputed(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
+    """Count the items of a view by (official verdict, recomputed verdict). Raises FilterError for an invalid filter."""
+    where, params, depends_on_reviews = build_view_condition(view, blind=False)
+    source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
+    query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
+    return {(official, rule): count for official, rule, count in connection.execute(query, params).fetchall()}
+
+
+_FACETS = {
+    "category": "i.category",
+    "official": "i.official",
+    "rule": "i.rule",
+    "effective": "effective",
+    "error": "error",
+    "rule_error": "i.rule_error_type",
+    "function": "i.diff_function",
+    "run": "i.run",
+}
+"""SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item
+with judge verdicts on several parts can have several values."""
+_JUDGE_VALUES = ("pass", "fail", "unknown")
+_BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
+
+
+def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
+    """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as
+    in a filter."""
+    where, params, depends_on_reviews = build_view_condition(view, blind=blind)
+    names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
+    columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
+    aliases = [f"f{n}" for n in range(len(names))]
+    found = connection.execute(
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type, i.diff_function,"
+        f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
+        f" c AS (SELECT {columns} FROM i)"
+        f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"
+        f" GROUP BY GROUPING SETS ({', '.join(f'({alias})' for alias in aliases)}) ORDER BY n DESC, "
+        + ", ".join(aliases),
+        params,
+    ).fetchall()
+    result: dict[str, list[tuple[str, int]]] = {name: [] for name in names}
+    all_bits = (1 << len(names)) - 1
+    for *values, grouping_bits, count in found:
+        # In `grouping_id`, the bit of the grouped column is 0. The first column has the highest bit.
+        at = len(names) - (all_bits & ~grouping_bits).bit_length()
+        result[names[at]].append((_format_facet_value(names[at], values[at]), count))
+    if not blind:
+        source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
+        counted = ", ".join(f"count(*) FILTER ({JUDGE_CONDITIONS[value]})" for value in _JUDGE_VALUES)
+        counts = connection.execute(f"SELECT {counted} {source} WHERE {where}", params).fetchall()[0]
+        pairs = [pair for pair in zip(_JUDGE_VALUES, counts, strict=True) if pair[1]]
+        result["judge"] = sorted(pairs, key=lambda pair: -pair[1])
+    return result
+
+
+def _format_facet_value(facet: str, value: str | None) -> str:
+    if value is None:
+        return "unknown" if facet in ("official", "rule", "effective") else "none"
+    return {"true": "pass", "false": "fail"}.get(value, value)
+
+
 _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
 _CELLS = "least(strlen({0}), 2 * length({0}))"
 """SQL template for an upper limit of the width of a text in terminal cells. A wide character has two cells and three
@@ -285,22 +353,6 @@ _MEASURED_VERDICTS = {
     "has_judge": "count(i.judge) > 0",
     "has_difference": "count(i.first_difference) > 0",
 }
-
-
-def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model, and the version, language or run number if several runs have the
-    same model."""
-    names = {run: info.model for run, info in runs.items()}
-    models = {run: (info.benchmark, info.model) for run, info in runs.items()}
-    for attribute in ("generation", "language"):
-        values: dict[tuple[str, str], set[str]] = {}
-        for run, info in runs.items():
-            values.setdefault(models[run], set()).add(getattr(info, attribute))
-        for run, info in runs.items():
-            if len(values[models[run]]) > 1:
-                names[run] += f" {getattr(info, attribute)}"
-    counts = Counter((info.benchmark, names[run]) for run, info in runs.items())
-    return {run: f"{name} #{run}" if counts[runs[run].benchmark, name] > 1 else name for run, name in names.items()}
 
 
 def measure_columns(

@@ -4,14 +4,14 @@ import gc
 
 import pytest
 
-from fcreview.store import garbage_collection
-from fcreview.store.garbage_collection import pause_garbage_collection
+from fcreview.store import database
+from fcreview.store.database import pause_garbage_collection
 
 
 @pytest.fixture(autouse=True)
 def count_frozen_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     """Count frozen objects for real, unlike tests/conftest.py."""
-    monkeypatch.setattr(garbage_collection, "has_frozen_objects", lambda: gc.get_freeze_count() > 0)
+    monkeypatch.setattr(database, "has_frozen_objects", lambda: gc.get_freeze_count() > 0)
 
 
 def test_objects_created_in_a_pause_are_in_the_oldest_generation() -> None:

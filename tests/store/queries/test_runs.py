@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Run
-from fcreview.store.queries.run_lists import (
+from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
     build_run_names_with_files,

@@ -1,0 +1,250 @@
+"""Query runs with their numbers of items, and sort, group, search and name lists of runs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from fcreview.model.item import Run
+from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
+from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.rows import RunRow, View
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.store.workspace import Workspace
+
+_RUN_COUNTS = {
+    "n": "count(*)",
+    **{
+        f"{source}_{suffix}": sql.format(source)
+        for source in ("official", "rule", "judge", "effective")
+        for suffix, sql in (("pass", "count(*) FILTER ({})"), ("known", "count({})"))
+    },
+    "reviewed": "count(human)",
+    "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
+    "disputed": "count(*) FILTER (decided_by = 'disputed')",
+    "yours": "count(you)",
+    "n_issues": "sum(n_issues)",
+}
+"""SQL for the fields of `RunRow` that count items. It counts the items of a category. The key `n` is for the field
+`n_items`."""
+_VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
+
+
+def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, Run]:
+    """Return the runs by number, without counts."""
+    infos = {}
+    names = [field.name for field in fields(Run)]
+    for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
+        row = dict(zip(names, values, strict=True))
+        row["path"] = str(workspace.to_absolute_path(row["path"]))
+        row["dataset"] = workspace.from_stored_dataset(row["dataset"])
+        row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
+        infos[run] = Run(**row)
+    return infos
+
+
+def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:
+    rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
+    return [workspace.to_absolute_path(path) for (path,) in rows]
+
+
+def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
+    """Return all runs with their counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
+    counts: dict[int, list[dict[str, Any]]] = {}
+    for run, category, *numbers in connection.execute(
+        f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS})"
+        " GROUP BY ALL ORDER BY ALL"
+    ).fetchall():
+        values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
+        counts.setdefault(run, []).append({"category": category, **values})
+    notices, query = "count(*) FILTER (severity = 'notice')", "FROM import_issues WHERE run IS NULL OR item IS NULL"
+    found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
+    issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
+    rows = []
+    for run, info in fetch_run_infos(connection, workspace).items():
+        categories = counts.get(run, [])
+        if blind:
+            for category in categories:
+                category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
+        headers = [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
+        total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
+        for category in categories:
+            del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
+        n_issues, total["n_notices"] = issues_without_item.get(run, (0, 0))
+        total["n_issues"] += n_issues
+        total["n_search_issues"], total["n_search_notices"] = issues_without_item.get(None, (0, 0))
+        total["n_items"] = total.pop("n")
+        if blind:
+            info.official_metrics = {}
+            hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
+            total |= {"reviewed": total["yours"], **dict.fromkeys(hidden, 0)}
+        total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
+        rows.append(RunRow(run, info, **total, categories=categories))
+    return rows
+
+
+def _replace_counts_by_header_accuracies(
+    categories: list[dict[str, Any]], headers: dict[str, Any]
+) -> list[HeaderAccuracy]:
+    """Return the accuracies from the headers of score files, for categories without result files. Sets the verdict
+    counts of these categories to 0, because such score files list only the failing items."""
+    found = []
+    for category in categories:
+        accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
+        if accuracy is not None:
+            found.append(accuracy)
+            category.update(dict.fromkeys(_VERDICT_COUNTS, 0))
+    return found
+
+
+def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
+    """Count the items without a recomputed verdict for each reason, the most frequent reason first."""
+    where, params, _ = build_view_condition(View(runs=tuple(runs)), blind=False)
+    query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
+    return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
+
+
+def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
+    """Return a display name for each run: the model, and the version, language or run number if several runs have the
+    same model."""
+    names = {run: info.model for run, info in runs.items()}
+    models = {run: (info.benchmark, info.model) for run, info in runs.items()}
+    for attribute in ("generation", "language"):
+        values: dict[tuple[str, str], set[str]] = {}
+        for run, info in runs.items():
+            values.setdefault(models[run], set()).add(getattr(info, attribute))
+        for run, info in runs.items():
+            if len(values[models[run]]) > 1:
+                names[run] += f" {getattr(info, attribute)}"
+    counts = Counter((info.benchmark, names[run]) for run, info in runs.items())
+    return {run: f"{name} #{run}" if counts[runs[run].benchmark, name] > 1 else name for run, name in names.items()}
+
+
+_DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+_IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
+_WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
+MAX_FILE_LABEL = 16  # If a file name has more characters, all file names are shortened.
+_COMMON_FOLDERS = {"result", "score", "results", "scores"}  # names that do not distinguish runs
+
+
+def find_run_date_or_folder(row: RunRow) -> str:
+    """Return the date in the name of a folder above the run, such as `2024-07-24`. Without a date, return the name of
+    the nearest folder that distinguishes runs."""
+    parts = [part for part in re.split(r"[\\/]+", row.info.path) if part]
+    parents = parts[:-1][::-1]
+    for name in parents:
+        if match := _DATE.search(name):
+            return "-".join(match.groups())
+    return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
+
+
+def shorten_file_names(rows: Iterable[RunRow]) -> dict[int, str]:
+    """Return a short name of each run's file, by run number. Words at the start that all names share are removed. The
+    name is empty if the run is a folder."""
+    names = {row.run: PurePath(row.info.path).name for row in rows}
+    names = {
+        run: name.split(".json")[0].removesuffix(".eval") if _IS_FILE.search(name) else ""
+        for run, name in names.items()
+    }
+    if max(map(len, names.values()), default=0) <= MAX_FILE_LABEL:
+        return names
+    parts = {run: _WORDS.findall(name) for run, name in names.items()}
+    leading = [each[:-1] for each in parts.values() if each]
+    n_common = next(
+        (at for at, words in enumerate(zip(*leading, strict=False)) if len(set(words)) > 1), min(map(len, leading))
+    )
+    return {run: "".join(words[n_common:]) for run, words in parts.items()}
+
+
+def build_run_names_with_files(rows: Sequence[RunRow]) -> dict[int, str]:
+    """Return a name of each run, by run number: the model, and the file name if several runs have the same dataset and
+    model."""
+    groups: dict[tuple[str, str], list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault((row.info.full_title, row.info.model), []).append(row)
+    names: dict[int, str] = {}
+    for (_, model), group in groups.items():
+        labels = shorten_file_names(group) if len(group) > 1 else {}
+        names |= {row.run: f"{model} · {labels[row.run]}" if labels.get(row.run) else model for row in group}
+    return names
+
+
+def _make_descending_rate_key(passed: int, known: int) -> tuple[bool, float]:
+    return not known, -passed / known if known else 0.0
+
+
+SortKey = Callable[[RunRow], Any]
+SORT_KEYS: dict[str, SortKey] = {
+    "run": lambda row: row.run,
+    "model": lambda row: (row.info.model.lower(), row.run),
+    "generation": lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.run),
+    "date": lambda row: (find_run_date_or_folder(row), row.run),
+    "items": lambda row: -row.n_items,
+    "official": lambda row: _make_descending_rate_key(row.official_pass, row.official_known),
+    "rule": lambda row: _make_descending_rate_key(row.rule_pass, row.rule_known),
+    "corrected": lambda row: _make_descending_rate_key(row.effective_pass, row.effective_known),
+    "reviewed": lambda row: -row.reviewed,
+    "yours": lambda row: -row.yours,
+    "issues": lambda row: -row.n_issues,
+}
+RATE_ORDERS = ("official", "rule", "corrected")  # Sort orders by a pass rate. Some runs have no pass rate.
+VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")  # sort orders that blind mode does not allow
+GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
+    "model": lambda row: row.info.model,
+    "generation": lambda row: row.info.full_title,
+    "date": find_run_date_or_folder,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """A group of runs under one heading of a list."""
+
+    name: str  # heading; empty if the runs are not grouped
+    runs: list[RunRow] = field(default_factory=list)
+
+
+def _build_search_text(row: RunRow) -> str:
+    info = row.info
+    return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
+
+
+def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
+    """Return the runs whose benchmark, version, language, title, model and path together contain every word of the
+    text."""
+    words = text.lower().split()
+    return [row for row in runs if all(word in _build_search_text(row) for word in words)]
+
+
+def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
+    """Sort runs by one of `SORT_KEYS`. Equal runs keep their order. Runs without a pass rate stay last, even in
+    reverse."""
+    key = SORT_KEYS[order]
+    found = sorted(runs, key=key)
+    if not reverse:
+        return found
+    unrated = [row for row in found if order in RATE_ORDERS and key(row)[0]]
+    return [*reversed(found[: len(found) - len(unrated)]), *unrated]
+
+
+def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
+    """Group runs by one of `GROUP_LABELS`. Groups are in the order of their first runs. If `by` is empty, return one
+    group."""
+    if not by:
+        return [RunGroup("", list(runs))]
+    groups: dict[str, RunGroup] = {}
+    for row in runs:
+        name = GROUP_LABELS[by](row)
+        groups.setdefault(name, RunGroup(name)).runs.append(row)
+    return list(groups.values())

@@ -80,7 +80,7 @@ def build_golden_services() -> GoldenSupport:
         lambda run, item: _load_registry().make_golden_template(run, item),
         lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
         lambda run, item, fix, record: _load_registry().recheck(run, item, fix, record),
-        lambda run, item, fix: _load_registry().is_golden_answer(run, item, fix),
+        lambda run, item, fix: _load_registry().is_unchanged_golden_fix(run, item, fix),
     )
 
 

@@ -184,7 +184,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         plans += claims.plans
         found.issues += claims.issues
         found.claimed |= claims.claimed
-    found.plans = _resolve_conflicts(plans, found.issues)
+    found.plans = _resolve_file_conflicts(plans, found.issues)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
         expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
@@ -224,7 +224,7 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
     return list(dict.fromkeys(found))
 
 
-def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
+def _resolve_file_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
     """Drop each plan with a result file that a plan of another benchmark claims with higher confidence.
 
     A dropped plan gives an issue, unless it is a guess and the other plan has confidence 1.
@@ -339,10 +339,10 @@ def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | 
 def find_golden_fix_problem(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
     """Return why a golden fix is not valid or changes nothing; None if it is accepted."""
     problem = check_golden_fix(run, item, golden_fix)
-    return SAME_GOLDEN if problem is None and is_golden_answer(run, item, golden_fix) else problem
+    return SAME_GOLDEN if problem is None and is_unchanged_golden_fix(run, item, golden_fix) else problem
 
 
-def is_golden_answer(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
+def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
     """Return whether a valid golden fix equals the golden answer of the dataset, without errata."""
     values = [golden_fix, *(golden_fix.values() if len(golden_fix) == 1 else ())]
     if item.golden_hash and item.golden_hash in map(answer_hash, values):

@@ -27,14 +27,14 @@ from fcreview.importers.common.records import (
     FailureList,
     Undecodable,
     as_object,
-    check_counts,
     fill_safely,
-    find_missing_records,
     function_names,
     load_failure_list,
     load_records_by_id,
     read_failure_count,
     read_function_docs,
+    report_missing_records,
+    validate_failure_list,
 )
 from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
 from fcreview.matching.decisive_call import add_decisive_call
@@ -93,7 +93,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if plan.run.dataset is not None:
             questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"
             item_ids = {record["id"] for record in read_objects_with_id(path)}
-            yield from find_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
+            yield from report_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
         if inputs.corrections is not None:
             if inputs.questions:
                 inputs.corrections.report_absent_items(inputs.questions)
@@ -146,7 +146,7 @@ def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues
                 f"{item_id} is listed as failing, but it matches a later golden answer. The header counts it as passed"
             )
             issues.append(ImportIssue(str(score_file), None, what, item=item_id, severity="notice"))
-    check_counts(scored, [item_id for item_id, _ in results], issues)
+    validate_failure_list(scored, [item_id for item_id, _ in results], issues)
 
 
 def _passes_later_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:

@@ -68,7 +68,7 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    yield from writeback.find_unrepresentable(items, _is_representable)
+    yield from writeback.find_unrepresentable_reviews(items, _is_representable)
     for path in plan.results:
         category_items = [item for item in items if item.category == parse_file_name(path).category]
         if not any(map(_has_override, category_items)):
@@ -129,10 +129,10 @@ def _rewrite_score_file(
             edits.added.append((order[item.id], make_failure_entry(inputs, item, results.get(item.id, {}))))
             n_gained_passes -= 1
     header = next((record for _, record in records if "total_count" in record), {})
-    edits.replaced[writeback.header_line_number(content)] = _update_header(
+    edits.replaced[writeback.find_header_line_number(content)] = _update_header(
         header, inputs.category, items, verdicts, n_gained_passes
     )
-    return writeback.apply_edits(content, edits)
+    return writeback.apply_line_edits(content, edits)
 
 
 def _rewrite_process_file(content: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
@@ -154,7 +154,7 @@ def _rewrite_process_file(content: bytes, inputs: CategoryInputs, items: Sequenc
                 entry = {PROCESS_ACCURACY: None, "model_output": process, "call_process": milestones}
             accuracy = share if (ITEM, PROCESS_ACCURACY) in item.overrides else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
-    return writeback.apply_edits(content, edits)
+    return writeback.apply_line_edits(content, edits)
 
 
 def _update_header(

@@ -408,7 +408,7 @@ def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
 
 
 def _add_step(conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
-    source, text = step.get("source"), content_text(step.get("message"))
+    source, text = step.get("source"), convert_content_to_text(step.get("message"))
     if source == "agent":
         _add_agent_step(conversation, step, text, subagents)
         return
@@ -428,7 +428,9 @@ def _add_step(conversation: Conversation, step: JsonObject, number: int, subagen
         conversation.problems.append(what)
         conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in _list_results(step):
-        conversation.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
+        conversation.messages.append(
+            Message(turn, at, "log", convert_content_to_text(result.get("content")), "observation")
+        )
         subagents.add_messages(conversation, result, at)
 
 
@@ -440,7 +442,7 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
         if is_number(value):
             conversation.usage[name] = conversation.usage.get(name, 0) + value
     conversation.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
-    if reasoning := content_text(step.get("reasoning_content")):
+    if reasoning := convert_content_to_text(step.get("reasoning_content")):
         conversation.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
     if text:
         conversation.messages.append(Message(turn, at, "assistant", text))
@@ -470,7 +472,7 @@ def _add_results(
         remaining = [each for each in remaining if each not in own]
         if own:
             conversation.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
-            text = "\n".join(content_text(each.get("content")) for each in own)
+            text = "\n".join(convert_content_to_text(each.get("content")) for each in own)
             conversation.messages.append(Message(turn, at, "tool", text, _call_name(call)))
             n_answered = position + 1
         for each in own:
@@ -479,7 +481,7 @@ def _add_results(
         if each.get("source_call_id") is not None:
             reference = to_json_text(each["source_call_id"])[:60]
             conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
-        text = content_text(each.get("content"))
+        text = convert_content_to_text(each.get("content"))
         conversation.messages.append(
             Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
         )
@@ -504,7 +506,7 @@ def _call_name(call: JsonObject) -> str:
     return name if isinstance(name, str) else to_json_text(name)
 
 
-def content_text(content: Any) -> str:
+def convert_content_to_text(content: Any) -> str:
     """Return the content of a message or a result as text. Images and audio are shown as type and path."""
     if isinstance(content, list):
         return "\n".join(map(_content_part_text, content))
@@ -522,9 +524,9 @@ def _content_part_text(part: Any) -> str:
 def describe_step(step: JsonObject) -> str:
     """Return a step as text: its source, message, calls and results."""
     calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
-    lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
+    lines = [f"{step.get('source')}: {convert_content_to_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
-    lines += [f"  result {content_text(each.get('content'))}" for each in _list_results(step)]
+    lines += [f"  result {convert_content_to_text(each.get('content'))}" for each in _list_results(step)]
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ from fcreview.importers.common.writeback import (
     CriterionKey,
     GoldenFixes,
     dump_with_indentation_of,
-    find_unrepresentable,
+    find_unrepresentable_reviews,
 )
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
@@ -34,7 +34,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     """Yield the files whose reward changes, and the reviews that no file can represent."""
     files: JobFiles = plan.importer_data
     trials = {trial.name: trial for trial in files.trials}
-    yield from find_unrepresentable(items, lambda item, key: _is_representable(trials.get(item.id), key))
+    yield from find_unrepresentable_reviews(items, lambda item, key: _is_representable(trials.get(item.id), key))
     for item in items:
         trial, reward = trials.get(item.id), _reviewed_reward(item)
         if trial is None or reward is None:

@@ -93,16 +93,16 @@ class DatasetItems(Mapping[str, DatasetItem]):
         for record in (question, answer):
             self._positions.extend((record.line, record.offset, record.length) if record else _NO_POSITION)
         if len(self._numbers) > MAX_LOADED_ITEMS:
-            self._drop_oldest_items()
+            self._unload_oldest_items()
 
     def __getitem__(self, item_id: str) -> DatasetItem:
         item = self._loaded.get(item_id)
         if item is None:
             item = self._loaded[item_id] = self._load_item(item_id, with_answer=True)
-            self._drop_oldest_items()
+            self._unload_oldest_items()
         return item
 
-    def read_question(self, item_id: str) -> Turns | None:
+    def read_question_turns(self, item_id: str) -> Turns | None:
         """Return the turns of an item without loading the rest of it; None if it does not exist."""
         item = self._loaded.get(item_id)
         try:
@@ -118,7 +118,7 @@ class DatasetItems(Mapping[str, DatasetItem]):
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
 
-    def _drop_oldest_items(self) -> None:
+    def _unload_oldest_items(self) -> None:
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
         while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
@@ -149,15 +149,15 @@ def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dic
         return []
     elif ground_truth and all(isinstance(turn, list) for turn in ground_truth):
         by_turn = [_parse_golden_call_texts(texts, functions) for texts in ground_truth]
-        return [call for turn, calls in enumerate(by_turn) for call in _set_call_positions(calls, turn)]
+        return [call for turn, calls in enumerate(by_turn) for call in _set_turn_and_index(calls, turn)]
     else:
         objects = [each for each in ground_truth if isinstance(each, dict)]
         calls = [_make_golden_call(name, values) for each in objects for name, values in each.items()]
         calls = calls or _parse_golden_call_texts(ground_truth, functions)
-    return _set_call_positions(calls, 0)
+    return _set_turn_and_index(calls, 0)
 
 
-def _set_call_positions(calls: list[Call], turn: int) -> list[Call]:
+def _set_turn_and_index(calls: list[Call], turn: int) -> list[Call]:
     for index, call in enumerate(calls):
         call.turn, call.index = turn, index
     return calls
@@ -259,7 +259,7 @@ def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     return dataset
 
 
-def _content_digest(*values: Any) -> bytes:
+def _hash_content(*values: Any) -> bytes:
     """Return a digest that is equal only for JSON values of equal content and types. NaN differs from null."""
     try:
         text = orjson.dumps(values)
@@ -297,7 +297,7 @@ class _DatasetLoader:
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
         answers, positions = _read_answer_records(self._files.answers, dataset.issues)
-        for number, record in enumerate(_read_objects(self._files.questions, dataset.issues)):
+        for number, record in enumerate(_read_object_records(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
             item_id, occurrence = self._assign_id_and_occurrence(dataset, record_id)
@@ -308,12 +308,12 @@ class _DatasetLoader:
                 answer = answers[number]
             if len(dataset.items) >= MAX_LOADED_ITEMS:
                 dataset.items.add_unloaded_item(item_id, record, answer)
-            elif item := self._make_item(item_id, record, answer):
+            elif item := self._make_shared_item(item_id, record, answer):
                 dataset.items.add_item(item, record, answer)
-        self._report_repeated_answers(dataset, answers, positions)
+        self._report_differing_answers(dataset, answers, positions)
         return dataset
 
-    def _report_repeated_answers(
+    def _report_differing_answers(
         self, dataset: Dataset, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]
     ) -> None:
         for record_id, found in positions.items():
@@ -340,7 +340,7 @@ class _DatasetLoader:
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
         return item_id, occurrence
 
-    def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
+    def _make_shared_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
         """Make an item, or return the equal item in memory.
 
         Returns None and adds an issue if the records are malformed.
@@ -349,7 +349,7 @@ class _DatasetLoader:
             classes = question.value.get("involved_classes")
             functions = _load_class_function_docs(self._files.function_docs, classes, self._category)
             answer_value = answer.value if answer else None
-            content = _content_digest(question.value, answer_value)
+            content = _hash_content(question.value, answer_value)
             key = (self._files.questions.name, self._category, item_id, content, id(functions))
             item = _shared_items.get(key)  # the cached item refers to `functions`, so `id` stays unique
             if item is None:
@@ -371,7 +371,7 @@ class _DatasetLoader:
             answer.value = reread_value(self._files.answers, answer)
         if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
             raise KeyError(item_id)
-        item = self._make_item(item_id, question, answer)
+        item = self._make_shared_item(item_id, question, answer)
         if item is None:
             raise KeyError(item_id)
         return item
@@ -387,7 +387,7 @@ class AnswerRecords(NamedTuple):
 def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> AnswerRecords:
     answers: list[JsonRecord] = []
     indexes: dict[str, tuple[int, ...]] = {}
-    for record in _read_objects(path, issues) if path is not None else ():
+    for record in _read_object_records(path, issues) if path is not None else ():
         record_id = record.value.get("id")
         if isinstance(record_id, str):
             indexes[record_id] = (*indexes.get(record_id, ()), len(answers))
@@ -397,7 +397,7 @@ def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> Answer
     return AnswerRecords(answers, indexes)
 
 
-def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
+def _read_object_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
@@ -422,7 +422,7 @@ def make_dataset_item(
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     ground_truth: Any = question.get("ground_truth")
     if answer is not None:
-        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _ground_truth_of_early_v1(answer)
+        ground_truth = answer["ground_truth"] if "ground_truth" in answer else _read_early_v1_answer(answer)
         if ground_truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
     turns = parse_turns(question.get("question"))
@@ -442,7 +442,7 @@ def make_repeated_id(record_id: str, occurrence: int) -> str:
     return record_id if occurrence == 0 else f"{record_id}#{occurrence + 1}"
 
 
-def _ground_truth_of_early_v1(answer: dict[str, Any]) -> dict[str, Any] | None:
+def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
     """Return the golden answer in a V1 answer record from before 2024-07-24. None if the record has another form."""
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
@@ -465,7 +465,7 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):
         for message in turn:
-            role, content = normalise_role(message.get("role")), content_text(message.get("content"))
+            role, content = normalise_role(message.get("role")), convert_content_to_text(message.get("content"))
             messages.append(Message(number, -1, role, content))
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
@@ -484,7 +484,7 @@ def normalise_role(role: Any) -> Any:
     return "system" if role == "developer" else "log"
 
 
-def content_text(content: Any) -> str:
+def convert_content_to_text(content: Any) -> str:
     """Return the content of a message as text. Text parts of a list are joined; other values become JSON."""
     if isinstance(content, str):
         return content
@@ -492,10 +492,10 @@ def content_text(content: Any) -> str:
         return ""
     if isinstance(content, list) and content and all(isinstance(part, dict) and "text" in part for part in content):
         return "\n".join(str(part["text"]) for part in content)
-    return json_text(content)
+    return to_json_text(content)
 
 
-def json_text(value: Any) -> str:
+def to_json_text(value: Any) -> str:
     """Return a value as JSON. Values that JSON does not have become text."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
@@ -506,7 +506,7 @@ def json_text(value: Any) -> str:
 def _shorten_first_question(turns: Turns) -> str:
     messages = (message for turn in turns for message in reversed(turn))
     texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
-    return shorten_question(content_text(next(texts, "")))
+    return shorten_question(convert_content_to_text(next(texts, "")))
 
 
 def _load_class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
@@ -520,7 +520,7 @@ def _load_class_function_docs(folder: Path | None, classes: Any, category: str) 
 def _load_function_docs(folder: Path, file_stems: tuple[str, ...]) -> list[dict[str, Any]]:
     """Load function docs from JSON Lines files. All items with equal function docs share one list."""
     found = SharedList(doc for stem in file_stems for doc in _load_function_file(folder / f"{stem}.json"))
-    return _shared_function_docs.setdefault(_content_digest(list(found)), found)
+    return _shared_function_docs.setdefault(_hash_content(list(found)), found)
 
 
 @lru_cache(maxsize=32)

@@ -30,8 +30,8 @@ from fcreview.importers.bfcl.dataset import (
     DatasetItem,
     FileStamp,
     file_stamp,
-    json_text,
     load_dataset,
+    to_json_text,
 )
 from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, FirstRecordReader
 from fcreview.importers.bfcl.joining import (
@@ -85,19 +85,21 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             continue
         found.claimed.add(path)
         if file.kind == "ignored":
-            if file.ignored_reason:
+            if file.ignored_description:
                 snapshots = next((folder for folder in path.parents if folder.name == "memory_snapshot"), None)
-                ignored[snapshots or path.parent, file.ignored_reason] += 1
+                ignored[snapshots or path.parent, file.ignored_description] += 1
         elif file.kind in ("result", "score"):
             by_run = results if file.kind == "result" else scores
-            by_run.setdefault((filenames.model_folder(path), file.version), []).append(file)
+            by_run.setdefault((filenames.find_model_folder(path), file.version), []).append(file)
         elif file.kind == "question":
             question_folders[path.parent] = None
     for (folder, reason), count in ignored.items():
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
     data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
-    for plan in _pair_files(_merge_subfolders(results), _merge_subfolders(scores), read_first):
+    for plan in _pair_results_with_scores(
+        _merge_model_subfolders(results), _merge_model_subfolders(scores), read_first
+    ):
         attach_dataset(plan, data_folders, list(question_folders), read_first)
         categories: FilesByCategory = plan.importer_data
         unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
@@ -107,46 +109,52 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
+def _merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
     """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
     candidates: FilesByRun = {}
     for (_, version), files in files_by_run.items():
-        outermost = filenames.run_folder(files[0].path, version)
+        outermost = filenames.find_run_folder(files[0].path, version)
         candidates.setdefault((outermost, version), []).extend(files)
     merged: FilesByRun = {}
     for (outermost, version), files in candidates.items():
         is_one_model = len({file.category for file in files}) == len(files)
         for file in files:
-            folder = outermost if is_one_model else filenames.model_folder(file.path)
+            folder = outermost if is_one_model else filenames.find_model_folder(file.path)
             merged.setdefault((folder, version), []).append(file)
     return merged
 
 
-def _pair_files(results: FilesByRun, scores: FilesByRun, read_first: FirstRecordReader) -> Iterator[RunPlan]:
+def _pair_results_with_scores(
+    results: FilesByRun, scores: FilesByRun, read_first: FirstRecordReader
+) -> Iterator[RunPlan]:
     """Yield a plan for each model folder with results, then for each other model folder with scores."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
-        found, issues, is_whole = _find_counterpart(folder, version, files, read_first)
+        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files, read_first)
         used.update(file.path for file in found)
-        yield _make_plan(folder if is_whole else _common_path(files), folder, version, files, found, issues)
+        yield _make_plan(
+            folder if are_all_files_opened else _find_common_path(files), folder, version, files, found, issues
+        )
     for (folder, version), files in scores.items():
         paths = {file.path for file in files}
         if paths <= used:
             continue
-        found, issues, is_whole = _find_counterpart(folder, version, files, read_first)
-        is_outermost = folder == filenames.run_folder(files[0].path, version)
-        model_folder = filenames.run_folder if is_outermost else lambda path, _: filenames.model_folder(path)
+        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files, read_first)
+        is_outermost = folder == filenames.find_run_folder(files[0].path, version)
+        model_folder = filenames.find_run_folder if is_outermost else lambda path, _: filenames.find_model_folder(path)
         model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
         if found and (model, version) in results:
             if used.isdisjoint(paths):
                 what = "these scores have no results: the result files in this folder belong to other score files"
                 yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
             continue
-        yield _make_plan(model if is_whole else _common_path(found or files), model, version, found, files, issues)
+        yield _make_plan(
+            model if are_all_files_opened else _find_common_path(found or files), model, version, found, files, issues
+        )
 
 
-def _common_path(files: Sequence[ClassifiedFile]) -> Path:
+def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
     return files[0].path if len(files) == 1 else Path(os.path.commonpath([file.path for file in files]))
 
 
@@ -159,7 +167,7 @@ def _make_plan(
     for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
         category = categories.setdefault(file.category, CategoryFiles())
         (category.results if file.kind == "result" else category.scores).append(file.path)
-    run = Run("bfcl", version, "en", filenames.model_name(folder), str(path))
+    run = Run("bfcl", version, "en", filenames.get_model_name(folder), str(path))
     plan = RunPlan(run, [file.path for file in results], [file.path for file in scores], issues=issues)
     plan.importer_data = categories
     plan.reason = f"{len(results)} result files and {len(scores)} score files have names of BFCL {version}"
@@ -177,52 +185,54 @@ class Counterpart(NamedTuple):
 
     files: list[ClassifiedFile]
     issues: list[ImportIssue]
-    is_whole: bool
+    are_all_files_opened: bool
     """Whether all result (or score) files of the model folder are opened. If not, `files` has only files of the opened
     categories."""
 
 
-def _find_counterpart(
+def _find_counterpart_files(
     folder: Path, version: str, files: Sequence[ClassifiedFile], read_first: FirstRecordReader
 ) -> Counterpart:
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
     categories = {file.category for file in files}
-    is_whole = {file.path for file in files} >= {f.path for f in _files_of_kind(folder, version, own_kind, read_first)}
+    are_all_files_opened = {file.path for file in files} >= {
+        f.path for f in _find_files_of_kind(folder, version, own_kind, read_first)
+    }
     matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
     for rank, candidate in _rank_candidate_folders(folder, kind):
-        found = _files_of_kind(candidate, version, kind, read_first)
+        found = _find_files_of_kind(candidate, version, kind, read_first)
         n_shared = len(categories & {file.category for file in found})
         if n_shared:
             matches.append(((rank, n_shared), candidate, found))
     if not matches:
-        return Counterpart([], [], is_whole)
+        return Counterpart([], [], are_all_files_opened)
     highest = max(match[0] for match in matches)
     (_, used, found), *others = [match for match in matches if match[0] == highest]
     listed = ", ".join(str(match[1]) for match in others)
     what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
     issues = [ImportIssue(str(folder), None, what)] if others else []
-    kept = [file for file in found if is_whole or file.category in categories]
-    return Counterpart(kept, issues, is_whole)
+    kept = [file for file in found if are_all_files_opened or file.category in categories]
+    return Counterpart(kept, issues, are_all_files_opened)
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
     """Yield (rank, folder) for folders that may contain a model's files of one kind. A higher rank is more certain."""
     yield 5, folder
     if filenames.is_result_or_score_folder(folder):
-        for sibling in _subfolders(folder.parent):
+        for sibling in _list_subfolders(folder.parent):
             is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
-            if sibling != folder and is_part and filenames.may_be_of_same_run(folder, sibling):
+            if sibling != folder and is_part and filenames.can_belong_to_same_run(folder, sibling):
                 yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
-    for inner in _subfolders(folder):
+    for inner in _list_subfolders(folder):
         if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
             yield 4, inner
             yield 4, inner / folder.name
     outer = folder.parent
     if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
         yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
-    for sibling in _subfolders(outer.parent):
-        if sibling != outer and filenames.may_be_of_same_run(outer, sibling):
+    for sibling in _list_subfolders(outer.parent):
+        if sibling != outer and filenames.can_belong_to_same_run(outer, sibling):
             is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
             yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
 
@@ -243,11 +253,11 @@ def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, 
         return []
 
 
-def _subfolders(folder: Path) -> list[Path]:
+def _list_subfolders(folder: Path) -> list[Path]:
     return [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
 
 
-def _files_of_kind(
+def _find_files_of_kind(
     folder: Path, version: str, kind: FileKind, read_first: FirstRecordReader, depth: int = 0
 ) -> list[ClassifiedFile]:
     is_deep = version not in filenames.FLAT_VERSIONS and (
@@ -259,7 +269,7 @@ def _files_of_kind(
         if is_folder:
             is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
             if is_part and depth < MAX_GROUP_DEPTH:
-                found += _files_of_kind(path, version, kind, read_first, depth + 1)
+                found += _find_files_of_kind(path, version, kind, read_first, depth + 1)
         elif path.suffix in _SUFFIXES:
             file = filenames.classify_file(path, read_first)
             if file is not None and file.kind == kind and file.version == version:
@@ -288,18 +298,18 @@ def attach_dataset(
     """
     categories: FilesByCategory = plan.importer_data
     version = plan.run.generation
-    needed = {category: _question_categories(category) for category in categories}
+    needed = {category: _list_question_categories(category) for category in categories}
     names = list(dict.fromkeys(name for several in needed.values() for name in several))
-    folders = _folders_with_questions(data_folders, version, names, read_first)
+    folders = _find_question_folders(data_folders, version, names, read_first)
     if not folders:
         if data_folders:
             what = f"the data folders contain no BFCL {version} dataset for this run. Searching near the run instead"
             plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
-        folder = filenames.model_folder((plan.results or plan.scores)[0])
+        folder = filenames.find_model_folder((plan.results or plan.scores)[0])
         near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
         below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
-        places = [*opened_folders, *below, *_installed_data_folders()]
-        folders = _folders_with_questions(places, version, names, read_first)
+        places = [*opened_folders, *below, *_find_installed_data_folders()]
+        folders = _find_question_folders(places, version, names, read_first)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
     found = {
         name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, read_first))
@@ -322,10 +332,10 @@ def attach_dataset(
         plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
-def _question_categories(category: str) -> list[str]:
+def _list_question_categories(category: str) -> list[str]:
     if category == "format_sensitivity":
         return _FORMAT_SENSITIVITY_CATEGORIES
-    return [filenames.question_category(category)]
+    return [filenames.find_question_category(category)]
 
 
 def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFiles | None:
@@ -369,7 +379,7 @@ def is_damaged_question_file(path: Path, read_first: FirstRecordReader) -> bool:
     return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
 
-def _folders_with_questions(
+def _find_question_folders(
     folders: Sequence[Path], version: str, categories: list[str], read_first: FirstRecordReader
 ) -> list[Path]:
     found: dict[Path, bool] = {}
@@ -392,7 +402,7 @@ def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
 
 
 @lru_cache(maxsize=1)
-def _installed_data_folders() -> list[Path]:
+def _find_installed_data_folders() -> list[Path]:
     try:
         spec = importlib.util.find_spec("bfcl_eval")
     except (ImportError, ValueError):
@@ -441,7 +451,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
     best = [folder for folder in ranked if matches[folder].n_equal == matches[ranked[0]].n_equal]
     if len(best) > 1:
         fits = _count_fitting_results(best, plan)
-        best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
+        best.sort(key=lambda folder: (fits[folder], _make_date_sort_key(folder, plan)), reverse=True)
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder].n_known})" for folder in best)
         what = "The score files match these datasets equally well, so the newest one that fits the results is used. "
@@ -471,7 +481,7 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, Fit
         datasets = {
             folder: [
                 load_dataset(files, name)
-                for name in _question_categories(category)
+                for name in _list_question_categories(category)
                 if (files := find_dataset_files(folder, plan.run.generation, name))
             ]
             for folder in folders
@@ -485,20 +495,20 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, Fit
             n_known.update(folder for folder, item in items.items() if item is not None)
             if len(set(map(id, items.values()))) > 1:  # an item that is equal in all datasets cannot distinguish them
                 record = found.read_record(item_id)
-                reply = json_text(record.get("result")) if isinstance(record, dict) else ""
+                reply = to_json_text(record.get("result")) if isinstance(record, dict) else ""
                 n_named.update(folder for folder, item in items.items() if item and has_function_name(reply, item))
     return {folder: FittingResults(n_known[folder], n_named[folder]) for folder in folders}
 
 
-def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
+def _make_date_sort_key(folder: Path, plan: RunPlan) -> tuple[str, int]:
     """Return (ISO date of a dataset, time of its newest file in nanoseconds).
 
     If the path contains no date, the date is that of the newest file.
     """
-    names = [name for category in plan.importer_data for name in _question_categories(category)]
+    names = [name for category in plan.importer_data for name in _list_question_categories(category)]
     found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
     changed = max((file_stamp(path)[1] for files in found if files for path in files.paths), default=0)
-    return filenames.date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
+    return filenames.find_date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
 
 class MatchingEntries(NamedTuple):
@@ -512,7 +522,7 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
-        name = filenames.question_category(category)
+        name = filenames.find_question_category(category)
         found = {folder: find_dataset_files(folder, plan.run.generation, name) for folder in folders}
         datasets = {folder: load_dataset(files, category) for folder, files in found.items() if files is not None}
         for path in category_files.scores:
@@ -521,11 +531,11 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
                 prompt = entry.get("prompt") if isinstance(entry, dict) else None
                 if isinstance(prompt, dict) and "question" in prompt:
                     n_compared += 1
-                    n_equal.update(_datasets_with_quoted_item(datasets, entry, prompt, category))
+                    n_equal.update(_find_datasets_with_item(datasets, entry, prompt, category))
     return {folder: MatchingEntries(n_equal[folder], n_compared) for folder in folders}
 
 
-def _datasets_with_quoted_item(
+def _find_datasets_with_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
     stated, question = prompt.get("id"), prompt["question"]

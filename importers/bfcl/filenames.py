@@ -40,7 +40,7 @@ FLAT_VERSIONS = VERSIONS[:3]
 """BFCL versions that write all files of a model directly into its folder."""
 
 
-def rules_version(version: str) -> str:
+def get_rules_version(version: str) -> str:
     """Return the BFCL version whose rules apply: the version itself, or V4 for all newer versions."""
     return version if version in VERSIONS else VERSIONS[-1]
 
@@ -79,7 +79,7 @@ class ClassifiedFile:
     kind: FileKind
     version: str
     category: str
-    ignored_reason: str = ""
+    ignored_description: str = ""
     """Description of an ignored file for a notice, as a plural noun. Empty for files that need no notice."""
     is_certain: bool = True
     """Whether no other benchmark can have a file of the same name."""
@@ -97,26 +97,26 @@ def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile |
     elif match := _V1_NAME.fullmatch(path.name):
         version, category, suffix = "V1", match[1], match[2]
     elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_"):
-        return _classify_unversioned(path, match[1], match[2], read_first)
+        return _classify_unversioned_file(path, match[1], match[2], read_first)
     else:  # ACEBench has the names data_*.json
         return None
     in_answers = path.parent.name == "possible_answer"
     kind = (
         cast("FileKind | None", suffix)
-        or _kind_of_first_record(read_first(path))
+        or _infer_kind_from_record(read_first(path))
         or ("answer" if in_answers else "question")
     )
     return ClassifiedFile(path, kind, version, category)
 
 
-def _classify_unversioned(
+def _classify_unversioned_file(
     path: Path, category: str, suffix: str | None, read_first: FirstRecordReader
 ) -> ClassifiedFile | None:
     version = "V1" if suffix == "score" or category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if version is None:
         return None
     first = read_first(path)
-    kind = _kind_of_first_record(first)
+    kind = _infer_kind_from_record(first)
     if suffix == "score":
         is_bfcl = kind == "score" or category in V1_CATEGORIES
         return ClassifiedFile(path, "score", version, category, is_certain=kind == "score") if is_bfcl else None
@@ -126,7 +126,7 @@ def _classify_unversioned(
     return ClassifiedFile(path, "result", version, category, is_certain=False)
 
 
-def _kind_of_first_record(first: Any) -> FileKind | None:
+def _infer_kind_from_record(first: Any) -> FileKind | None:
     if not isinstance(first, dict):
         return None
     if "accuracy" in first and "total_count" in first:
@@ -151,7 +151,7 @@ def _describe_ignored_file(path: Path) -> str | None:
     return None
 
 
-def model_folder(path: Path) -> Path:
+def find_model_folder(path: Path) -> Path:
     """Return the folder with all files of one model, above V4's group folders and the folders in them."""
     folder = path.parent
     for above in takewhile(
@@ -164,9 +164,9 @@ def model_folder(path: Path) -> Path:
     return folder
 
 
-def run_folder(path: Path, version: str) -> Path:
+def find_run_folder(path: Path, version: str) -> Path:
     """Return the folder of a file's run. Since V4, a model folder directly in `result/` may have any subfolders."""
-    nearest = model_folder(path)
+    nearest = find_model_folder(path)
     if version in FLAT_VERSIONS:
         return nearest
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
@@ -177,7 +177,7 @@ def run_folder(path: Path, version: str) -> Path:
     return nearest
 
 
-def date_in_path(folder: Path) -> str | None:
+def find_date_in_path(folder: Path) -> str | None:
     """Return the first ISO date in the last five parts of a path; None if they contain no date."""
     return next((found[0] for part in folder.parts[-5:] if (found := _DATE.search(part))), None)
 
@@ -187,7 +187,7 @@ def is_early_v1_file(path: Path) -> bool:
 
     The date is in a folder name. Without a date, `result-BFCL` and `score-BFCL`, the first published names, are early.
     """
-    if date := date_in_path(path.parent):
+    if date := find_date_in_path(path.parent):
         return date < "2024-07-15"
     return not {"result-bfcl", "score-bfcl"}.isdisjoint(part.lower() for part in path.parts[:-1])
 
@@ -202,7 +202,7 @@ def is_official_output_folder(folder: Path) -> bool:
     return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
 
 
-def may_be_of_same_run(folder: Path, other: Path) -> bool:
+def can_belong_to_same_run(folder: Path, other: Path) -> bool:
     """Whether two folder names are equal without the words `result` and `score`.
 
     `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A name without these words may belong to any
@@ -214,7 +214,7 @@ def may_be_of_same_run(folder: Path, other: Path) -> bool:
     return first == second
 
 
-def model_name(folder: Path) -> str:
+def get_model_name(folder: Path) -> str:
     """Return the model of a model folder. Files directly in `RUN/result/` belong to the model RUN."""
     return folder.parent.name if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name else folder.name
 
@@ -238,7 +238,7 @@ def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str |
 
 
 @lru_cache(maxsize=16_384)
-def item_number(item_id: str) -> int | None:
+def parse_item_number(item_id: str) -> int | None:
     """Return the number after the last `_` of an id, or None. Text after the first `:` of the id is ignored."""
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
@@ -253,7 +253,7 @@ def to_dataset_id(item_id: str, category: str) -> str:
     return parts[2] if parts else item_id
 
 
-def question_category(category: str) -> str:
+def find_question_category(category: str) -> str:
     """Return the category whose question file has the questions.
 
     All backends and variants of a category share one file.

@@ -16,7 +16,7 @@ from fcreview.importers.bfcl.checker.evaluate import (
     Evaluation,
     EvaluationSettings,
     decode_step,
-    evaluate_reply,
+    evaluate_record,
 )
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
@@ -116,7 +116,7 @@ class CategoryContext:
     rules_version: str = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rules_version = filenames.rules_version(self.version)
+        self.rules_version = filenames.get_rules_version(self.version)
         if self.category.startswith("multi_turn"):
             self.kind = "multi_turn"
         elif self.category.startswith(("memory", "web_search")):
@@ -138,13 +138,13 @@ class ItemInputs:
 
 def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
     if context.kind != "single":
-        item = _start_item(context, inputs, record)
+        item = _make_partial_item(context, inputs, record)
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
         return item
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
-    reply = evaluate_reply(inputs.corrected.item, record, settings)
+    reply = evaluate_record(inputs.corrected.item, record, settings)
     key = inputs.id, context.score_file_name, inputs.official
     # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
     is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
@@ -158,14 +158,14 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item.issues = []
         _set_run_specific_fields(item, inputs, record)
         return item
-    item = _start_item(context, inputs, record)
+    item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
     if shareable:
         reply.items[key] = item
     return item
 
 
-def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
+def _make_partial_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
     dataset_item, official = inputs.corrected.item, inputs.official
     item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
     item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
@@ -186,7 +186,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     if official is True:
         item.verdicts.append(Verdict("official", True, by=context.score_file_name))
     elif official is False:
-        item.verdicts.append(_make_official_failure(item, inputs, context))
+        item.verdicts.append(_make_official_fail_verdict(item, inputs, context))
     return item
 
 
@@ -194,13 +194,13 @@ def _set_run_specific_fields(item: Item, inputs: ItemInputs, record: dict[str, A
     """Set the `RUN_SPECIFIC_FIELDS`, except the latencies of steps."""
     tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
     latency, position = record.get("latency"), inputs.position
-    item.tokens_in = tokens_in if type(tokens_in) is int else _sum_integers(tokens_in)
-    item.tokens_out = tokens_out if type(tokens_out) is int else _sum_integers(tokens_out)
-    item.latency = latency if type(latency) is float else _sum_numbers(latency)
+    item.tokens_in = tokens_in if type(tokens_in) is int else _sum_nested_integers(tokens_in)
+    item.tokens_out = tokens_out if type(tokens_out) is int else _sum_nested_integers(tokens_out)
+    item.latency = latency if type(latency) is float else _sum_nested_numbers(latency)
     item.file, item.line, item.offset, item.length = inputs.file, position.line, position.offset, position.length
 
 
-def _make_official_failure(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
+def _make_official_fail_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)
@@ -222,7 +222,7 @@ def _fill_single_turn(
         item.setting = parts[1]
         item.extra.metadata["original"] = parts[2]
     if inputs.corrected.original is not None:
-        uncorrected = evaluate_reply(inputs.corrected.original, record, settings).evaluation
+        uncorrected = evaluate_record(inputs.corrected.original, record, settings).evaluation
         if (uncorrected.valid, uncorrected.error_type) != (evaluation.valid, evaluation.error_type):
             item.extra.without_errata = RecomputedVerdict(uncorrected.valid, uncorrected.error_type)
             by = CHECKER_WITH_ERRATA
@@ -311,15 +311,15 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
     return item
 
 
-def _sum_numbers(value: Any) -> float | None:
+def _sum_nested_numbers(value: Any) -> float | None:
     if is_number(value):
         return float(value) if abs(value) < 1e300 else None
     if isinstance(value, list):
-        parts = [part for part in map(_sum_numbers, value) if part is not None]
+        parts = [part for part in map(_sum_nested_numbers, value) if part is not None]
         return sum(parts) if parts else None
     return None
 
 
-def _sum_integers(value: Any) -> int | None:
-    total = _sum_numbers(value)
+def _sum_nested_integers(value: Any) -> int | None:
+    total = _sum_nested_numbers(value)
     return int(total) if total is not None and abs(total) < 1e15 else None

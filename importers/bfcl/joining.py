@@ -23,10 +23,10 @@ from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetItem,
     Turns,
-    content_text,
-    json_text,
+    convert_content_to_text,
     make_repeated_id,
     parse_turns,
+    to_json_text,
 )
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import function_names, is_integer
@@ -47,11 +47,11 @@ class Results:
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
         """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
-        value: dict[str, Any] | None = _read_record_value(*self.records[item_id])
+        value: dict[str, Any] | None = _get_or_reread_value(*self.records[item_id])
         return redact_third_party_keys(value) if self.category == "rest" else value
 
 
-def _read_record_value(path: Path, record: JsonRecord) -> Any:
+def _get_or_reread_value(path: Path, record: JsonRecord) -> Any:
     return record.value if record.value is not None else reread_value(path, record)
 
 
@@ -77,7 +77,7 @@ def load_results(
         else:
             _add_records_with_same_id(results, item_id, found, dataset or Dataset(), are_all_scored=are_all_scored)
     # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number come last.
-    places = {item_id: filenames.item_number(item_id) for item_id in results.records}
+    places = {item_id: filenames.parse_item_number(item_id) for item_id in results.records}
     ordered = sorted(places.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
     results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
     return results
@@ -114,7 +114,7 @@ def _add_records_with_same_id(
     results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, are_all_scored: bool
 ) -> None:
     """Add records with the same id as separate items, or else the last record and an issue for each other one."""
-    values = [_read_record_value(*each) for each in found]
+    values = [_get_or_reread_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
     if item_ids is not None:
@@ -145,7 +145,7 @@ def is_same_question(turns: Turns, question: Any) -> bool:
     quoted = parse_turns(question)
     if quoted == turns:
         return True
-    ours, theirs = _last_user_messages(turns), _last_user_messages(quoted)
+    ours, theirs = _list_last_user_messages(turns), _list_last_user_messages(quoted)
     return len(ours) == len(theirs) and all(
         not a or a == b or mask_api_keys(a) == mask_api_keys(b) for a, b in zip(ours, theirs, strict=True)
     )
@@ -156,21 +156,21 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
     if dataset.ids_by_question is None:
         dataset.ids_by_question = {}
         for item_id, item in dataset.items.items():
-            dataset.ids_by_question.setdefault(_question_key(item.turns), []).append(item_id)
-    for key in (_question_key(parse_turns(question)), None):
+            dataset.ids_by_question.setdefault(_make_question_key(item.turns), []).append(item_id)
+    for key in (_make_question_key(parse_turns(question)), None):
         for item_id in dataset.ids_by_question.get(key, ()):
             yield dataset.items[item_id]
 
 
-def _question_key(turns: Turns) -> tuple[str, ...] | None:
+def _make_question_key(turns: Turns) -> tuple[str, ...] | None:
     """Return a key that is equal for equal questions. None for a question that may equal any other question."""
-    messages = _last_user_messages(turns)
+    messages = _list_last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
 
 def is_same_golden_answer(answer: Any, quoted: Any) -> bool:
     """Whether two golden answers are equal, apart from placeholders of API keys."""
-    return bool(answer == quoted) or mask_api_keys(json_text(answer)) == mask_api_keys(json_text(quoted))
+    return bool(answer == quoted) or mask_api_keys(to_json_text(answer)) == mask_api_keys(to_json_text(quoted))
 
 
 def is_same_reply(quoted: Any, result: Any) -> bool:
@@ -181,26 +181,26 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True
     with contextlib.suppress(RecursionError):  # values in texts may be nested deeper than Python can compare
-        if _is_same_value(quoted, result):
+        if _is_same_value_or_text(quoted, result):
             return True
-    return mask_api_keys(json_text(quoted)) == mask_api_keys(json_text(result))
+    return mask_api_keys(to_json_text(quoted)) == mask_api_keys(to_json_text(result))
 
 
-def _is_same_value(first: Any, second: Any) -> bool:
+def _is_same_value_or_text(first: Any, second: Any) -> bool:
     """Whether two values are equal, or one is the text of the other: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_is_same_value(first[key], second[key]) for key in first)
+        return first.keys() == second.keys() and all(_is_same_value_or_text(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_is_same_value, first, second))
+        return len(first) == len(second) and all(map(_is_same_value_or_text, first, second))
     if isinstance(first, str) and isinstance(second, str):
         parsed = [_parse_literal(text) for text in (first, second)]
         is_structured = all(isinstance(value, (dict, list)) for value in parsed)
-        return first == second or (is_structured and _is_same_value(*parsed))
+        return first == second or (is_structured and _is_same_value_or_text(*parsed))
     if isinstance(first, str) or isinstance(second, str):
         text, value = (first, second) if isinstance(first, str) else (second, first)
         if isinstance(value, (dict, list)):
-            return _is_same_value(_parse_literal(text), value)
-        return text in (str(value), str(value).lower(), json_text(value))
+            return _is_same_value_or_text(_parse_literal(text), value)
+        return text in (str(value), str(value).lower(), to_json_text(value))
     return type(first) is type(second) and bool(first == second)
 
 
@@ -219,9 +219,11 @@ def mask_api_keys(text: str) -> str:
     return API_KEY.sub("KEY", text) if "key" in text.lower() or "[redacted]" in text else text
 
 
-def _last_user_messages(turns: Turns) -> list[str]:
+def _list_last_user_messages(turns: Turns) -> list[str]:
     return [
-        next((content_text(part.get("content")) for part in reversed(turn) if part.get("role") == "user"), "")
+        next(
+            (convert_content_to_text(part.get("content")) for part in reversed(turn) if part.get("role") == "user"), ""
+        )
         for turn in turns
     ]
 
@@ -238,13 +240,13 @@ def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)
-    texts = [json_text(reply) for reply in replies]
+    texts = [to_json_text(reply) for reply in replies]
     matches = [[has_function_name(text, item) for item in items] for text in texts]
     return list(max(permutations(positions), key=lambda order: sum(map(getitem, matches, order))))
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
-    return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions))
+    return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions) - {""})
 
 
 def assign_item_ids(
@@ -256,7 +258,7 @@ def assign_item_ids(
         is_split = are_all_scored and not dataset.items
         return [make_repeated_id(item_id, n) for n in range(len(replies))] if is_split else None
     if len(replies) == 1:
-        text = json_text(replies[0])
+        text = to_json_text(replies[0])
         return [next((each for each in item_ids if has_function_name(text, dataset.items[each])), item_ids[0])]
     if len(item_ids) != len(replies):
         return None

@@ -16,13 +16,13 @@ from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
     DatasetItem,
-    json_text,
     load_dataset,
     make_dataset_item,
     merge_datasets,
+    to_json_text,
 )
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_decoder
+from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_run_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question, is_same_reply
@@ -46,8 +46,8 @@ class JoinedCategory:
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
-    without_question: int = 0
-    without_answer: int = 0
+    n_without_question: int = 0
+    n_without_answer: int = 0
     """Number of items with a question but no golden answer in the dataset, in a category with golden answers."""
     issues: list[ImportIssue] = field(default_factory=list)
 
@@ -66,14 +66,14 @@ def choose_dataset_item(
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     if item is not None:
         record = entry.record if entry is not None else {}
-        question = entry.question if entry is not None else None
+        question = entry.quoted_question if entry is not None else None
         if question is not None and not is_same_question(item.turns, question):
             different = "question"
         elif item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
-            category.without_answer += 1
+            category.n_without_answer += 1
             if entry is None:
                 issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
-            return _make_quoted_item(category, dataset_id, entry, item) if "possible_answer" in record else item
+            return _make_item_from_entry(category, dataset_id, entry, item) if "possible_answer" in record else item
         elif "possible_answer" in record and not is_same_golden_answer(item.ground_truth, record["possible_answer"]):
             different = "golden answer"
         else:
@@ -81,13 +81,13 @@ def choose_dataset_item(
         what = f"the {different} in the score file differs from the dataset. The item shows the one in the score file"
         issues.append(ImportIssue(str(category.scores.path), entry.line if entry else None, what, item=item_id))
     elif category.matches_dataset:
-        category.without_question += 1
+        category.n_without_question += 1
         if category.dataset.items:
             issues.append(ImportIssue(path, line, f"{dataset_id} is not in the dataset", item=item_id))
-    return _make_quoted_item(category, dataset_id, entry, item)
+    return _make_item_from_entry(category, dataset_id, entry, item)
 
 
-def _make_quoted_item(
+def _make_item_from_entry(
     category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
     """Make a dataset item from a score entry, with the function docs of `item` if the entry has none."""
@@ -109,18 +109,18 @@ def _make_quoted_item(
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Read the items of a run, category by category, in dataset order. Also sets `plan.run.official_metrics`."""
     categories: FilesByCategory = plan.importer_data
-    decoder, issues = select_decoder(plan)
+    decoder, issues = select_run_decoder(plan)
     yield from issues
     for name, files in categories.items():
         corrector = GoldenCorrector(plan.errata, plan.run, name)
-        yield from _read_category(plan, corrector, files, decoder)
+        yield from _read_category_items(plan, corrector, files, decoder)
         yield from corrector.issues
 
 
 def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decoder | None = None) -> JoinedCategory:
     """Load and join results, scores and dataset of a category. Also sets its official metrics."""
     if decoder is None:
-        decoder, _ = select_decoder(plan)
+        decoder, _ = select_run_decoder(plan)
     version = plan.run.generation
     dataset = _load_category_dataset(version, name, files.dataset_files)
     header = as_object(read_first_record(files.scores[0]) if files.scores else None)
@@ -134,13 +134,13 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
     if files.scores:
         plan.run.official_metrics[name] = scored.header
-        _check_counts(category)
+        _check_item_counts(category)
         if dataset.items:
-            _check_questions(category)
+            _check_dataset_version(category)
     return category
 
 
-def _read_category(
+def _read_category_items(
     plan: RunPlan, corrector: GoldenCorrector, files: CategoryFiles, decoder: Decoder
 ) -> Iterator[Item | ImportIssue]:
     category = join_category(plan, corrector.category, files, decoder)
@@ -150,7 +150,7 @@ def _read_category(
     for item_id in records:
         yield _read_item(category, item_id, failing.get(item_id), corrector)
     missing = [item_id for item_id in failing if item_id not in records]
-    missing.sort(key=lambda item_id: filenames.item_number(item_id) or 0)
+    missing.sort(key=lambda item_id: filenames.parse_item_number(item_id) or 0)
     if missing and records:
         what = f"{len(missing)} failing items have no result record, so they are read from the score file"
         yield ImportIssue(str(category.scores.path), None, what)
@@ -158,10 +158,10 @@ def _read_category(
         yield _read_item(category, item_id, failing[item_id], corrector)
     for each in files.dataset_files[:1]:
         n_items = len(records) + len(missing)
-        if category.without_question:
-            yield make_missing_records_issue(each.questions, "question", category.without_question, n_items)
-        if category.without_answer and each.answers is not None:
-            yield make_missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
+        if category.n_without_question:
+            yield make_missing_records_issue(each.questions, "question", category.n_without_question, n_items)
+        if category.n_without_answer and each.answers is not None:
+            yield make_missing_records_issue(each.answers, "golden answer", category.n_without_answer, n_items)
     yield from dataset.issues[n_issues:]  # issues from loading the items above
     if dataset.items and not category.has_derived_ids:
         corrector.report_absent_items(dataset.items)
@@ -179,7 +179,7 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
     return merge_datasets(load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files)
 
 
-def _check_counts(category: JoinedCategory) -> None:
+def _check_item_counts(category: JoinedCategory) -> None:
     """Compare the numbers of results and scored items. If there are more results, it is unknown which ones passed."""
     scored = category.scores
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
@@ -202,12 +202,12 @@ def _check_counts(category: JoinedCategory) -> None:
         category.issues.append(ImportIssue(str(scored.path), 1, what))
 
 
-def _check_questions(category: JoinedCategory) -> None:
+def _check_dataset_version(category: JoinedCategory) -> None:
     """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it."""
     compared = different = 0
     for item_id, entry in category.scores.failing.items():
-        turns = category.dataset.items.read_question(filenames.to_dataset_id(item_id, category.context.category))
-        question = entry.question if turns is not None else None
+        turns = category.dataset.items.read_question_turns(filenames.to_dataset_id(item_id, category.context.category))
+        question = entry.quoted_question if turns is not None else None
         if turns is not None and question is not None:
             compared += 1
             different += not is_same_question(turns, question)
@@ -226,7 +226,7 @@ def _read_item(
     is_quoted = entry is not None and item_id not in category.results.records
     if entry is not None and is_quoted:
         path, record = scored.path, JsonRecord(entry.line, entry.offset, entry.length, None)
-        value: dict[str, Any] | None = _make_result_record(entry)
+        value: dict[str, Any] | None = _make_record_from_entry(entry)
     else:
         path, record = category.results.records[item_id]
         value = category.results.read_record(item_id)
@@ -261,12 +261,12 @@ def _check_quoted_reply(
 ) -> Iterator[ImportIssue]:
     key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
     if key and value is not None and "result" in value and not is_same_reply(entry.record[key], value["result"]):
-        reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
+        reply = make_excerpt(to_json_text(entry.record[key]), MAX_QUOTED_REPLY)
         what = f"the replies in the result file and the score file differ. The official verdict refers to {reply}"
         yield ImportIssue(str(scored.path), entry.line, what, severity="error")
 
 
-def _make_result_record(entry: scores.ScoreEntry) -> dict[str, Any]:
+def _make_record_from_entry(entry: scores.ScoreEntry) -> dict[str, Any]:
     """Make a result record from a score entry. Old entries contain Python's `str` of the result, which stays text."""
     result = entry.record.get("model_result_raw", entry.record.get("model_result"))
     log = {key: value for key, value in entry.record.items() if key == "inference_log"}

@@ -40,12 +40,12 @@ class ScoreEntry:
         return self.reload(self.line, self.offset, self.length)
 
     @property
-    def prompt_id(self) -> str | None:
+    def quoted_id(self) -> str | None:
         stated = as_object(self.record.get("prompt")).get("id")
         return stated if isinstance(stated, str) else None
 
     @property
-    def question(self) -> Any:
+    def quoted_question(self) -> Any:
         """Question in the entry, or None. In agentic categories, `prompt` is the question itself."""
         prompt = self.record.get("prompt")
         if isinstance(prompt, dict):
@@ -82,7 +82,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
     """
     scores = ScoreFile(path)
     started, large = False, is_large_file(path)
-    ids_by_position = cache(lambda: _ids_by_position(results.records or dataset.items))
+    ids_by_position = cache(lambda: _index_ids_by_position(results.records or dataset.items))
 
     def drop_log_and_api_keys(value: dict[str, Any]) -> dict[str, Any]:
         if results.records:
@@ -97,8 +97,8 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            if recovered := _recover_damaged_entry(record):
-                _add_entry(scores, recovered, _item_id_of_entry(recovered, category, ids_by_position))
+            if recovered := _recover_entry_from_issue(record):
+                _add_entry(scores, recovered, _find_entry_item_id(recovered, category, ids_by_position))
             continue
         value = record.value
         if not isinstance(value, dict):
@@ -111,21 +111,21 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
             entry = ScoreEntry(
                 value.get("id", ""), record.line, record.offset, record.length, drop_log_and_api_keys(value)
             )
-            item_id = _item_id_of_entry(entry, category, ids_by_position)
+            item_id = _find_entry_item_id(entry, category, ids_by_position)
             _add_entry(scores, entry, find_scored_item_id(item_id, entry.record, results, dataset) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
-    _check_header(scores, results.replaced)
+    _check_failure_count(scores, results.replaced)
     return scores
 
 
-def _ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
-    numbers = {item_id: filenames.item_number(item_id) for item_id in item_ids}
+def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
+    numbers = {item_id: filenames.parse_item_number(item_id) for item_id in item_ids}
     # If several ids have the same number, the reverse order keeps the first one.
     return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
 
 
-def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
+def _check_failure_count(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
     scores.n_failing = len(scores.failing) + sum(
         _count_entries_of_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
         for item_id, further in scores.further_entries.items()
@@ -145,8 +145,8 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
     if entry.record.get("valid") is True:
         scores.issues.append(ImportIssue(path, entry.line, NOT_A_FAILURE, item=item_id, severity="error"))
         return
-    stated = entry.prompt_id
-    if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
+    stated = entry.quoted_id
+    if isinstance(entry.id, int) and stated is not None and filenames.parse_item_number(stated) != entry.id - 1:
         what = f"score id {entry.id} refers to position {entry.id - 1}, but the entry quotes question {stated}. "
         what += "Using the quoted question"
         scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
@@ -163,24 +163,24 @@ def _count_entries_of_other_records(first: ScoreEntry, later: list[ScoreEntry], 
 
     Their question differs, or the earlier record was replaced.
     """
-    n_other_questions = sum(entry.question not in (None, first.question) for entry in later)
+    n_other_questions = sum(entry.quoted_question not in (None, first.quoted_question) for entry in later)
     return max(n_other_questions, min(n_replaced, len(later)))
 
 
-def _item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]) -> str | None:
+def _find_entry_item_id(entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]) -> str | None:
     """Return the item id from the id of an entry, its quoted question or its position. None without a valid id."""
     if isinstance(entry.id, str):
         return entry.id or None
     if not is_integer(entry.id):
         return None
-    stated = entry.prompt_id
+    stated = entry.quoted_id
     if stated is None:
         return ids_by_position().get(entry.id - 1, f"{category}_{entry.id - 1}")
-    number = filenames.item_number(stated)
+    number = filenames.parse_item_number(stated)
     return ids_by_position().get(number, stated) if number is not None else stated
 
 
-def _recover_damaged_entry(issue: ImportIssue) -> ScoreEntry | None:
+def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:
         return None

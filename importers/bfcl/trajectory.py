@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fcreview.importers.bfcl.dataset import content_text, json_text, normalise_role
+from fcreview.importers.bfcl.dataset import convert_content_to_text, normalise_role, to_json_text
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.records import list_objects
 from fcreview.model.item import Call, Message
@@ -45,7 +45,7 @@ class Trajectory:
     def add_calls(self, calls: list[Call], raw: Any) -> None:
         """Add the calls of a step. A reply without calls becomes the final answer."""
         if not calls and raw:
-            self.final_answer = content_text(raw)
+            self.final_answer = convert_content_to_text(raw)
         self.calls += calls
 
 
@@ -58,7 +58,7 @@ def build_trajectory(
         found = _build_from_log(log, decode, functions)
     else:
         found = _build_from_result(record.get("result"), opening_messages, decode)
-    _add_reasoning(record.get("reasoning_content"), found)
+    _insert_reasoning(record.get("reasoning_content"), found)
     return found
 
 
@@ -68,48 +68,48 @@ def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str
     turn, n_steps = -1, 0
     for part in log:
         if isinstance(part, list):
-            found.messages += _list_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
+            found.messages += _record_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
         elif isinstance(part, dict):
             turn += 1
-            n_steps = _add_turn(part, turn, found, decode, functions)
+            n_steps = _add_logged_turn(part, turn, found, decode, functions)
             found.n_steps += n_steps
     found.n_turns = turn + 1
     return found
 
 
-def _list_state_changes(logged_states: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
+def _record_state_changes(logged_states: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
     """Return a message for each class whose state differs from `states`, and update `states` (class -> JSON)."""
     messages = []
     for state in list_objects(logged_states):
-        name, text = str(state.get("class_name") or ""), json_text(state.get("content"))
+        name, text = str(state.get("class_name") or ""), to_json_text(state.get("content"))
         if states.get(name) != text:
             states[name] = text
             messages.append(Message(turn, step, "state", text, name))
     return messages
 
 
-def _add_turn(
+def _add_logged_turn(
     logged_turn: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> int:
     """Add a turn of the log, and return the number of its steps."""
     for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
-            role, content = normalise_role(query.get("role")), content_text(query.get("content"))
+            role, content = normalise_role(query.get("role")), convert_content_to_text(query.get("content"))
             found.messages.append(Message(turn, -1, role, content))
     step = index = 0
     while isinstance(entries := logged_turn.get(f"step_{step}"), list):
         start = StepStart(turn, step, index)
         entries = list_objects(entries)
-        raw, calls = _read_step(entries, found.messages, start, functions)
+        raw, calls = _read_logged_step(entries, found.messages, start, functions)
         if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
-            calls = _predicted_calls(decode(raw), raw, start)
+            calls = _make_predicted_calls(decode(raw), raw, start)
         found.add_calls(calls, raw)
         index += len(calls)
         step += 1
     return step
 
 
-def _read_step(
+def _read_logged_step(
     entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
     turn, step, _ = start
@@ -120,25 +120,29 @@ def _read_step(
         role, content = entry.get("role"), entry.get("content")
         if role == "assistant":
             raw = content
-            messages += _assistant_messages(raw, turn, step)
+            messages += _make_assistant_messages(raw, turn, step)
             if entry.get("reasoning_content"):
-                messages.append(Message(turn, step, "assistant", content_text(entry["reasoning_content"]), "reasoning"))
+                messages.append(
+                    Message(turn, step, "assistant", convert_content_to_text(entry["reasoning_content"]), "reasoning")
+                )
         elif role == "tool":
             name = calls[n_outputs].name if n_outputs < len(calls) else None
             n_outputs += 1
-            messages.append(Message(turn, step, "tool", content_text(content), name))
+            messages.append(Message(turn, step, "tool", convert_content_to_text(content), name))
         elif role == "handler_log":
             decoded = entry.get("model_response_decoded")
             if isinstance(decoded, list) and decoded and not calls:
                 calls = _make_logged_calls(raw, decoded, start, functions)
             error = entry.get("error")
-            messages.append(Message(turn, step, "log", content_text(content) + (f" ({error})" if error else "")))
+            messages.append(
+                Message(turn, step, "log", convert_content_to_text(content) + (f" ({error})" if error else ""))
+            )
         elif role not in ("inference_input", "state_info"):
-            messages.append(Message(turn, step, "log", content_text(content), str(role)))
+            messages.append(Message(turn, step, "log", convert_content_to_text(content), str(role)))
     return raw, calls
 
 
-def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
+def _make_assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
     """Return the texts in a reply as messages. Native calls are omitted, because they are shown as calls."""
     parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
     return [Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part]
@@ -147,7 +151,7 @@ def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
 def _make_logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
     native = _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
     if native is not None:
-        return _predicted_calls(native, raw, start)
+        return _make_predicted_calls(native, raw, start)
     turn, step, index = start
     calls = []
     for n, text in enumerate(decoded, index):
@@ -172,7 +176,7 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
     return calls
 
 
-def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -> list[Call]:
+def _make_predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -> list[Call]:
     turn, step, index = start
     text = raw if isinstance(raw, str) else None
     return [
@@ -193,8 +197,8 @@ def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -
 def _build_from_result(result: Any, opening_messages: Sequence[Message], decode: DecodeStep) -> Trajectory:
     found = Trajectory()
     if not isinstance(result, list):
-        text = result if isinstance(result, str) else json_text(result)
-        found.messages = [*opening_messages, *_assistant_messages(text, 0, 0)]
+        text = result if isinstance(result, str) else to_json_text(result)
+        found.messages = [*opening_messages, *_make_assistant_messages(text, 0, 0)]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
     found.n_turns = len(result)
@@ -203,16 +207,18 @@ def _build_from_result(result: Any, opening_messages: Sequence[Message], decode:
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
             found.n_steps += 1
-            found.messages += _assistant_messages(raw, turn, step)
+            found.messages += _make_assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
-            calls = _predicted_calls(native if native is not None else decode(raw), raw, StepStart(turn, step, index))
+            calls = _make_predicted_calls(
+                native if native is not None else decode(raw), raw, StepStart(turn, step, index)
+            )
             found.add_calls(calls, raw)
             index += len(calls)
     found.messages += [message for message in opening_messages if message.turn >= len(result)]
     return found
 
 
-def _add_reasoning(content: Any, found: Trajectory) -> None:
+def _insert_reasoning(content: Any, found: Trajectory) -> None:
     """Insert `reasoning_content[turn][step]` before the messages of each step, unless there is reasoning already."""
     messages = found.messages
     if not isinstance(content, list) or any(message.name == "reasoning" for message in messages):
@@ -221,18 +227,18 @@ def _add_reasoning(content: Any, found: Trajectory) -> None:
         for step, text in enumerate(steps if isinstance(steps, list) else [steps]):
             if text:
                 later = (n for n, other in enumerate(messages) if (other.turn, other.step) >= (turn, step))
-                message = Message(turn, step, "assistant", content_text(text), "reasoning")
+                message = Message(turn, step, "assistant", convert_content_to_text(text), "reasoning")
                 messages.insert(next(later, len(messages)), message)
 
 
-def single_turn_messages(record: dict[str, Any], opening_messages: list[Message]) -> list[Message]:
+def make_single_turn_messages(record: dict[str, Any], opening_messages: list[Message]) -> list[Message]:
     """Return the messages of a single-turn record. If the reply adds no message, this is `opening_messages` itself."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):
-        added.append(Message(0, 0, "assistant", content_text(record["reasoning_content"]), "reasoning"))
+        added.append(Message(0, 0, "assistant", convert_content_to_text(record["reasoning_content"]), "reasoning"))
     if type(result) in (str, list):
-        added += _assistant_messages(result, 0, 0)
+        added += _make_assistant_messages(result, 0, 0)
     elif result is not None:
-        added.append(Message(0, 0, "assistant", json_text(result)))
+        added.append(Message(0, 0, "assistant", to_json_text(result)))
     return [*opening_messages, *added] if added else opening_messages

@@ -19,7 +19,7 @@ from statistics import stdev
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.checker.evaluate import evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem, make_repeated_id, parse_golden_calls, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
@@ -41,7 +41,7 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
-    yield from writeback.find_unrepresentable(scored_items, writeback.is_item_verdict)
+    yield from writeback.find_unrepresentable_reviews(scored_items, writeback.is_item_verdict)
     for name, files in categories.items():
         overridden = writeback.list_overridden_items(
             scored_item for scored_item in scored_items if scored_item.category == name
@@ -63,19 +63,19 @@ def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterato
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)
-        edits = _make_edits(plan, category, overridden)
-        edits.replaced[writeback.header_line_number(raw)] = _update_header(category.scores.header, overridden)
-        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
+        edits = _make_line_edits(plan, category, overridden)
+        edits.replaced[writeback.find_header_line_number(raw)] = _update_header(category.scores.header, overridden)
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
     """Find the leaderboard tables beside the model folders."""
-    folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
+    folders = dict.fromkeys(filenames.find_model_folder(path).parent for path in plan.scores)
     paths = (path for folder in folders for path in sorted(folder.glob("data*.csv")))
     return [path for path in paths if LEADERBOARD_FILE.fullmatch(path.name)]
 
 
-def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
+def _make_line_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
     failing = category.scores.failing
     order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
@@ -97,7 +97,7 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
     for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):
             updated[config] = writeback.update_score_header(updated[config], change)
-    before, after = _accuracy_spread(header), _accuracy_spread(updated)
+    before, after = _compute_accuracy_spread(header), _compute_accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]
         if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
@@ -107,7 +107,7 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
     return updated
 
 
-def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
+def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     """Return range, variance and standard deviation of the accuracies (in %) of the configurations."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
@@ -123,7 +123,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: Sco
     result = (
         category.results.read_record(scored_item.id) if scored_item.id in category.results.records else None
     ) or {}
-    entry: dict[str, Any] = {"id": _score_entry_id(category, scored_item.id), "model_name": plan.run.model}
+    entry: dict[str, Any] = {"id": _choose_score_entry_id(category, scored_item.id), "model_name": plan.run.model}
     entry |= {"test_category": context.category, "valid": False}
     if context.kind == "single":
         entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": scored_item.error_type}
@@ -134,7 +134,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: Sco
     )
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     files: CategoryFiles = plan.importer_data[context.category]
-    question = _find_question(files, dataset_id) if item is not None else None
+    question = _find_question_record(files, dataset_id) if item is not None else None
     if question is not None:
         entry["prompt"] = question
     has_no_golden = "relevance" in context.category
@@ -146,19 +146,21 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: Sco
     return redact_third_party_keys(entry) if context.category == "rest" else entry
 
 
-def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
+def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
     """Return the id of a new entry: a record id or, if existing entries have positions, the position counted from 1."""
     known = [entry.id for entry in category.scores.failing.values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
-    number = filenames.item_number(item_id)
+    number = filenames.parse_item_number(item_id)
     if number is not None and is_position:
         return number + 1
     return next((stated for stated, ids in category.results.repeated_ids.items() if item_id in ids), item_id)
 
 
-def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
+def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
     for dataset_files in files.dataset_files:
-        question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
+        question = _read_question_records(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(
+            dataset_id
+        )
         if question is not None:
             # Official score entries contain no function docs of API classes.
             omitted = "function" if "involved_classes" in question else None
@@ -167,18 +169,18 @@ def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | No
 
 
 @lru_cache(maxsize=4)
-def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
+def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
     values = list_objects([each.value for each in read_records(path) if isinstance(each, JsonRecord)])
     for position, value in enumerate(values):
-        record_id = _record_id(category, position, value)
+        record_id = _make_record_id(category, position, value)
         found[make_repeated_id(record_id, occurrences[record_id])] = value
         occurrences[record_id] += 1
     return found
 
 
-def _record_id(category: str, position: int, record: JsonObject) -> str:
+def _make_record_id(category: str, position: int, record: JsonObject) -> str:
     stated = record.get("id")
     return stated if isinstance(stated, str) else f"{category}_{position}"
 
@@ -193,14 +195,18 @@ def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
         is_valid = is_string_list(ground_truth) and ground_truth
         return None if is_valid else f"{GROUND_TRUTH} must be a list of accepted strings"
     if category.startswith("multi_turn"):
-        return _check_turns(ground_truth, item)
+        return _check_golden_turns(ground_truth, item)
     if category.startswith("exec"):
         is_valid = is_string_list(ground_truth)
-        return _check_call_texts(ground_truth, item) if is_valid else f"{GROUND_TRUTH} must be a list of call strings"
-    return _check_accepted_values(ground_truth, item, is_v1=run.generation == "V1")
+        return (
+            _check_golden_call_texts(ground_truth, item)
+            if is_valid
+            else f"{GROUND_TRUTH} must be a list of call strings"
+        )
+    return _check_golden_calls(ground_truth, item, is_v1=run.generation == "V1")
 
 
-def _check_accepted_values(ground_truth: Any, item: Item, *, is_v1: bool) -> str | None:
+def _check_golden_calls(ground_truth: Any, item: Item, *, is_v1: bool) -> str | None:
     """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a": [1]}}`); None if valid."""
     if is_v1:
         names = function_names(item.functions)
@@ -223,15 +229,15 @@ def _check_accepted_values(ground_truth: Any, item: Item, *, is_v1: bool) -> str
     return None
 
 
-def _check_turns(ground_truth: Any, item: Item) -> str | None:
+def _check_golden_turns(ground_truth: Any, item: Item) -> str | None:
     if not isinstance(ground_truth, list) or not all(map(is_string_list, ground_truth)):
         return f"{GROUND_TRUTH} must be a list of call strings for each turn"
     if item.n_turns and len(ground_truth) != item.n_turns:
         return f"{GROUND_TRUTH} has {len(ground_truth)} turns, but {item.id} has {item.n_turns}"
-    return next((problem for turn in ground_truth if (problem := _check_call_texts(turn, item))), None)
+    return next((problem for turn in ground_truth if (problem := _check_golden_call_texts(turn, item))), None)
 
 
-def _check_call_texts(texts: list[str], item: Item) -> str | None:
+def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
         problem = f"not a call: {text}" if call is None else writeback.check_golden_call(*call, item.functions)
@@ -260,7 +266,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
                 }
             if own:
                 path = dataset_files.answers or dataset_files.questions
-                yield from writeback.rewrite_golden_file(path, own, partial(_record_id, category))
+                yield from writeback.rewrite_golden_file(path, own, partial(_make_record_id, category))
         if wanted and not files.dataset_files:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
 
@@ -291,8 +297,8 @@ def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
     golden = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
-    version, reply = filenames.rules_version(run.generation), record.get("result")
-    return evaluate(reply, golden, version=version, category=category, config=config, model=run.model).valid
+    version, reply = filenames.get_rules_version(run.generation), record.get("result")
+    return evaluate_result(reply, golden, version=version, category=category, config=config, model=run.model).valid
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

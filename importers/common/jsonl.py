@@ -162,8 +162,8 @@ def _parse_irregular_line(
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     long_numbers: list[str] = []
     try:
-        parsed = _load_json(text, long_numbers)
-        value = clean_json_value(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
+        parsed = _parse_json(text, long_numbers)
+        value = escape_and_cut_strings(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
         yield ImportIssue(
             file_name, line, "the line is nested too deeply to be read", make_excerpt(raw_record), severity="error"
@@ -183,7 +183,7 @@ def _parse_irregular_line(
     yield JsonRecord(line, offset, length, value)
 
 
-def _load_json(text: str, long_numbers: list[str]) -> Any:
+def _parse_json(text: str, long_numbers: list[str]) -> Any:
     return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
 
 
@@ -210,7 +210,7 @@ def _describe_json_error(raw_record: bytes, error: ValueError, has_line_feed: bo
     return f"the line is not JSON: {error}"
 
 
-def clean_json_value(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
+def escape_and_cut_strings(value: Any, max_string_length: int | None = None, depth: int = 0) -> Any:
     """Escape lone surrogates as `\\udXXX` and cut long strings. Raises RecursionError beyond MAX_DEPTH levels."""
     if depth > MAX_DEPTH:
         raise RecursionError
@@ -219,10 +219,10 @@ def clean_json_value(value: Any, max_string_length: int | None = None, depth: in
             value = f"{value[:max_string_length]} … [{len(value) - max_string_length:,} more characters]"
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, list):
-        return [clean_json_value(part, max_string_length, depth + 1) for part in value]
+        return [escape_and_cut_strings(part, max_string_length, depth + 1) for part in value]
     if isinstance(value, dict):
-        keys = [clean_json_value(key, max_string_length, depth) for key in value]
-        values = [clean_json_value(each, max_string_length, depth + 1) for each in value.values()]
+        keys = [escape_and_cut_strings(key, max_string_length, depth) for key in value]
+        values = [escape_and_cut_strings(each, max_string_length, depth + 1) for each in value.values()]
         return dict(zip(keys, values, strict=True))
     return value
 
@@ -270,7 +270,7 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
 
 def _parse_json_or_none(raw: bytes) -> Any:
     try:
-        return _load_json(raw.decode("utf-8", "replace"), []) if raw else None
+        return _parse_json(raw.decode("utf-8", "replace"), []) if raw else None
     except (ValueError, RecursionError):
         return None
 
@@ -287,7 +287,7 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
             value = orjson.loads(raw)
         except orjson.JSONDecodeError:
             long_numbers: list[str] = []
-            value = _load_json(raw.decode("utf-8", "replace"), long_numbers)
+            value = _parse_json(raw.decode("utf-8", "replace"), long_numbers)
             found = [f"a number is too long and was replaced by text: {number}" for number in long_numbers]
             issues += [ImportIssue(str(path), None, what) for what in found]
         if isinstance(value, expected_type):
@@ -443,7 +443,7 @@ class _DocumentReader:
         self._skip_spaces_and_peek()
         try:
             value, end = self.decode(self.text, self.at)
-            value = clean_json_value(value)
+            value = escape_and_cut_strings(value)
         except JSONDecodeError as error:
             is_cut = not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string")
             raise _Damage("the file is cut off" if is_cut else f"the file is not JSON: {error.msg}") from None

@@ -142,53 +142,55 @@ def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
     """Return the name and keyword arguments of a call. The last value of a repeated keyword counts."""
     arguments: dict[str, Any] = {}
     for argument in node.keywords:
-        arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
-    return dotted_name(node.func), arguments
+        arguments[argument.arg] = read_argument_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
+    return read_dotted_name(node.func), arguments
 
 
-def read_value(node: ast.expr) -> Any:
+def read_argument_value(node: ast.expr) -> Any:
     """Return the value of one argument. Raises Undecodable."""
     try:
-        return _read_value(node)
+        return _read_argument_value(node)
     except Undecodable:
         raise
     except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
-        raise Undecodable(f"argument {verdict_sources_text(node)[:80]}: {error}") from None
+        raise Undecodable(f"argument {unparse_node(node)[:80]}: {error}") from None
 
 
-def _read_value(node: ast.expr | None) -> Any:
+def _read_argument_value(node: ast.expr | None) -> Any:
     match node:
         case ast.Constant(value=value):
             return "..." if value is ... else value
         case ast.Name(id=name):
             return name
         case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            values = [_read_value(element) for element in elts]
+            values = [_read_argument_value(element) for element in elts]
             return values if isinstance(node, ast.List) else tuple(values)
         case ast.Dict(keys=keys, values=fields):
-            return {_read_value(key): _read_value(field) for key, field in zip(keys, fields, strict=True)}
+            return {
+                _read_argument_value(key): _read_argument_value(field) for key, field in zip(keys, fields, strict=True)
+            }
         case ast.UnaryOp(operand=ast.Constant(value=value)):
             return -value  # type: ignore[operator]  # the programs negate for any operator; some constants raise
         case ast.BinOp():
             return compute_arithmetic(node)
         case ast.Call(keywords=keywords):
             if not keywords:
-                return verdict_sources_text(node)
+                return unparse_node(node)
             name, arguments = read_call(node)
             return {name: arguments}
         case ast.Subscript():
-            return verdict_sources_text(node)
+            return unparse_node(node)
     raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
 
 
-def verdict_sources_text(node: ast.expr) -> str:
+def unparse_node(node: ast.expr) -> str:
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError, MemoryError):
         return type(node).__name__
 
 
-def dotted_name(node: ast.expr) -> str:
+def read_dotted_name(node: ast.expr) -> str:
     """Return an attribute chain as text, such as `a.b.c`. A leftmost part that is not a name is omitted."""
     parts = []
     while isinstance(node, ast.Attribute):

@@ -132,7 +132,7 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
     return by_id
 
 
-def find_missing_records(
+def report_missing_records(
     questions_file: Path, question_ids: Container[str], answer_ids: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
     """Yield an issue if questions of results are missing in the dataset, and one if golden answers are missing."""
@@ -200,7 +200,7 @@ class FailureList:
 
 
 def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]) -> FailureList:
-    """Load the entries of a score file. All its verdicts are unknown until `check_counts` is called."""
+    """Load the entries of a score file. All its verdicts are unknown until `validate_failure_list` is called."""
     scored = FailureList(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -227,7 +227,7 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
     return scored
 
 
-def check_counts(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
+def validate_failure_list(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
     """Compare the header with the entries and the ids of all results, and set `is_complete` and `knows_passes`."""
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:

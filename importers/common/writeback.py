@@ -1,7 +1,7 @@
 """Write reviewed verdicts and golden fixes back to a benchmark's files.
 
 `LineEdits` changes lines of a JSON Lines file and keeps the bytes of all other lines. `rewrite_golden_file` replaces
-golden answers in a dataset. `find_unrepresentable` counts the reviews that a file format cannot represent.
+golden answers in a dataset. `find_unrepresentable_reviews` counts the reviews that a file format cannot represent.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class LineEdits:
         return bool(self.replaced or self.removed or self.added)
 
 
-def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
+def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
     """Return the content of a file with the edits. It ends in a line feed if `raw` ends in one or is empty."""
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n") if raw else []
@@ -129,7 +129,7 @@ def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
             yield number, value
 
 
-def header_line_number(raw: bytes) -> int:
+def find_header_line_number(raw: bytes) -> int:
     return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
 
 
@@ -168,7 +168,7 @@ def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
     return text.encode("utf-8", "backslashreplace") + (b"\n" if old_content.endswith(b"\n") else b"")
 
 
-def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
+def key_fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
     """Return the fixes by record name, for one category or for all.
 
     The records of the dataset must have the ids of items.
@@ -181,7 +181,7 @@ def rewrite_answer_files(
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to a dataset. `find_answer_file` returns the answer file of a category, or None."""
     for category in dict.fromkeys(category for category, _ in fixes):
-        fixes_of_category, path = fixes_by_record(fixes, category), find_answer_file(category)
+        fixes_of_category, path = key_fixes_by_record(fixes, category), find_answer_file(category)
         if path is None:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(fixes_of_category))
         else:
@@ -224,7 +224,7 @@ def rewrite_golden_file(
                 edits.replaced[line] = dump_in_style_of(lines[line - 1], record, new_record)
             applied.append(AppliedGoldenFix(item, path, old, new))
     if edits:
-        yield RewrittenFile(path, apply_edits(raw, edits))
+        yield RewrittenFile(path, apply_line_edits(raw, edits))
     yield from applied
     if missing:
         yield Unrepresentable(f"golden answers without a record in {path.name}", len(missing))
@@ -265,13 +265,13 @@ def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
     return [item for item in items if get_item_override(item) is not None]
 
 
-def find_unrepresentable(
+def find_unrepresentable_reviews(
     items: Iterable[ScoredItem], is_representable: Callable[[ScoredItem, CriterionKey], bool]
 ) -> Iterator[Unrepresentable]:
     """Count the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
     counts: Counter[str] = Counter()
     for item in items:
-        counts.update(_describe_criterion(key) for key in item.overrides if not is_representable(item, key))
+        counts.update(_describe_verdict_kind(key) for key in item.overrides if not is_representable(item, key))
         counts.update([DISAGREEMENT_NOTE] * len(item.disputed))
     yield from (Unrepresentable(description, count) for description, count in counts.items())
 
@@ -283,7 +283,7 @@ def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
     )
 
 
-def _describe_criterion(key: CriterionKey) -> str:
+def _describe_verdict_kind(key: CriterionKey) -> str:
     """Describe a verdict without its position, such as `correct of a turn`."""
     target, criterion = key
     part = parse_address(target)

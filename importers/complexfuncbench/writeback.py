@@ -66,7 +66,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Yield the dataset files with the golden fixes. If several files contain a sample, all of them get the fix."""
-    fixes_by_id = writeback.fixes_by_record(fixes)
+    fixes_by_id = writeback.key_fixes_by_record(fixes)
     missing = set(fixes_by_id)
     for path in plan.data:
         for each in writeback.rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
@@ -191,12 +191,14 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         n_missing_calls += missing
         if log is not None:
             yield log
-    yield from writeback.find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
+    yield from writeback.find_unrepresentable_reviews(
+        items, lambda item, key: item.id in found_ids and _is_representable(key)
+    )
     if n_missing_calls:
         text = "verdicts on calls that the logs do not contain (only the count of accepted calls is updated)"
         yield Unrepresentable(text, n_missing_calls)
     if edits:
-        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 class RewrittenLog(NamedTuple):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.model.function_schema import get_parameters_schema
@@ -126,7 +126,7 @@ def make_bfcl_dataset_item(item_id: str, function_docs: list[dict[str, Any]], go
 
 
 def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
-    return evaluate(reply, dataset_item, version="V2", category="multiple")
+    return evaluate_result(reply, dataset_item, version="V2", category="multiple")
 
 
 def adapt_function_doc(function_doc: dict[str, Any]) -> dict[str, Any]:

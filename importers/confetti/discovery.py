@@ -16,9 +16,9 @@ from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import (
     FailureList,
     as_object,
-    check_counts,
     load_failure_list,
     load_records_by_id,
+    validate_failure_list,
 )
 from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
@@ -157,7 +157,7 @@ def _load_score_file(
         if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
             text = f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using {item_id}"
             issues.append(ImportIssue(str(score_file), None, text, item=item_id))
-    check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
+    validate_failure_list(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
     records.scores_by_category[category] = scored
 
 

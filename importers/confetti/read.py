@@ -17,11 +17,11 @@ from fcreview.importers.common.records import (
     as_list,
     as_object,
     fill_safely,
-    find_missing_records,
     is_integer,
     last_question,
     list_objects,
     read_function_docs,
+    report_missing_records,
 )
 from fcreview.importers.confetti import checker
 from fcreview.importers.confetti.discovery import (
@@ -207,7 +207,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield ImportIssue(str(path), None, f"{name} is in the score file but has no result record", item=name)
         if plan.run.dataset is not None:
             questions_file = Path(plan.run.dataset) / path.name.replace("_result", "")
-            yield from find_missing_records(questions_file, records.questions, records.answers, seen_ids)
+            yield from report_missing_records(questions_file, records.questions, records.answers, seen_ids)
 
 
 def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:

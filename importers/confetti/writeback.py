@@ -142,7 +142,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     """Yield the score files and judge files with the overrides, and the overrides that these files cannot represent."""
     records = discovery.load_run_records(plan, [])
     score_file_names = {path.name for path in plan.scores}
-    yield from writeback.find_unrepresentable(
+    yield from writeback.find_unrepresentable_reviews(
         items, lambda *key: bool(score_file_names.intersection(_list_files_with_verdict(*key)))
     )
     overridden_items = {item.id: item for item in items if item.overrides}
@@ -170,7 +170,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
                 if new_record != record:
                     edits.replaced[line] = new_record
         if edits:
-            yield RewrittenFile(path, writeback.apply_edits(raw, edits))
+            yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -219,7 +219,7 @@ def _plan_score_file_edits(
             n_new_passes -= 1
     header = next((record for _, record in records_of_file if "total_count" in record), None)
     if edits and header is not None:
-        edits.replaced[writeback.header_line_number(raw)] = writeback.update_score_header(header, n_new_passes)
+        edits.replaced[writeback.find_header_line_number(raw)] = writeback.update_score_header(header, n_new_passes)
     return edits
 
 

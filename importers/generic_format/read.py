@@ -251,7 +251,7 @@ def _fill_item(item: Item, record: Record) -> None:
     else:
         item.pairs = align_turns([], item.predicted)
         item.rule_note = "the record has no golden answer"
-    _copy_item_verdicts(item)
+    _set_verdict_fields(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
 
@@ -295,7 +295,7 @@ def _choose_error_type(differing_pair: CallPair) -> str:
     return {"-": "missing_argument", "+": "extra_argument"}.get(differing_pair.diff[0].state, "wrong_value")
 
 
-def _copy_item_verdicts(item: Item) -> None:
+def _set_verdict_fields(item: Item) -> None:
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

@@ -45,7 +45,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to the records of a run, which contain the golden answers."""
-    return writeback.rewrite_golden_file(plan.results[0], writeback.fixes_by_record(fixes))
+    return writeback.rewrite_golden_file(plan.results[0], writeback.key_fixes_by_record(fixes))
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
@@ -64,9 +64,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             new_record = apply_overrides_to_record(record, overridden[item_id])
             if new_record != record:
                 edits.replaced[line] = new_record
-    yield from writeback.find_unrepresentable(items, lambda item, _: item.id in found_ids)
+    yield from writeback.find_unrepresentable_reviews(items, lambda item, _: item.id in found_ids)
     if edits:
-        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
+        yield RewrittenFile(path, writeback.apply_line_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001

@@ -201,7 +201,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             if conversation < len(flags):
                 name_ok_by_id[item.id] = flags[conversation].name_ok
         rewritten_files += _rewrite_verdict_files(path.parent, items_by_position, companions, flags)
-    yield from writeback.find_unrepresentable(
+    yield from writeback.find_unrepresentable_reviews(
         items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id))
     )
     right_items = [item for item in items if item.id in name_ok_by_id and writeback.get_item_override(item) is True]

@@ -23,8 +23,8 @@ from fcreview.importers.bfcl.checker.evaluate import (
     NOT_RECOMPUTED_NOTES,
     Evaluation,
     evaluate_calls,
-    evaluate_undecodable,
-    rule_for_category,
+    evaluate_undecodable_reply,
+    find_category_rule,
 )
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, language_of_category
 from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_dataset, make_dataset_item
@@ -260,11 +260,12 @@ def _recompute_verdict(item: Item, dataset_item: DatasetItem, category: str, *, 
     for index, call in enumerate(item.predicted):  # In BFCL, all calls of a single-turn reply are one step.
         call.turn, call.step, call.index = 0, 0, index
     if has_sample_error:
-        item.pairs = pair_calls(dataset_item, item.predicted, category, False, has_failed=False)
+        item.pairs = pair_calls(dataset_item, item.predicted, category, False, with_schema_violations=False)
         item.rule_note = "the sample ended with an error, so there is no reply to check"
         return
     evaluation = evaluate_sample(item.predicted, dataset_item, category)
-    item.pairs = pair_calls(dataset_item, item.predicted, category, False, has_failed=evaluation.valid is False)
+    is_failing = evaluation.valid is False
+    item.pairs = pair_calls(dataset_item, item.predicted, category, False, with_schema_violations=is_failing)
     item.rule, item.rule_note = evaluation.valid, evaluation.note
     if category.startswith("exec_"):
         item.rule_note = NO_EXEC_NOTE
@@ -287,7 +288,7 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
     """
     undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
     if undecodable is not None:
-        return evaluate_undecodable(undecodable, dataset_item, category)
+        return evaluate_undecodable_reply(undecodable, dataset_item, category)
     calls = [(call.name, call.arguments or {}) for call in predicted]
     spelling: NameSpelling = "dotted" if any("." in call.name for call in predicted) else "flat"
     return evaluate_calls(calls, dataset_item, category, spelling)
@@ -336,7 +337,7 @@ def _add_failing_turn_and_states(item: Item, explanation: str) -> None:
 def list_sample_categories(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
     names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
-    return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
+    return [name for name in names if find_category_rule(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
 
 
 _REWARD_PARTS = {

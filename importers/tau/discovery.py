@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fcreview.importers.common.jsonl import clean_json_value
+from fcreview.importers.common.jsonl import escape_and_cut_strings
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.redact import redact_api_keys_in_text
@@ -144,7 +144,7 @@ def _find_string_field(name_pattern: str, head: str) -> str:
     """Return the string value of the first field whose name matches a pattern, or an empty string."""
     match = re.search(name_pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
     try:
-        value = clean_json_value(json.loads(match[1])) if match else ""
+        value = escape_and_cut_strings(json.loads(match[1])) if match else ""
     except ValueError:
         return ""
     return _CONTROL.sub("", value) if isinstance(value, str) else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, list_objects
-from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable
+from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable_reviews
 from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, REWARD_PART_NAMES
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.read import read_items
@@ -44,7 +44,7 @@ _INDENT = re.compile(rb"\n( *)")
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the files with the reviewed rewards and checks, and the reviews that no file can represent."""
     changed = {item.id: item for item in items if any(_is_representable(item, key) for key in item.overrides)}
-    yield from find_unrepresentable(items, _is_representable)
+    yield from find_unrepresentable_reviews(items, _is_representable)
     edits: defaultdict[Path, list[tuple[int, int, ScoredItem]]] = defaultdict(list)
     for item in read_items(plan) if changed else ():
         if isinstance(item, Item) and item.id in changed:

@@ -16,7 +16,7 @@ from fcreview.importers.registry import (
     check_golden_fix,
     discover,
     find_golden_fix_problem,
-    is_golden_answer,
+    is_unchanged_golden_fix,
     make_golden_template,
     read_items,
     recheck,
@@ -128,7 +128,7 @@ def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str)
             for applied in rewrite_golden(plan, {(item.category, item.id): fix}) if n_refused < 4 else ():
                 if isinstance(applied, AppliedGoldenFix) and len(fix) == 1:  # the answer as the file has it
                     literal: dict[str, Any] = dict.fromkeys(fix, json.loads(json.dumps(applied.old)))
-                    assert is_golden_answer(plan.run, item, literal)
+                    assert is_unchanged_golden_fix(plan.run, item, literal)
     assert n_refused
 
 

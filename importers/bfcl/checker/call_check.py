@@ -1,8 +1,8 @@
 """Compare predicted with golden calls by the rules of the official `ast_checker.py`, and pair them for the call diff.
 
-Functions that check a value return None if the value passes, else a `Mismatch`. The checker decides which arguments of
-a pair are equal: it converts Java and JavaScript source text to values and accepts 5.0 for 5. The diff explains the
-arguments that the checker does not accept.
+The functions return None for a value that passes. The checker decides which arguments of a pair are equal: it converts
+Java and JavaScript source text to values and accepts 5.0 for 5. The diff explains the arguments that the checker does
+not accept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fcreview.importers.bfcl.checker.schema import (
     compile_expected_calls,
     describe_accepted_values,
     describe_type,
-    is_accepted_by_rule,
+    is_accepted_by_equivalence,
     language_of_category,
     normalise_list,
     normalise_string,
@@ -35,19 +35,19 @@ Mismatch = tuple[str, str]
 """(error type, message) of a value that does not pass."""
 
 
-def check_object(value: dict[str, Any], alternatives: list[Any], is_v1: bool) -> Mismatch | None:
-    """Check that an object matches a golden alternative. If none matches, return the mismatch with the last one."""
+def check_object(value: dict[str, Any], accepted_objects: list[Any], is_v1: bool) -> Mismatch | None:
+    """Check that an object matches a golden object. If none matches, return the mismatch with the last one."""
     mismatch: Mismatch | None = ("dict_checker:unclear", "the golden answer accepts no object here")
-    for golden in alternatives:
+    for golden in accepted_objects:
         if golden == "":
             continue
-        mismatch = _check_fields_v1(value, golden) if is_v1 else _check_fields(value, golden)
+        mismatch = _check_object_fields_v1(value, golden) if is_v1 else _check_object_fields(value, golden)
         if mismatch is None:
             return None
     return mismatch
 
 
-def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
+def _check_object_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict:
         return "value_error:dict_key", f"{shorten(value)} is not equal to {shorten(golden)}"
     for key, accepted in golden.items():
@@ -57,12 +57,12 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
     for key, field in value.items():
         if key not in golden:
             return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
-        if not _is_accepted(field, golden[key]):
-            return "value_error:dict_value", f"field {key}: {_not_accepted_message(field, golden[key])}"
+        if not _is_accepted_field(field, golden[key]):
+            return "value_error:dict_value", f"field {key}: {_describe_unaccepted_value(field, golden[key])}"
     return None
 
 
-def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
+def _check_object_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not equal to {shorten(golden)}"
     if len(value) != len(golden):
@@ -72,23 +72,23 @@ def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
             return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
         accepted = golden[key]
         if type(accepted) is dict:
-            if mismatch := _check_fields_v1(field, accepted):
+            if mismatch := _check_object_fields_v1(field, accepted):
                 return mismatch[0], f"field {key}: {mismatch[1]}"
-        elif not _is_accepted(field, accepted):
-            return "value_error:dict_value", f"field {key}: {_not_accepted_message(field, accepted)}"
+        elif not _is_accepted_field(field, accepted):
+            return "value_error:dict_value", f"field {key}: {_describe_unaccepted_value(field, accepted)}"
     return None
 
 
-def _is_accepted(field: Any, accepted: Any) -> bool:
-    if not isinstance(accepted, (list, dict, str)):
+def _is_accepted_field(field: Any, accepted_values: Any) -> bool:
+    if not isinstance(accepted_values, (list, dict, str)):
         return False
-    return normalise_value(field) in [normalise_value(golden) for golden in accepted]
+    return normalise_value(field) in [normalise_value(golden) for golden in accepted_values]
 
 
-def check_object_list(values: list[Any], alternatives: list[Any], is_v1: bool) -> Mismatch | None:
+def check_object_list(values: list[Any], accepted_lists: list[Any], is_v1: bool) -> Mismatch | None:
     """Check that a list of objects matches one of the golden lists, element by element."""
     mismatch: Mismatch | None = ("list_dict_checker:unclear", "the golden answer accepts no list here")
-    for golden in alternatives:
+    for golden in accepted_lists:
         if not isinstance(golden, (list, str)):
             continue
         if len(values) != len(golden):
@@ -97,13 +97,13 @@ def check_object_list(values: list[Any], alternatives: list[Any], is_v1: bool) -
                 f"the list has {len(values)} objects, but the golden list has {len(golden)}",
             )
             continue
-        mismatch = _check_elements(values, golden, is_v1)
+        mismatch = _check_object_elements(values, golden, is_v1)
         if mismatch is None:
             return None
     return mismatch
 
 
-def _check_elements(values: list[Any], golden: list[Any] | str, is_v1: bool) -> Mismatch | None:
+def _check_object_elements(values: list[Any], golden: list[Any] | str, is_v1: bool) -> Mismatch | None:
     for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
             return "value_error:dict_key", f"[{index}] is not an object"
@@ -112,7 +112,8 @@ def _check_elements(values: list[Any], golden: list[Any] | str, is_v1: bool) -> 
     return None
 
 
-def check_value(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatch | None:
+def find_official_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
+    """Check one argument by the official rules only."""
     if parameter.convert is not None and type(value) is not str:
         language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
         return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
@@ -123,14 +124,14 @@ def check_value(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatc
     value_type, kind = type(value), parameter.expected_type
     if value_type is not kind:
         if parameter.golden_type is None or value_type is not parameter.golden_type:
-            return "type_error:simple", _wrong_type_message(parameter, value)
+            return "type_error:simple", _describe_wrong_type(parameter, value)
         kind = object
-    elif parameter.element_type is not None and not _has_element_type(parameter, value):
+    elif parameter.element_type is not None and not _has_expected_element_types(parameter, value):
         if parameter.golden_type is list:
             message = f"{shorten(value)} has elements that are not {describe_type(parameter.element_type)}"
             return "type_error:nested", message
-        return "type_error:simple", _wrong_type_message(parameter, value)
-    return _compare_value(parameter, value, object if parameter.is_variable else kind, is_v1)
+        return "type_error:simple", _describe_wrong_type(parameter, value)
+    return _compare_with_accepted_values(parameter, value, object if parameter.is_variable else kind)
 
 
 def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
@@ -141,31 +142,31 @@ def _convert_to_declared_type(parameter: ExpectedArgument, value: Any) -> Any:
     return float(value) if parameter.to_float and type(value) is int else value
 
 
-def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, is_v1: bool) -> Mismatch | None:
+def _compare_with_accepted_values(parameter: ExpectedArgument, value: Any, kind: type) -> Mismatch | None:
     """Compare a value of the type `kind` with the accepted values.
 
     Strings, lists and objects are normalised first. A value of any other type must be equal to an accepted value.
     """
     if kind is dict or (kind is list and parameter.element_type is dict):
-        return (check_object if kind is dict else check_object_list)(value, parameter.accepted, is_v1)
+        return (check_object if kind is dict else check_object_list)(value, parameter.accepted, parameter.is_v1)
     if kind is str:
-        error, is_accepted = "value_error:string", normalise_string(value) in parameter.normalised_strings
+        error, is_accepted = "value_error:string", normalise_string(value) in parameter.normalised_accepted_strings
     elif kind is list:
-        error, is_accepted = "value_error:list/tuple", normalise_list(value) in parameter.normalised_lists
+        error, is_accepted = "value_error:list/tuple", normalise_list(value) in parameter.normalised_accepted_lists
     else:
         error, is_accepted = "value_error:others", value in parameter.accepted
-    return None if is_accepted else (error, _not_accepted_message(value, parameter.accepted))
+    return None if is_accepted else (error, _describe_unaccepted_value(value, parameter.accepted))
 
 
-def find_mismatch(parameter: ExpectedArgument, value: Any, is_v1: bool) -> Mismatch | None:
+def find_mismatch(parameter: ExpectedArgument, value: Any) -> Mismatch | None:
     """Check one argument by the official rules. A value also passes if an equivalence rule accepts it."""
-    mismatch = check_value(parameter, value, is_v1)
-    if mismatch is not None and parameter.equivalence_rules and is_accepted_by_rule(parameter, value):
+    mismatch = find_official_mismatch(parameter, value)
+    if mismatch is not None and parameter.equivalence_rules and is_accepted_by_equivalence(parameter, value):
         return None
     return mismatch
 
 
-def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
+def _has_expected_element_types(parameter: ExpectedArgument, values: list[Any]) -> bool:
     """Whether all values have the declared element type, or the type of the first element of an accepted list.
 
     Values of several types fit only if one accepted list allows all of them.
@@ -179,11 +180,11 @@ def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
     return False
 
 
-def _not_accepted_message(value: Any, accepted: Any) -> str:
+def _describe_unaccepted_value(value: Any, accepted: Any) -> str:
     return f"{shorten(value)} is not one of {describe_accepted_values(accepted)}"
 
 
-def _wrong_type_message(parameter: ExpectedArgument, value: Any) -> str:
+def _describe_wrong_type(parameter: ExpectedArgument, value: Any) -> str:
     return f"{shorten(value)} is {describe_type(type(value))}, but the declared type is {parameter.declared_type}"
 
 
@@ -202,7 +203,7 @@ class CallFailure(NamedTuple):
 
 
 def check_call(
-    golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling, is_v1: bool
+    golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling
 ) -> CallFailure | None:
     """Check one call against one golden call. The function name passes only in the spelling that the model saw."""
     expected = golden.name if spelling == "dotted" else golden.flat_name
@@ -210,42 +211,39 @@ def check_call(
         return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called instead of {expected}")
     for key in golden.required:
         if key not in arguments:
-            return _argument_failure("missing_required", golden, key, "the argument is required, but the call omits it")
+            message = "the argument is required, but the call omits it"
+            return _make_argument_failure("missing_required", golden, key, message)
     parameters = golden.parameters
     for key, value in arguments.items():
         parameter = parameters.get(key)
         if parameter is None:
-            return _argument_failure("unexpected_param", golden, str(key), "the argument is not expected in this call")
+            message = "the argument is not expected in this call"
+            return _make_argument_failure("unexpected_param", golden, str(key), message)
         if parameter.passes_if_equal and type(value) is parameter.expected_type and value in parameter.accepted:
             continue
-        if mismatch := find_mismatch(parameter, value, is_v1):
+        if mismatch := find_mismatch(parameter, value):
             return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
     for key in golden.not_omittable:
         if key not in arguments:
-            return _argument_failure("missing_optional", golden, key, "the call must not omit the argument")
+            return _make_argument_failure("missing_optional", golden, key, "the call must not omit the argument")
     return None
 
 
-def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: str) -> CallFailure:
+def _make_argument_failure(error: str, golden: ExpectedCall, argument: str, message: str) -> CallFailure:
     return CallFailure(f"{SIMPLE_CHECKER}:{error}", golden.name, argument, f"{argument}: {message}")
 
 
 def check_single_call(
-    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, is_v1: bool, error_prefix: str
+    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, error_prefix: str
 ) -> CallFailure | None:
-    """Check a reply that must contain exactly one call.
-
-    `checker` is the prefix of the error type for a wrong number of calls.
-    """
+    """Check a reply that must contain exactly one call. If it does not, the error is `{error_prefix}:wrong_count`."""
     if len(calls) != 1:
         message = f"{_describe_call_count(len(calls))}, but 1 was expected"
         return CallFailure(f"{error_prefix}:wrong_count", golden[0].name, None, message)
-    return check_call(golden[0], *calls[0], spelling, is_v1)
+    return check_call(golden[0], *calls[0], spelling)
 
 
-def check_unordered_calls(
-    golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, is_v1: bool
-) -> CallFailure | None:
+def check_unordered_calls(golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling) -> CallFailure | None:
     """Match each golden call with the first unmatched call that passes. As in BFCL, there is no backtracking."""
     if len(calls) != len(golden):
         message = f"{_describe_call_count(len(calls))}, but {len(golden)} were expected"
@@ -257,7 +255,7 @@ def check_unordered_calls(
             return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_description", expected.name, None, message)
         nearest: CallFailure | None = None
         for position, (name, arguments) in enumerate(remaining):
-            failure = check_call(expected, name, arguments, spelling, is_v1)
+            failure = check_call(expected, name, arguments, spelling)
             if failure is None:
                 del remaining[position]
                 break
@@ -276,39 +274,39 @@ def _describe_call_count(number: int) -> str:
 
 
 def pair_calls(
-    item: DatasetItem, predicted: list[Call], category: str, is_v1: bool, *, has_failed: bool
+    item: DatasetItem, predicted: list[Call], category: str, is_v1: bool, *, with_schema_violations: bool
 ) -> list[CallPair]:
-    """Pair golden with predicted calls. If the reply `has_failed`, violations of the function docs are listed too."""
+    """Pair golden with predicted calls. `with_schema_violations` adds violations of the function docs to the diffs."""
     converted, expected = predicted, None
     if language_of_category(category) != "python":
-        expected = _expected_calls(item, category, is_v1)
-        converted = [_convert_arguments(call, expected) for call in predicted]
+        expected = _compile_if_checkable(item, category, is_v1)
+        converted = [_convert_source_arguments(call, expected) for call in predicted]
     pairs = align(item.golden_calls, converted, COMPARISON_RULES)
-    if converted is predicted and not has_failed and all(pair.state == "=" for pair in pairs):
+    if converted is predicted and not with_schema_violations and all(pair.state == "=" for pair in pairs):
         return pairs
-    expected = _expected_calls(item, category, is_v1) if expected is None else expected
+    expected = _compile_if_checkable(item, category, is_v1) if expected is None else expected
     for pair in pairs:
         if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
             continue
         golden, call = expected[pair.golden], predicted[pair.predicted]
         if (arguments := call.arguments) is None or not golden.has_function_doc:
             continue
-        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {}, is_v1)
-        if has_failed:
-            _add_schema_differences(pair, golden, arguments)
+        _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {})
+        if with_schema_violations:
+            _add_schema_violations(pair, golden, arguments)
         if pair.diff:
             pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
     return pairs
 
 
-def _expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
+def _compile_if_checkable(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     try:
         return compile_expected_calls(item, category, is_v1)
     except UncheckableItem:
         return []
 
 
-def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
+def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
     golden = next((each for each in expected if call.name in (each.name, each.flat_name)), None)
     if golden is None or not call.arguments:
         return call
@@ -323,9 +321,12 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
 
 
 def _align_diff_with_checker(
-    pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: dict[str, Any], is_v1: bool
+    pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: dict[str, Any]
 ) -> None:
-    """Make the differences of a pair agree with the checker. `values` are the arguments converted from source text."""
+    """Make the differences of a pair agree with the checker.
+
+    `converted_arguments` are the arguments of `call` with Java and JavaScript source text converted to values.
+    """
     if call.name not in (golden.name, golden.flat_name):
         return
     by_argument: dict[str, list[ArgumentDiff]] = {}
@@ -337,26 +338,23 @@ def _align_diff_with_checker(
     for name, raw in (call.arguments or {}).items():
         parameter = golden.parameters.get(name)
         if parameter is not None and (parameter.convert is not None or name in by_argument):
-            found = _compare_argument(
-                parameter, name, (raw, converted_arguments[name]), by_argument.get(name, []), is_v1
-            )
+            differences = by_argument.get(name, [])
+            found = _correct_argument_differences(parameter, name, raw, converted_arguments[name], differences)
             if found or name in by_argument:
                 by_argument[name] = found
     pair.diff = [difference for differences in by_argument.values() for difference in differences]
 
 
-def _compare_argument(
-    parameter: ExpectedArgument,
-    name: str,
-    raw_and_converted: tuple[Any, Any],
-    differences: list[ArgumentDiff],
-    is_v1: bool,
+def _correct_argument_differences(
+    parameter: ExpectedArgument, name: str, raw: Any, converted: Any, differences: list[ArgumentDiff]
 ) -> list[ArgumentDiff]:
-    """Return the differences of one argument. The two values are equal objects if no conversion is necessary."""
-    raw, converted = raw_and_converted
+    """Return the differences of one argument according to the checker.
+
+    `raw` is the value in the call, `converted` the value converted from source text, or `raw` itself.
+    """
     path, is_converted = append_to_path("", name), raw is not converted
     try:
-        mismatch = find_mismatch(parameter, raw, is_v1)
+        mismatch = find_mismatch(parameter, raw)
     except (RecursionError, TypeError, AttributeError, KeyError):
         return differences
     is_different = any(difference.state != "~" for difference in differences)
@@ -373,7 +371,7 @@ def _compare_argument(
     return differences
 
 
-def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
+def _add_schema_violations(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
     reason = "required by the function, but not by the golden answer"
     found = [ArgumentDiff(append_to_path("", name), "-", reason) for name in golden.required if name not in arguments]
     reason = "in the golden answer, but not a parameter of the function"

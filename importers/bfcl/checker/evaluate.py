@@ -5,6 +5,7 @@ Nothing is executed. Many models give the same reply to an item, so evaluations 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from math import isfinite
@@ -14,11 +15,12 @@ import orjson
 
 from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single_call, check_unordered_calls, pair_calls
 from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
-from fcreview.importers.bfcl.dataset import DatasetItem, content_text
+from fcreview.importers.bfcl.dataset import DatasetItem, convert_content_to_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder
-from fcreview.importers.bfcl.trajectory import single_turn_messages
-from fcreview.importers.common.records import Undecodable, explain_decoding_error, function_names
+from fcreview.importers.bfcl.joining import has_function_name
+from fcreview.importers.bfcl.trajectory import make_single_turn_messages
+from fcreview.importers.common.records import Undecodable, explain_decoding_error
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 
@@ -33,14 +35,16 @@ NOT_RECOMPUTED_NOTES = {
 
 
 class CategoryRule(NamedTuple):
+    """The check that decides the verdicts of a category."""
+
     name: RuleName
     why_not_recomputed: str | None = None
     """Reason why verdicts of the category are not recomputed."""
 
 
 @lru_cache(maxsize=1024)
-def rule_for_category(category: str, is_v1: bool) -> CategoryRule:
-    """Return the rule of a category. As in `eval_runner.py`, parts of the category name decide."""
+def find_category_rule(category: str, is_v1: bool) -> CategoryRule:
+    """Return the rule for a category. As in `eval_runner.py`, it depends on words in the category name."""
     if "multi_turn" in category:
         return CategoryRule("unscored", NOT_RECOMPUTED_NOTES["multi_turn"])
     if "memory" in category or "web_search" in category:
@@ -70,7 +74,7 @@ MAX_CACHE_KEY = 4096
 
 @dataclass(slots=True)
 class Evaluation:
-    """Recomputed verdict on the calls of a reply. Replies with equal calls share one object."""
+    """Decoded calls of a reply and the recomputed verdict on them. Replies with equal calls share one object."""
 
     calls: DisplayCalls | None
     decode_error: str | None = None
@@ -82,11 +86,11 @@ class Evaluation:
     note: str | None = None
     """Reason why there is no verdict."""
     predicted: list[Call] | None = None
-    """`calls` converted for display. `evaluate_reply` sets this attribute and `pairs`."""
+    """`calls` converted for display. `evaluate_record` sets this attribute and `pairs`."""
     pairs: list[CallPair] = field(default_factory=list)
 
 
-def evaluate(
+def evaluate_result(
     result: Any,
     item: DatasetItem,
     *,
@@ -96,11 +100,11 @@ def evaluate(
     model: str = "",
     decoder: Decoder | None = None,
 ) -> Evaluation:
-    """Decode and check the `result` of a record. Never raises for bad content.
+    """Decode and check the `result` of a record. Malformed content does not raise an error.
 
     Args:
         version: BFCL version, "V1" to "V4".
-        config: Configuration part of a format-sensitivity id (`ret_fmt=json&...`).
+        config: Prompt configuration in the id of a format-sensitivity item, such as `ret_fmt=json&...`.
         model: Model folder. The decoder is chosen by its name if `decoder` is None.
     """
     if decoder is None:
@@ -108,7 +112,7 @@ def evaluate(
     is_v1 = version == "V1"
     if category == "format_sensitivity":
         category = item.category
-    rule, _ = rule_for_category(category, is_v1)
+    rule, _ = find_category_rule(category, is_v1)
     language = language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
     try:
         calls = decode_result(result, decoder, DecoderContext(version, language), config)
@@ -116,13 +120,12 @@ def evaluate(
         if not is_v1 or isinstance(error, Undecodable) or not error.v1_calls:
             decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=config)
             reason = explain_decoding_error(result, error, decode)
-            return evaluate_undecodable(
-                reason, item, category, is_v1, error if isinstance(error, WrongFormat) else None
-            )
+            wrong_format = error if isinstance(error, WrongFormat) else None
+            return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format)
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return evaluate_undecodable(f"the reply is nested too deeply ({error})", item, category, is_v1)
-    cache, key = item.evaluation_cache, _calls_cache_key(calls, decoder.name_spelling, category, is_v1)
+        return evaluate_undecodable_reply(f"the reply is nested too deeply ({error})", item, category, is_v1)
+    cache, key = item.evaluation_cache, _make_calls_cache_key(calls, decoder.name_spelling, category, is_v1)
     evaluation = cache.get(key) if key is not None else None
     if evaluation is None:
         evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, is_v1)
@@ -131,7 +134,7 @@ def evaluate(
     return evaluation
 
 
-def _calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, is_v1: bool) -> str | None:
+def _make_calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, is_v1: bool) -> str | None:
     """Return a cache key, equal for calls with equal values and types; None for calls that are too large to cache."""
     try:
         key = repr((calls, spelling, category, is_v1))
@@ -143,9 +146,9 @@ def _calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, is_v1:
 def evaluate_calls(
     calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool = False
 ) -> Evaluation:
-    """Check decoded calls by the rules of V1 or, by default, of V4. Never raises for bad content."""
-    rule, _ = rule_for_category(category, is_v1)
-    evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, is_v1))
+    """Check decoded calls by the rules of V1 or, by default, of V4. Malformed content does not raise an error."""
+    rule, _ = find_category_rule(category, is_v1)
+    evaluation = Evaluation(_replace_non_json_values(calls), note=_explain_missing_verdict(item, category, is_v1))
     if evaluation.note:
         return evaluation
     if rule == "irrelevance" and calls:
@@ -160,9 +163,9 @@ def evaluate_calls(
         try:
             golden = compile_expected_calls(item, category, is_v1)
             if rule == "parallel":
-                failure = check_unordered_calls(golden, calls, spelling, is_v1)
+                failure = check_unordered_calls(golden, calls, spelling)
             else:
-                failure = check_single_call(golden, calls, spelling, is_v1, f"{rule}_function_checker")
+                failure = check_single_call(golden, calls, spelling, f"{rule}_function_checker")
             _set_verdict(evaluation, failure)
         except UncheckableItem as error:
             evaluation.note = str(error)
@@ -171,22 +174,22 @@ def evaluate_calls(
     return evaluation
 
 
-def _no_verdict_note(item: DatasetItem, category: str, is_v1: bool) -> str | None:
-    rule, note = rule_for_category(category, is_v1)
+def _explain_missing_verdict(item: DatasetItem, category: str, is_v1: bool) -> str | None:
+    rule, note = find_category_rule(category, is_v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
         return "there is no golden answer to check against"
     return note
 
 
-def decode_step(step: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
-    """Decode one step of a multi-turn or agentic record. Returns None if the step contains no call."""
+def decode_step(reply: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
+    """Decode the reply of one step of a multi-turn or agentic record. Returns None if it contains no call."""
     try:
-        calls = decode_result(step, decoder, DecoderContext(rules_version))
+        calls = decode_result(reply, decoder, DecoderContext(rules_version))
     except WrongFormat as error:
         return error.display_calls or None
     except (Undecodable, RecursionError, MemoryError):
         return None
-    return _to_json_calls(calls) or None
+    return _replace_non_json_values(calls) or None
 
 
 def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
@@ -196,16 +199,17 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
         evaluation.messages = [message]
 
 
-def evaluate_undecodable(
-    reason: str, item: DatasetItem, category: str, is_v1: bool = False, error: WrongFormat | None = None
+def evaluate_undecodable_reply(
+    reason: str, item: DatasetItem, category: str, is_v1: bool = False, wrong_format: WrongFormat | None = None
 ) -> Evaluation:
     """Evaluate a reply without decodable calls.
 
-    `error` is given if the reply was decoded, but not to a list of calls.
+    `wrong_format` is given if the reply was decoded, but not to a list of calls.
     """
-    calls = _to_json_calls(error.display_calls) if error is not None and error.display_calls else None
-    evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, is_v1))
-    rule, _ = rule_for_category(category, is_v1)
+    shown = wrong_format.display_calls if wrong_format is not None else None
+    calls = _replace_non_json_values(shown) if shown else None
+    evaluation = Evaluation(calls, reason, note=_explain_missing_verdict(item, category, is_v1))
+    rule, _ = find_category_rule(category, is_v1)
     if evaluation.note:
         return evaluation
     if rule == "irrelevance":
@@ -213,19 +217,19 @@ def evaluate_undecodable(
     elif rule == "relevance":
         _set_verdict(evaluation, CallFailure(NO_CALL, None, None, f"no function is called: {reason}"))
     else:
-        failed = "decoder_failed" if error is None else "decoder_wrong_output_format"
+        failed = "decoder_failed" if wrong_format is None else "decoder_wrong_output_format"
         _set_verdict(evaluation, CallFailure(f"ast_decoder:{failed}", None, None, reason))
     return evaluation
 
 
-def _to_json_calls(calls: Any) -> Any:
+def _replace_non_json_values(calls: Any) -> Any:
     """Convert values that JSON does not have, such as NaN and bytes, to text. Without such values, return `calls`."""
-    if all(arguments is None or (type(arguments) is dict and _is_json(arguments)) for _, arguments in calls):
+    if all(arguments is None or (type(arguments) is dict and _is_json_value(arguments)) for _, arguments in calls):
         return calls
     return [(name, to_plain_json(arguments) if type(arguments) is dict else None) for name, arguments in calls]
 
 
-def _is_json(value: Any, depth: int = 0) -> bool:
+def _is_json_value(value: Any, depth: int = 0) -> bool:
     if type(value) in JSON_SCALARS:
         return True
     if type(value) is float:
@@ -233,8 +237,8 @@ def _is_json(value: Any, depth: int = 0) -> bool:
     if depth > 50:
         return False
     if type(value) is dict:
-        return all(type(key) is str and _is_json(field, depth + 1) for key, field in value.items())
-    return type(value) in (list, tuple) and all(_is_json(element, depth + 1) for element in value)
+        return all(type(key) is str and _is_json_value(field, depth + 1) for key, field in value.items())
+    return type(value) in (list, tuple) and all(_is_json_value(element, depth + 1) for element in value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +251,7 @@ class EvaluationSettings:
 
 @dataclass(slots=True)
 class EvaluatedReply:
-    """One evaluated reply to a dataset item. All runs with this reply use the same object, so it is never changed."""
+    """Evaluation of a reply to a dataset item. All runs with this reply share the object, so it is never changed."""
 
     prediction_hash: str
     evaluation: Evaluation
@@ -260,18 +264,18 @@ class EvaluatedReply:
     """(item id, score file name, official verdict) -> first item with this reply. Set by `items.build_item`."""
 
 
-def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
-    key = _reply_cache_key(record, settings)
+def evaluate_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
+    key = _make_reply_cache_key(record, settings)
     reply = item.reply_cache.get(key) if key is not None else None
     if reply is None:
-        reply = _evaluate_new_reply(item, record, settings)
+        reply = _evaluate_new_record(item, record, settings)
         if key is not None and len(item.reply_cache) < MAX_CACHED:
             reply.is_cached = True
             item.reply_cache[key] = reply
     return reply
 
 
-def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
+def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> Hashable | None:
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
         return None
@@ -287,35 +291,35 @@ def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tu
     return settings.decoder.name, settings.decoder.stringifies_arguments, result
 
 
-def _evaluate_new_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
+def _evaluate_new_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
     result, version, category, config = record["result"], settings.rules_version, settings.category, settings.config
-    evaluation = evaluate(result, item, version=version, category=category, config=config, decoder=settings.decoder)
+    evaluation = evaluate_result(
+        result, item, version=version, category=category, config=config, decoder=settings.decoder
+    )
     if evaluation.predicted is None:
-        evaluation.predicted = SharedList(_predicted_calls(evaluation, result, item))
+        evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
         if item.golden_calls or evaluation.predicted:
-            scored_as = item.category if category == "format_sensitivity" else category
-            pairs = pair_calls(
-                item, evaluation.predicted, scored_as, version == "V1", has_failed=evaluation.valid is False
-            )
+            category = item.category if category == "format_sensitivity" else category
+            predicted, is_failing = evaluation.predicted, evaluation.valid is False
+            pairs = pair_calls(item, predicted, category, version == "V1", with_schema_violations=is_failing)
             evaluation.pairs = SharedList(pairs)
-    messages = single_turn_messages(record, item.opening_messages)
+    messages = make_single_turn_messages(record, item.opening_messages)
     return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)
 
 
-def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> list[Call]:
+def _make_predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> list[Call]:
     if evaluation.calls:
         error = evaluation.decode_error
         return [
             Call("predicted", name, arguments, 0, 0, index, None, None if arguments is not None else error)
             for index, (name, arguments) in enumerate(evaluation.calls)
         ]
-    if evaluation.calls is None and _looks_like_call(result, item):
-        return [Call("predicted", "", None, 0, 0, 0, content_text(result), evaluation.decode_error)]
+    if evaluation.calls is None and _is_probable_call(result, item):
+        return [Call("predicted", "", None, 0, 0, 0, convert_content_to_text(result), evaluation.decode_error)]
     return []
 
 
-def _looks_like_call(result: Any, item: DatasetItem) -> bool:
+def _is_probable_call(result: Any, item: DatasetItem) -> bool:
     if isinstance(result, str):
-        names = function_names(item.functions) - {""}
-        return any(name in result or name.replace(".", "_") in result for name in names)
+        return has_function_name(result, item)
     return isinstance(result, (list, dict)) and bool(result) and not all(isinstance(part, str) for part in result)

@@ -70,7 +70,7 @@ def describe_type(python_type: type) -> str:
     return TYPE_NAMES.get(python_type, f"a {python_type.__name__}")
 
 
-def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
+def is_accepted_by_equivalence(parameter: ExpectedArgument, value: Any) -> bool:
     """Whether a value passes only because of an equivalence rule."""
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
@@ -81,23 +81,17 @@ def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
     )
 
 
-def applicable_rules(rules: Sequence[EquivalenceRule], function: str, argument: str) -> tuple[EquivalenceRule, ...]:
-    return tuple(rule for rule in rules if rule.applies_to(function, argument))
-
-
-def omittable_parameters(
-    rules: Sequence[EquivalenceRule], function_doc: Mapping[str, Any], accepted: Mapping[str, Any]
+def find_omittable_parameters(
+    rules: Mapping[str, tuple[EquivalenceRule, ...]], function_doc: Mapping[str, Any], accepted: Mapping[str, Any]
 ) -> frozenset[str]:
-    """Return the golden parameters that equivalence rules allow a call to omit."""
-    if not any(rule.kind == "default-omittable" for rule in rules):
+    """Return the golden parameters that equivalence rules allow a call to omit. `rules` maps parameters to rules."""
+    if not any(rule.kind == "default-omittable" for each in rules.values() for rule in each):
         return frozenset()
-    parameters, function = read_function_schema(function_doc).parameters, str(function_doc.get("name"))
+    parameters = read_function_schema(function_doc).parameters
     return frozenset(
         name
         for name, values in accepted.items()
-        if name in parameters
-        and isinstance(values, list)
-        and can_be_omitted(applicable_rules(rules, function, name), parameters[name], values)
+        if name in parameters and isinstance(values, list) and can_be_omitted(rules[name], parameters[name], values)
     )
 
 
@@ -139,15 +133,17 @@ class ExpectedArgument:
     language: str
     to_float: bool
     to_list: bool
+    is_v1: bool = False
+    """Whether the rules of V1 apply."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
 
     @cached_property
-    def normalised_strings(self) -> frozenset[str]:
+    def normalised_accepted_strings(self) -> frozenset[str]:
         """Accepted strings, normalised. Computed on first use, because most values pass without normalisation."""
         return frozenset(normalise_string(value) for value in self.accepted if type(value) is str)
 
     @cached_property
-    def normalised_lists(self) -> list[list[Any]]:
+    def normalised_accepted_lists(self) -> list[list[Any]]:
         """Accepted lists with their strings normalised. `""` counts as the empty list."""
         return [normalise_list(value) for value in self.accepted if isinstance(value, (list, str))]
 
@@ -184,7 +180,7 @@ def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> lis
     compiled: list[ExpectedCall] | UncheckableItem | None = item.expected_calls_cache.get(key)
     if compiled is None:
         try:
-            compiled = _compile_expected_calls(item, category, is_v1)
+            compiled = _compile_uncached_calls(item, category, is_v1)
         except UncheckableItem as error:
             compiled = error
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
@@ -204,7 +200,7 @@ def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any
     raise UncheckableItem("the golden answer has an unexpected format")
 
 
-def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
+def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     golden = _parse_ground_truth(item.ground_truth)
     if not golden or not item.functions:
         raise UncheckableItem("the item has no golden call or no function doc")
@@ -218,7 +214,7 @@ def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> li
             docs = (doc for doc in item.functions if doc["name"] == name or (is_v1 and doc["name"] in name))
             function_doc = next(docs, None)
         if function_doc is not None:
-            compiled.append(_compile_call(function_doc, parameters, language, item.equivalence_rules))
+            compiled.append(_compile_expected_call(function_doc, parameters, language, item.equivalence_rules, is_v1))
         elif is_v1:
             compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
         else:
@@ -226,18 +222,23 @@ def _compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> li
     return compiled
 
 
-def _compile_call(
-    function_doc: dict[str, Any], accepted: dict[str, list[Any]], language: str, rules: Sequence[EquivalenceRule]
+def _compile_expected_call(
+    function_doc: dict[str, Any],
+    accepted: dict[str, list[Any]],
+    language: str,
+    rules: Sequence[EquivalenceRule],
+    is_v1: bool,
 ) -> ExpectedCall:
-    omittable = omittable_parameters(rules, function_doc, accepted)
     declared = read_declared_parameters(function_doc, strict=True)
     properties, function = declared.properties or {}, function_doc["name"]
+    rules_by_parameter = {name: tuple(rule for rule in rules if rule.applies_to(function, name)) for name in accepted}
+    omittable = find_omittable_parameters(rules_by_parameter, function_doc, accepted)
     return ExpectedCall(
         name=function,
         flat_name=function.replace(".", "_"),
         required=tuple(name for name in declared.required or () if name not in omittable),
         parameters={
-            name: _compile_argument(properties[name], values, language, applicable_rules(rules, function, name))
+            name: _compile_expected_argument(properties[name], values, language, rules_by_parameter[name], is_v1)
             for name, values in accepted.items()
             if name in properties
         },
@@ -246,8 +247,8 @@ def _compile_call(
     )
 
 
-def _compile_argument(
-    schema: dict[str, Any], accepted: list[Any], language: str, rules: tuple[EquivalenceRule, ...]
+def _compile_expected_argument(
+    schema: dict[str, Any], accepted: list[Any], language: str, rules: tuple[EquivalenceRule, ...], is_v1: bool
 ) -> ExpectedArgument:
     declared_type = schema["type"]
     types, types_with_elements, convert = LANGUAGE_RULES[language]
@@ -269,5 +270,6 @@ def _compile_argument(
         language=language,
         to_float=language == "python" and declared_type == "float",
         to_list=declared_type == "tuple",
+        is_v1=is_v1,
         equivalence_rules=rules,
     )

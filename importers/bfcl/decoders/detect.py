@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fcreview.importers.bfcl import filenames, scores
-from fcreview.importers.bfcl.checker.evaluate import rule_for_category
+from fcreview.importers.bfcl.checker.evaluate import find_category_rule
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import (
     DECODERS,
@@ -63,10 +63,10 @@ class DecoderScore:
     ) -> DecoderScore:
         n_agreements = 0
         for reply, error_type in scored:
-            outcome = decoding_outcome(decoder, reply, context)
+            outcome = try_decoder(decoder, reply, context)
             expected = OUTCOME_BY_ERROR.get(error_type)
             n_agreements += outcome == expected if expected else outcome in ("calls", "no calls")
-        n_with_calls = sum(decoding_outcome(decoder, reply, context) == "calls" for reply in replies)
+        n_with_calls = sum(try_decoder(decoder, reply, context) == "calls" for reply in replies)
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
     def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
@@ -79,7 +79,7 @@ class DecoderScore:
         return self.n_with_calls > factor * other.n_with_calls
 
 
-def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
+def try_decoder(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
     try:
         return "calls" if decoder.decode(reply, context) else "no calls"
     except WrongFormat:
@@ -88,7 +88,7 @@ def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> O
         return "failed"
 
 
-def choose_decoder(
+def find_best_decoder(
     guess: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
 ) -> DecoderScore:
     """Choose the decoder that fits an unknown model best.
@@ -117,9 +117,9 @@ def choose_decoder(
     return best
 
 
-def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
+def select_run_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     """Return the decoder for all replies of a run, with an issue if the choice is unusual."""
-    version, model = filenames.rules_version(plan.run.generation), plan.run.model
+    version, model = filenames.get_rules_version(plan.run.generation), plan.run.model
     guess, is_certain = find_model_decoder(model, version)
     if plan.decoder:
         named = find_decoder(plan.decoder, version)
@@ -132,7 +132,7 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     replies, scored = _sample_replies(plan.importer_data, version)
     if not replies and not scored:
         return guess, []
-    best = choose_decoder(guess, replies, scored, DecoderContext(version))
+    best = find_best_decoder(guess, replies, scored, DecoderContext(version))
     if best.decoder.name in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
         return best.decoder, []
     what = f"the decoder of model {model} is not certain; using {best.decoder.name}, which finds calls in "
@@ -152,7 +152,7 @@ def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any
 
 
 def _has_python_calls(category: str, version: str) -> bool:
-    rule, _ = rule_for_category(category, version == "V1")
+    rule, _ = find_category_rule(category, version == "V1")
     return rule in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
 
 
@@ -179,7 +179,9 @@ def select_category_decoder(
             record = results.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
             entry = score_file.failing.get(item_id)
-            was_stringified = _was_stringified(_decode_single_call_arguments(decoder, result, category), entry)
+            was_stringified = _has_stringified_arguments(
+                _decode_single_call_arguments(decoder, result, category), entry
+            )
             n_stringified += was_stringified is True
             n_native += was_stringified is False
     if n_stringified == n_native:
@@ -196,7 +198,7 @@ def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) 
     return calls[0][1] if len(calls) == 1 else {}
 
 
-def _was_stringified(arguments: dict[str, Any], entry: scores.ScoreEntry | None) -> bool | None:
+def _has_stringified_arguments(arguments: dict[str, Any], entry: scores.ScoreEntry | None) -> bool | None:
     """Whether the official program stringified the arguments of a call before it checked them; None if unknown.
 
     The official program checks arguments in the order of the call and stops at the first error, so an error at an

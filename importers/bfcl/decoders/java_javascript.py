@@ -37,7 +37,7 @@ def _load_parser(language: str) -> Parser:
     return Parser(Language(tree_sitter_javascript.language()))
 
 
-def parse_source(text: str, language: str) -> Calls:
+def parse_java_or_javascript(text: str, language: str) -> Calls:
     """Parse one call in "java" or "javascript". Raises Undecodable, or WrongFormat for code without a call."""
     check_text_size(text)
     if language == "javascript":
@@ -48,7 +48,7 @@ def parse_source(text: str, language: str) -> Calls:
     except UnicodeEncodeError as error:
         raise Undecodable(f"the reply contains invalid characters: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
-    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is not an error
+    if root.has_error and _find_first_node(root, "ERROR") is not None:  # a missing semicolon is not an error
         raise Undecodable(f"the text is not valid {'Java' if language == 'java' else 'JavaScript'}")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
@@ -66,7 +66,7 @@ def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> No
     arguments[name] = value
 
 
-def _find_first(node: Node, node_type: str) -> Node | None:
+def _find_first_node(node: Node, node_type: str) -> Node | None:
     """Return the first node of a type, depth first, or None. A loop avoids recursion, because the tree may be deep."""
     waiting = [node]
     while waiting:
@@ -88,7 +88,7 @@ class _JavaReader:
 
     def read_call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
         """Return the name and arguments of the first call; None if the tree has no call."""
-        call = _find_first(root, "method_invocation")
+        call = _find_first_node(root, "method_invocation")
         if call is None:
             return None
         target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
@@ -341,7 +341,7 @@ def _parse_javascript_object(text: str) -> Any:
         position = colon + 1
         if not key:
             continue
-        end = _find_value_end(inside, position)
+        end = _find_member_end(inside, position)
         value = inside[position:end].strip()
         position = len(inside) - len(inside[end + 1 :].lstrip())
         is_array = value.startswith("[") and value.endswith("]")
@@ -351,7 +351,7 @@ def _parse_javascript_object(text: str) -> Any:
     return found
 
 
-def _find_value_end(text: str, start: int) -> int:
+def _find_member_end(text: str, start: int) -> int:
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

@@ -22,8 +22,8 @@ NOT_A_LIST = "not a list of calls"
 def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"f": "{\\"a\\": 1}"}]`, where the arguments are JSON text."""
     if type(result) is not list:
-        return _decode_non_list(result)
-    return validate_calls((name, _parse_arguments(text)) for name, text in map(_first_key_and_value, result))
+        return _decode_empty_reply(result)
+    return validate_calls((name, _parse_argument_text(text)) for name, text in map(_first_key_and_value, result))
 
 
 def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
@@ -34,7 +34,7 @@ def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
 def decode_cohere_v1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"f": {"a": 1}}]`."""
     if type(result) is not list:
-        return _decode_non_list(result)
+        return _decode_empty_reply(result)
     return validate_calls(map(_first_key_and_value, result))
 
 
@@ -67,14 +67,14 @@ def decode_cohere(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is not a list contains no call."""
     if type(result) is not list:
         return []
-    return validate_calls(_read_call_object(call, "tool_name", "parameters") for call in result)
+    return validate_calls(_read_native_call(call, "tool_name", "parameters") for call in result)
 
 
 def decode_named_arguments(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `[{"name": "f", "arguments": {"a": 1}}]`."""
     if type(result) is not list:
-        return _decode_non_list(result)
-    return validate_calls(_read_call_object(call, "name", "arguments") for call in result)
+        return _decode_empty_reply(result)
+    return validate_calls(_read_native_call(call, "name", "arguments") for call in result)
 
 
 def decode_any_list(result: list[Any]) -> Calls:
@@ -93,7 +93,7 @@ def decode_any_list(result: list[Any]) -> Calls:
     return validate_calls(calls)
 
 
-def _decode_non_list(result: Any) -> Calls:
+def _decode_empty_reply(result: Any) -> Calls:
     if result == "":
         return []
     raise Undecodable("the reply is empty" if result is None else NOT_A_LIST)
@@ -109,30 +109,30 @@ def _first_key_and_value(call: Any) -> tuple[Any, Any]:
     return next(iter(call.items()))
 
 
-def _parse_arguments(arguments: Any) -> Any:
+def _parse_argument_text(arguments: Any) -> Any:
     if type(arguments) is not str:
         raise Undecodable("the arguments of a call are not JSON text")
     return parse_json(arguments)
 
 
-def _read_call_object(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
+def _read_native_call(call: Any, name_key: str, arguments_key: str) -> tuple[Any, Any]:
     if type(call) is not dict or name_key not in call or arguments_key not in call:
         raise Undecodable(f"a call is not an object with {name_key} and {arguments_key}")
     return call[name_key], call[arguments_key]
 
 
-def call_from_object(found: Any, arguments_key: str = "arguments") -> tuple[Any, Any]:
+def read_json_call(found: Any, arguments_key: str = "arguments") -> tuple[Any, Any]:
     """Return the name and arguments of a call object. Raises Undecodable if it lacks one of them."""
     if type(found) is not dict or "name" not in found or arguments_key not in found:
         raise Undecodable(f"the JSON is not a call with name and {arguments_key}")
     return found["name"], found[arguments_key]
 
 
-def calls_from_objects(found: Any, arguments_key: str = "arguments") -> Calls:
+def read_json_calls(found: Any, arguments_key: str = "arguments") -> Calls:
     found = [found] if type(found) is dict else found
     if not isinstance(found, (list, tuple)):
         raise Undecodable("the JSON is not a list of calls")
-    return validate_calls(call_from_object(each, arguments_key) for each in found)
+    return validate_calls(read_json_call(each, arguments_key) for each in found)
 
 
 def _require_list(found: Any) -> list[Any]:
@@ -142,7 +142,7 @@ def _require_list(found: Any) -> list[Any]:
 
 
 def decode_json(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    return calls_from_objects(parse_json(require_text(result)))
+    return read_json_calls(parse_json(require_text(result)))
 
 
 def decode_hammer(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -154,7 +154,7 @@ def decode_hammer(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
         return []
     if found in ({}, ""):
         return []
-    return calls_from_objects(_require_list(found))
+    return read_json_calls(_require_list(found))
 
 
 def decode_xlam1(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -175,7 +175,7 @@ def decode_xlam2(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
         found = parse_json(text)
     except Undecodable:
         found = [parse_json(part) for part in text.split(";")]
-    return calls_from_objects(found)
+    return read_json_calls(found)
 
 
 def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
@@ -183,19 +183,19 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     _, tag, rest = require_text(result).replace("'", '"').partition("</think>")
     if not tag:
         return []
-    return calls_from_objects(_require_list(parse_json(rest)))
+    return read_json_calls(_require_list(parse_json(rest)))
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode `{"name": "f", "parameters": {...}}`: JSON calls separated by semicolons, or one Python literal."""
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
-        return calls_from_objects([parse_json(part) for part in text.split(";")], "parameters")
+        return read_json_calls([parse_json(part) for part in text.split(";")], "parameters")
     try:
         found = _evaluate_literal(parse_expression(text.lstrip(" \t")))
     except (ValueError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise Undecodable(f"not a Python literal: {str(error).partition(': <')[0]}") from None
-    return calls_from_objects(found, "parameters")
+    return read_json_calls(found, "parameters")
 
 
 def _evaluate_literal(node: ast.expr | None) -> Any:

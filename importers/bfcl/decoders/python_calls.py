@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat, require_text
-from fcreview.importers.bfcl.decoders.java_javascript import parse_source
+from fcreview.importers.bfcl.decoders.java_javascript import parse_java_or_javascript
 from fcreview.importers.common.python_syntax import (
-    dotted_name,
     parse_expression,
+    read_argument_value,
     read_call,
-    read_value,
-    verdict_sources_text,
+    read_dotted_name,
+    unparse_node,
 )
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
@@ -59,7 +59,7 @@ def parse_simple_calls(text: str) -> Calls | None:
         if name in RESERVED or ("." in name and not RESERVED.isdisjoint(name.split("."))):
             return None
         arguments: dict[str, Any] = {}
-        after = _parse_arguments(text, head.end(), arguments)
+        after = _parse_simple_arguments(text, head.end(), arguments)
         end = AFTER_CALL.match(text, after) if after is not None else None
         if end is None:
             return None
@@ -69,7 +69,7 @@ def parse_simple_calls(text: str) -> Calls | None:
             return calls if position == len(text) else None
 
 
-def _parse_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
+def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
     """Parse the arguments of a call and add them to `arguments`.
 
     Returns the position after the call; None for other syntax.
@@ -86,7 +86,7 @@ def _parse_arguments(text: str, position: int, arguments: dict[str, Any]) -> int
         position = found.end()
         if end is None:
             elements: list[Any] = []
-            after = _parse_elements(text, position, elements)
+            after = _parse_simple_elements(text, position, elements)
             closing = AFTER_LIST.match(text, after) if after is not None else None
             if closing is None:
                 return None
@@ -101,7 +101,7 @@ def _parse_arguments(text: str, position: int, arguments: dict[str, Any]) -> int
             return position
 
 
-def _parse_elements(text: str, position: int, elements: list[Any]) -> int | None:
+def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int | None:
     """Parse list elements and add them to `into`. Returns the position after the list; None for other syntax."""
     if text.startswith("]", position):
         return position + 1
@@ -186,7 +186,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
             raise Undecodable("prose, not calls")
         nodes = _parse_call_nodes(text, is_v1)
         calls = [read_call(node) for node in nodes]
-        without = [dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
+        without = [read_dotted_name(node.func) for node in nodes if not node.keywords] if is_v1 else []
     else:
         without = [name for name, arguments in calls if not arguments] if is_v1 else []
     if without:
@@ -202,7 +202,7 @@ def _parse_call_nodes(text: str, is_v1: bool) -> list[ast.Call]:
         raise Undecodable("the text is not a list of calls")
     other = next((element for element in body.elts if not isinstance(element, ast.Call)), None)
     if other is not None:
-        raise Undecodable(f"an element of the list is not a call: {verdict_sources_text(other)[:80]}")
+        raise Undecodable(f"an element of the list is not a call: {unparse_node(other)[:80]}")
     return cast("list[ast.Call]", body.elts)
 
 
@@ -219,7 +219,7 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
         if not isinstance(node, ast.Call):
             return None
         name, keywords = read_call(node)
-        positional = [read_value(argument) for argument in node.args]
+        positional = [read_argument_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
     doc = next((doc for doc in functions if doc.get("name") == name), None) if positional else None
@@ -230,14 +230,14 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
 
 def make_text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
     """Return a decoder that applies `clean` to the reply and parses the result."""
-    return lambda result, context: parse_source_calls(clean(require_text(result)), context)
+    return lambda result, context: parse_calls_in_language(clean(require_text(result)), context)
 
 
-def parse_source_calls(text: str, context: DecoderContext) -> Calls:
+def parse_calls_in_language(text: str, context: DecoderContext) -> Calls:
     """Parse calls in the category's language. The first and last characters of Java and JavaScript text are ignored."""
     if context.language == "python":
         return parse_calls(text, context.version)
-    return parse_source(text[1:-1], context.language)
+    return parse_java_or_javascript(text[1:-1], context.language)
 
 
 def clean_blank(text: str) -> str:
@@ -290,13 +290,13 @@ def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     text = text if text.endswith("]") else text + closing
     if text.startswith("['"):
         text = text.replace("['", "[").replace("', '", ", ").replace("','", ", ")
-    return parse_source_calls(text.replace("']", "]") if text.endswith("']") else text, context)
+    return parse_calls_in_language(text.replace("']", "]") if text.endswith("']") else text, context)
 
 
 def decode_raven(result: Any, context: DecoderContext) -> Calls:
     """Decode `f(a=1);g(b=2);`. A reply with `out_of_domain` calls no function."""
     text = require_text(result)
-    calls = parse_source_calls("[" + text.removesuffix(";").replace(";", ",") + "]", context)
+    calls = parse_calls_in_language("[" + text.removesuffix(";").replace(";", ",") + "]", context)
     if "out_of_domain" in text:
         raise WrongFormat("out_of_domain: no function is called", list(calls))
     return calls
@@ -309,6 +309,6 @@ def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
     if unquoted.startswith("['"):
         unquoted = unquoted.replace("['", "[")
     try:
-        return parse_source_calls(unquoted, context)
+        return parse_calls_in_language(unquoted, context)
     except Undecodable:
-        return parse_source_calls(text, context)
+        return parse_calls_in_language(text, context)

@@ -16,7 +16,7 @@ from fcreview.importers.bfcl.decoders.base import (
     require_text,
     validate_calls,
 )
-from fcreview.importers.bfcl.decoders.json_calls import call_from_object, calls_from_objects
+from fcreview.importers.bfcl.decoders.json_calls import read_json_call, read_json_calls
 from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, parse_calls
 from fcreview.importers.common.python_syntax import MAX_TEXT, check_text_size, read_call
 from fcreview.importers.common.records import Undecodable
@@ -142,7 +142,7 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     found, is_open = [], False
     for line in require_text(result).split("\n"):
         if line not in (OPEN, CLOSE) and is_open:
-            found.append(call_from_object(parse_json(line.replace("'", '"'))))
+            found.append(read_json_call(parse_json(line.replace("'", '"'))))
         is_open = line == OPEN
     return validate_calls(found)
 
@@ -190,7 +190,7 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
             block = block.strip("`").strip().removeprefix("json")
         found = parse_json(block)
         if type(found) is dict or (type(found) is list and all(type(each) is dict for each in found)):
-            return calls_from_objects(found)
+            return read_json_calls(found)
     except Undecodable:
         if context.version == "V4":
             raise
@@ -210,7 +210,7 @@ def decode_tagged(result: Any, context: DecoderContext) -> Calls:
             continue
         if type(found) is not dict and context.version != "V4":
             return []
-        name, arguments = call_from_object(found)
+        name, arguments = read_json_call(found)
         if type(arguments) is not dict:
             raise Undecodable("the arguments of a call are not an object")
         calls.append((name, arguments))
@@ -278,10 +278,10 @@ def decode_xml_format(text: str, *, verbose: bool) -> Calls:
         root = ElementTree.fromstring(xml)  # noqa: S314  the dangerous XML declarations are rejected above
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
         raise Undecodable(f"not XML: {error}") from None
-    return [_call_from_element(function, verbose) for function in root.findall("function")]
+    return [_read_xml_call(function, verbose) for function in root.findall("function")]
 
 
-def _call_from_element(function: Element, verbose: bool) -> tuple[str, dict[str, Any]]:
+def _read_xml_call(function: Element, verbose: bool) -> tuple[str, dict[str, Any]]:
     name = function.get("name")
     if name is None:
         raise Undecodable("a function has no name")
@@ -292,11 +292,11 @@ def _call_from_element(function: Element, verbose: bool) -> tuple[str, dict[str,
         if key is None:
             raise Undecodable(f"a parameter of {name} has no name")
         text = param.get("value", "") if verbose else (param.text or "").strip()
-        arguments[key] = _convert_value(text, param.get("type", "string"))
+        arguments[key] = _convert_xml_value(text, param.get("type", "string"))
     return name, arguments
 
 
-def _convert_value(text: str, type_name: str) -> Any:
+def _convert_xml_value(text: str, type_name: str) -> Any:
     try:
         if type_name == "integer":
             return int(text)

@@ -152,11 +152,11 @@ def test_installed_package_is_found_without_import(
     (site / "bfcl_eval" / "__init__.py").write_text("raise SystemExit('imported')")
     (v4 / "data").rename(site / "bfcl_eval" / "data")
     monkeypatch.syspath_prepend(str(site))
-    discovery._installed_data_folders.cache_clear()
+    discovery._find_installed_data_folders.cache_clear()
     try:
         (plan,) = plans(v4)
     finally:
-        discovery._installed_data_folders.cache_clear()
+        discovery._find_installed_data_folders.cache_clear()
     assert plan.run.dataset == str(site / "bfcl_eval" / "data")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.checker.evaluate import evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, to_early_v1_decoder
 from fcreview.importers.registry import discover, read_items
@@ -25,29 +25,29 @@ DRAW = {
 GOLDEN = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}], "wide": [True, ""]}}
 
 
-def evaluate_result(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
+def evaluate_drawing(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
     case = DatasetItem("javascript_0", "javascript", functions=[DRAW], ground_truth=GOLDEN)
-    found = evaluate(result, case, version="V1", category="javascript", model=model, **how)
+    found = evaluate_result(result, case, version="V1", category="javascript", model=model, **how)
     return found.valid, found.error_type
 
 
 def test_native_javascript_objects_are_not_source_text() -> None:
     options = {"options": {"kind": "bar", "limit": 10}}
     for model in ("command-r-plus-FC", "command-r-plus-FC-optimized"):
-        assert evaluate_result([{"drawChart": options}], model) == (False, "type_error:js")
+        assert evaluate_drawing([{"drawChart": options}], model) == (False, "type_error:js")
     result = [{"drawChart": json.dumps(options)}]
-    assert evaluate_result(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
+    assert evaluate_drawing(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
 
 
 def test_native_javascript_objects_were_source_text_until_july_2024() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert evaluate_result(
+    assert evaluate_drawing(
         result, "command-r-plus-FC", decoder=to_early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")
     ) == (
         True,
         None,
     )
-    assert evaluate_result(
+    assert evaluate_drawing(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
         decoder=to_early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
@@ -57,17 +57,17 @@ def test_native_javascript_objects_were_source_text_until_july_2024() -> None:
 def test_hermes_javascript_objects_become_source_text() -> None:
     call = "{'name': 'drawChart', 'arguments': {'options': {'kind': 'bar', 'limit': 10}}}"
     hermes = "NousResearch_Hermes-2-Pro-Llama-3-70B"
-    assert evaluate_result(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
+    assert evaluate_drawing(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
     wrong = call.replace("10", "11")
-    assert evaluate_result(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
+    assert evaluate_drawing(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
     word = call.replace("}}}", "}, 'wide': true}}")  # Python writes True, which is not JavaScript
-    assert evaluate_result(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
+    assert evaluate_drawing(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
 
 
 def test_glm_prose_before_name_is_no_call() -> None:
     def evaluate_relevance(text: str) -> bool | None:
         case = DatasetItem("relevance_0", "relevance", functions=[DRAW])
-        return evaluate(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
+        return evaluate_result(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
 
     call = 'drawChart\n{"options": {}}'
     assert evaluate_relevance(call) is False

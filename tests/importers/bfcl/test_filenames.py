@@ -69,16 +69,16 @@ def test_ignored_files_have_reason(name: str) -> None:
     named = classify(name)
     assert named is not None
     assert named.kind == "ignored"
-    assert named.ignored_reason
+    assert named.ignored_description
 
 
 def test_model_folder_is_above_v4_groups() -> None:
     path = Path("/x/result/org_model-FC/agentic/memory/rec_sum/BFCL_v4_memory_rec_sum_result.json")
-    assert filenames.model_folder(path) == Path("/x/result/org_model-FC")
-    assert filenames.model_name(Path("/x/result/org_model-FC")) == "org_model-FC"
-    assert filenames.model_name(Path("/x/gpt4o/result")) == "gpt4o"
-    assert filenames.model_name(Path("/x/gpt4o/score-BFCL")) == "gpt4o"
-    assert filenames.model_name(Path("/x/gpt4o_results")) == "gpt4o_results"
+    assert filenames.find_model_folder(path) == Path("/x/result/org_model-FC")
+    assert filenames.get_model_name(Path("/x/result/org_model-FC")) == "org_model-FC"
+    assert filenames.get_model_name(Path("/x/gpt4o/result")) == "gpt4o"
+    assert filenames.get_model_name(Path("/x/gpt4o/score-BFCL")) == "gpt4o"
+    assert filenames.get_model_name(Path("/x/gpt4o_results")) == "gpt4o_results"
 
 
 def test_ids() -> None:
@@ -100,12 +100,12 @@ def test_ids() -> None:
 def test_id_has_category_and_number(category: str, number: int, rest: str) -> None:
     item = f"{category}_{number}{rest}"
     assert filenames.split_item_id(item) == (category, number, rest)
-    assert filenames.item_number(item) == number
+    assert filenames.parse_item_number(item) == number
 
 
 @pytest.mark.sweep
 @given(st.text())
 def test_any_text_is_valid_id(text: str) -> None:
     filenames.split_item_id(text)
-    filenames.item_number(text)
+    filenames.parse_item_number(text)
     filenames.to_dataset_id(text, "memory_kv")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.trajectory import Trajectory, build_trajectory, single_turn_messages
+from fcreview.importers.bfcl.trajectory import Trajectory, build_trajectory, make_single_turn_messages
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item, Message
 
@@ -126,10 +126,12 @@ def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
 
 def test_native_calls_add_no_message() -> None:
     opening = [Message(0, -1, "user", "go")]
-    assert single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
-    texts = [message.content for message in single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)]
+    assert make_single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
+    texts = [message.content for message in make_single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)]
     assert texts == ["go", "well"]
-    texts = [message.content for message in single_turn_messages({"result": "f()", "reasoning_content": "hm"}, opening)]
+    texts = [
+        message.content for message in make_single_turn_messages({"result": "f()", "reasoning_content": "hm"}, opening)
+    ]
     assert texts == ["go", "hm", "f()"]
 
 

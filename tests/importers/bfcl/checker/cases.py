@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 
 S = "simple_function_checker:"
@@ -29,7 +29,7 @@ def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, categor
         result: Any = f"[f(x={value[3:]})]"
     else:
         result = [{"f": json.dumps({"x": value})}]
-    return evaluate(result, case, version="V1" if v1 else "V4", category=category)
+    return evaluate_result(result, case, version="V1" if v1 else "V4", category=category)
 
 
 F = document("math.area", ["base"], base="integer", unit="string", extra="string")
@@ -40,4 +40,4 @@ AREA = DatasetItem(
 
 def area(*calls: tuple[str, dict[str, Any]], category: str = "simple_python", case: DatasetItem = AREA) -> Evaluation:
     result = [{name: json.dumps(arguments)} for name, arguments in calls]
-    return evaluate(result, case, version="V4", category=category)
+    return evaluate_result(result, case, version="V4", category=category)

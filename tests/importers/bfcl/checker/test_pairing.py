@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
+from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_record
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.matching.first_difference import build_argument_rows
@@ -18,7 +18,7 @@ def evaluate_call(reply: Any, answer: Any, *functions: Any, category: str = "sim
     case = DatasetItem("c_0", category, functions=list(functions), ground_truth=answer)
     case.golden_calls = parse_golden_calls(answer, category, functions)
     decoder = DECODERS_BY_NAME["PROMPT" if isinstance(reply, str) else "FC"]
-    return evaluate_reply(case, {"result": reply}, EvaluationSettings("V4", category, decoder))
+    return evaluate_record(case, {"result": reply}, EvaluationSettings("V4", category, decoder))
 
 
 def test_argument_required_by_function_is_missing() -> None:

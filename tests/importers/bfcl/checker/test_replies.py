@@ -13,7 +13,7 @@ import pytest
 from benchmarks.synthetic import write_run
 from fcreview.importers.bfcl import dataset
 from fcreview.importers.bfcl.checker import evaluate
-from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_reply
+from fcreview.importers.bfcl.checker.evaluate import EvaluatedReply, EvaluationSettings, evaluate_record
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
@@ -23,7 +23,7 @@ RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 
 def evaluate_text(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
-    return evaluate_reply(
+    return evaluate_record(
         CASE, {"result": result, **more}, EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
     )
 

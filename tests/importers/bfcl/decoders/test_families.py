@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext
-from fcreview.importers.bfcl.decoders.detect import decoding_outcome
+from fcreview.importers.bfcl.decoders.detect import try_decoder
 from fcreview.importers.bfcl.decoders.registry import DECODERS, DECODERS_BY_NAME, find_decoder
 
 N = '{"name": "f", "arguments": {"a": 1}}'
@@ -22,7 +22,7 @@ LATER = ("V3", "V4")
 def decode(name: str, reply: Any, rules: str = "V4", language: str = "python") -> Any:
     decoder = find_decoder(name, rules)
     assert decoder is not None
-    found = decoding_outcome(decoder, reply, DecoderContext(rules, language))
+    found = try_decoder(decoder, reply, DecoderContext(rules, language))
     return decoder.decode(reply, DecoderContext(rules, language)) if found == "calls" else found
 
 
@@ -182,7 +182,7 @@ def test_decoders_never_raise(name: str) -> None:
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
-            assert decoding_outcome(DECODERS_BY_NAME[name], reply, DecoderContext(rules)) in (
+            assert try_decoder(DECODERS_BY_NAME[name], reply, DecoderContext(rules)) in (
                 "calls",
                 "no calls",
                 "failed",

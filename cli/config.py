@@ -54,9 +54,9 @@ def _check_follow(value: Any) -> float:
 
 
 def _check_theme(name: Any) -> str:
-    from fcreview.tui.themes import find_theme, list_theme_names
+    from fcreview.tui.themes import list_theme_names, resolve_theme_name
 
-    theme = find_theme(name) if isinstance(name, str) else None
+    theme = resolve_theme_name(name) if isinstance(name, str) else None
     if theme is None:
         raise ValueError(f"theme must be one of {', '.join(list_theme_names())}")
     return theme
@@ -162,11 +162,11 @@ def theme_file() -> Path:
 
 def load_theme(config: Config) -> str | None:
     """Return the theme that the user chose in the app, else the theme of the configuration, else None."""
-    from fcreview.tui.themes import find_theme
+    from fcreview.tui.themes import resolve_theme_name
 
     chosen = None
     with suppress(OSError, ValueError):
-        chosen = find_theme(theme_file().read_text("utf-8")[:100])
+        chosen = resolve_theme_name(theme_file().read_text("utf-8")[:100])
     return chosen or config.theme or config.colours
 
 

@@ -36,8 +36,8 @@ from fcreview.tui.screens.queue import QueueScreen, focused_item_pane, open_over
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
 from fcreview.tui.text.lines import fit_line
-from fcreview.tui.text.theme import is_colour_enabled, set_palette
-from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
+from fcreview.tui.text.styles import is_colour_enabled, set_palette
+from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
 from fcreview.tui.widgets.base import GuardedScreen, call_after_keys
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
@@ -226,7 +226,7 @@ class FcreviewApp(App[int]):
         self.animation_level = "none"
         for own_theme in OWN_THEMES:
             self.register_theme(own_theme)
-        self.theme = choose_theme(os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2))
+        self.theme = choose_theme_name(os.environ, session.theme, N_COLOURS.get(self.console.color_system or "", 2))
         set_palette(build_palette(self.theme))
         self.session = session
         self._message = ""
@@ -260,7 +260,7 @@ class FcreviewApp(App[int]):
 
     def get_css_variables(self) -> dict[str, str]:
         """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
-        return {**super().get_css_variables(), **css_variables(self.theme)}
+        return {**super().get_css_variables(), **build_css_variables(self.theme)}
 
     def _set_page_background(self) -> None:
         """Set the background of the web page around the terminal to that of the theme, with the sequences OSC 11 and

@@ -18,7 +18,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 from fcreview.model.sanitize import display_width
-from fcreview.tui.text.theme import UNICODE_SYMBOLS
+from fcreview.tui.text.styles import UNICODE_SYMBOLS
 
 GraphicState = tuple[str, str, frozenset[str]]
 """(foreground, background, attributes) as SGR parameters. An empty colour is the terminal's default colour."""

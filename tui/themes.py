@@ -1,17 +1,33 @@
-"""List the themes of fcreview and of Textual, and choose the theme to start with.
+"""List the themes of fcreview and of Textual, choose the theme to start with, and make its colours readable.
 
-A theme is chosen by `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), in the app with `:theme`, or by the setting `theme`.
+Golden answers, predicted calls, pass, fail and people each have a colour: a colour of the theme with a suitable hue, or
+else a new one. The contrast of all texts is at least 4.5:1 (WCAG 2.1, level AA) on the background, on bars and on the
+row under the cursor.
+
+Users choose a theme with `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), with `:theme` in the app, or with the setting
+`theme`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import replace
 from functools import lru_cache
 
 from textual.theme import BUILTIN_THEMES, Theme
 
-from fcreview.tui.text.theme import ANSI_PALETTE, HUES, Palette, derive_palette, is_colour_enabled
+from fcreview.tui.text.styles import ANSI_PALETTE, RGB, Palette, format_hex, is_colour_enabled
+
+MIN_CONTRAST = 4.5
+HUES = {"golden": 38, "predicted": 195, "passed": 105, "failed": 350, "people": 275}
+"""Preferred hue of each meaning, in degrees."""
+HUE_TOLERANCE = 17
+"""Largest difference, in degrees, between the preferred hue of a meaning and the hue of the theme colour for it."""
+MIN_SATURATION = 0.35
+"""Minimum saturation (HLS, 0 to 1) of a theme colour for a meaning. Less saturated colours look grey."""
+CORRECTED_SATURATION = 0.75
+"""Minimum saturation of a coloured text that was made lighter or darker, so that it does not look grey."""
 
 FCREVIEW_DARK = Theme(
     name="fcreview-dark",
@@ -76,20 +92,114 @@ def list_theme_names() -> list[str]:
     return [*(theme.name for theme in OWN_THEMES), *BUILTIN_THEMES]
 
 
+def parse_hex(colour: str) -> RGB:
+    """Parse `#rrggbb` to red, green and blue, each from 0 to 1."""
+    return int(colour[1:3], 16) / 255, int(colour[3:5], 16) / 255, int(colour[5:7], 16) / 255
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.1)."""
+    light, dark = sorted((_luminance(parse_hex(each)) for each in (first, second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: RGB) -> float:
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _blend(colour: str, other: str, other_share: float) -> str:
+    pairs = zip(parse_hex(colour), parse_hex(other), strict=True)
+    return format_hex(tuple(a + (b - a) * other_share for a, b in pairs))  # type: ignore[arg-type]
+
+
+def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) -> str:
+    """Make a text colour lighter (darker on a light theme) until its contrast suffices on all backgrounds."""
+    hue, lightness, saturation = rgb_to_hls(*parse_hex(colour))
+    if saturation >= MIN_SATURATION:
+        saturation = max(saturation, CORRECTED_SATURATION)
+    step = 0.01 if is_dark else -0.01
+    while min(contrast(colour, each) for each in backgrounds) < MIN_CONTRAST and 0 < lightness + step < 1:
+        lightness += step
+        colour = format_hex(hls_to_rgb(hue, lightness, saturation))
+    return colour
+
+
+def _tint_background(background: str, tint: str, text: str) -> str:
+    """Mix as much of the colour `tint` into the background as possible while texts of colour `text` stay readable."""
+    mixtures = (_blend(background, tint, percent / 100) for percent in range(34, 0, -2))
+    return next((each for each in mixtures if contrast(text, each) >= MIN_CONTRAST), background)
+
+
+def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:
+    """Return the candidate whose hue is closest to the meaning's preferred hue, or a new colour if none is close."""
+    target = HUES[meaning]
+
+    def measure_hue_distance(colour: str) -> float:
+        distance = abs(rgb_to_hls(*parse_hex(colour))[0] * 360 - target) % 360
+        return min(distance, 360 - distance)
+
+    fitting = [each for each in candidates if rgb_to_hls(*parse_hex(each))[2] >= MIN_SATURATION]
+    best = min(fitting, key=measure_hue_distance, default=None)
+    if best is not None and measure_hue_distance(best) <= HUE_TOLERANCE:
+        return best
+    return format_hex(hls_to_rgb(target / 360, 0.68 if is_dark else 0.35, 0.65))
+
+
+def derive_palette(colours: Mapping[str, str], colour_by_meaning: Mapping[str, str], *, is_dark: bool) -> Palette:
+    """Make a palette from the colours of a theme.
+
+    Args:
+        colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`, `success`, `warning` and
+            `error`.
+        colour_by_meaning: Colours that the theme itself defines for meanings. The keys are keys of `HUES`.
+    """
+    background = colours["background"]
+    bar = _blend(background, colours["foreground"], 0.09)
+    cursor_row = _blend(background, colours["primary"], 0.16)
+
+    def make_readable(colour: str) -> str:
+        return _make_readable(colour, (background, bar, cursor_row), is_dark=is_dark)
+
+    foreground = make_readable(colours["foreground"])
+    candidates = [colours[key] for key in ("warning", "secondary", "accent", "success", "error", "primary")]
+    meanings = {
+        meaning: make_readable(
+            colour_by_meaning.get(meaning) or _choose_meaning_colour(meaning, candidates, is_dark=is_dark)
+        )
+        for meaning in HUES
+    }
+    return Palette(
+        is_ansi=False,
+        is_dark=is_dark,
+        background=background,
+        bar=bar,
+        cursor_row=cursor_row,
+        foreground=foreground,
+        dim=make_readable(_blend(foreground, background, 0.4)),
+        track=_blend(background, foreground, 0.2),
+        primary=make_readable(colours["primary"]),
+        golden_difference=_tint_background(background, meanings["golden"], meanings["golden"]),
+        predicted_difference=_tint_background(background, meanings["failed"], foreground),
+        **meanings,
+    )
+
+
 @lru_cache(maxsize=64)
-def build_palette(name: str) -> Palette:
-    """Return the palette of a theme. Raises: KeyError if there is no theme of this name."""
-    if name in ANSI_THEMES:
-        return ANSI_PALETTE if name == "ansi-dark" else replace(ANSI_PALETTE, is_dark=False, primary="blue")
-    theme = next((each for each in OWN_THEMES if each.name == name), None) or BUILTIN_THEMES[name]
+def build_palette(theme_name: str) -> Palette:
+    """Return the palette of a theme. Raises: KeyError if no theme has this name."""
+    if theme_name in ANSI_THEMES:
+        return ANSI_PALETTE if theme_name == "ansi-dark" else replace(ANSI_PALETTE, is_dark=False, primary="blue")
+    theme = next((each for each in OWN_THEMES if each.name == theme_name), None) or BUILTIN_THEMES[theme_name]
     colours = {key: value[:7] for key, value in theme.to_color_system().generate().items()}
     chosen = {key: value for key, value in theme.variables.items() if key in HUES}
     return derive_palette(colours, chosen, is_dark=theme.dark)
 
 
-def css_variables(name: str) -> dict[str, str]:
-    """Return the CSS variables of a theme, such as `$golden`. They replace Textual's variables with the same names."""
-    palette = build_palette(name)
+def build_css_variables(theme_name: str) -> dict[str, str]:
+    """Return the CSS variables of a theme by name, such as `golden`. They replace Textual's variables of these
+    names."""
+    palette = build_palette(theme_name)
     names = ("golden", "predicted", "passed", "failed", "people", "bar")
     if palette.is_ansi:
         ansi = {each: f"ansi_{getattr(palette, each)}" for each in names}
@@ -99,23 +209,24 @@ def css_variables(name: str) -> dict[str, str]:
     return {**variables, "focus": palette.primary, "border": palette.track}
 
 
-def find_theme(name: str) -> str | None:
-    """Return the name of a theme from its current or earlier name (`terminal`, `dark`). None for an unknown name."""
+def resolve_theme_name(name: str) -> str | None:
+    """Return the current name of a theme, given its current or an earlier name (`terminal`, `dark`). None for an
+    unknown name."""
     name = name.strip().lower()
     name = OLD_NAMES.get(name, name)
     return name if name in list_theme_names() else None
 
 
-def choose_theme(env: Mapping[str, str], preferred: str | None, n_terminal_colours: int) -> str:
-    """Return the theme to start with.
+def choose_theme_name(env: Mapping[str, str], preferred: str | None, n_terminal_colours: int) -> str:
+    """Return the name of the theme to start with.
 
     Args:
-        preferred: Theme that the user chose or the configuration sets.
-        n_terminal_colours: Number of colours of the terminal. With 16 colours the terminal's own colours are used.
+        preferred: Name of the theme that the user chose or the configuration sets.
+        n_terminal_colours: Number of colours of the terminal. With 16, a theme with the terminal's colours is chosen.
     """
     if not is_colour_enabled(env):
         return ANSI_THEMES[0]
     for name in (env.get("FCREVIEW_THEME", ""), env.get("FCREVIEW_COLOURS", ""), preferred or ""):
-        if theme := find_theme(name):
+        if theme := resolve_theme_name(name):
             return theme
     return FCREVIEW_DARK.name if n_terminal_colours > 16 else ANSI_THEMES[0]

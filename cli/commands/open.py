@@ -248,11 +248,11 @@ def _prepare_for_browser(screens: Session) -> None:
     """Set up the app for a browser. There, it may write only files of the annotator, so that it saves the theme with
     the annotator's state."""
     from fcreview.store.workspace import AnnotatorState
-    from fcreview.tui.themes import find_theme
+    from fcreview.tui.themes import resolve_theme_name
 
     state = AnnotatorState(screens.folder, screens.annotator)
     screens.in_browser = True
-    screens.theme = find_theme(str(state.read("theme").get("theme", ""))) or screens.theme
+    screens.theme = resolve_theme_name(str(state.read("theme").get("theme", ""))) or screens.theme
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fcreview.tui.text import theme
+from fcreview.tui.text import styles
 
 
 @contextmanager
@@ -16,6 +16,6 @@ def set_plain_terminal(patch: pytest.MonkeyPatch) -> Iterator[None]:
         patch.delenv(name, raising=False)
     patch.setenv("LANG", "en_US.UTF-8")
     patch.setenv("TERM", "xterm-256color")
-    theme.clear_caches()
+    styles.clear_style_caches()
     yield
-    theme.clear_caches()
+    styles.clear_style_caches()

@@ -15,7 +15,7 @@ from textual.geometry import Size
 from wcwidth import wcwidth
 
 from fcreview.tui.terminal_output import CompactDriver
-from fcreview.tui.text import theme
+from fcreview.tui.text import styles
 
 TEXTS = (
     "plain words",
@@ -163,7 +163,7 @@ async def test_both_outputs_draw_the_same_screens(
 ) -> None:
     for name, value in ENVIRONMENTS[width].items():
         monkeypatch.setenv(name, value)
-    theme.clear_caches()
+    styles.clear_style_caches()
     keys = random.Random(len(width)).choices(WALK + EVENTS, k=24)
     app = make_app(runs={"a": make_rows(), "b": make_rows()})
     assert await compare_screens(app, SIZES[width], [*EVENTS, *keys], wait_for_screen) > 15

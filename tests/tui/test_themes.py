@@ -9,26 +9,20 @@ from textual.content import Content
 from textual.style import Style
 
 from fcreview.tui.screens.command_palette import FuzzyMatch, PaletteCommand
-from fcreview.tui.text import theme
-from fcreview.tui.text.theme import (
-    ANSI_PALETTE,
-    COLOURLESS_STYLES,
-    MIN_CONTRAST,
-    RGB,
-    build_styles,
-    contrast,
-    heat_colours,
-    parse_hex,
-)
+from fcreview.tui.text import styles
+from fcreview.tui.text.styles import ANSI_PALETTE, COLOURLESS_STYLES, RGB, build_styles, make_heat_colours
 from fcreview.tui.themes import (
     ANSI_THEMES,
     FCREVIEW_SAFE,
+    MIN_CONTRAST,
     OLD_NAMES,
+    build_css_variables,
     build_palette,
-    choose_theme,
-    css_variables,
-    find_theme,
+    choose_theme_name,
+    contrast,
     list_theme_names,
+    parse_hex,
+    resolve_theme_name,
 )
 
 THEMES = [name for name in list_theme_names() if name not in ANSI_THEMES]
@@ -71,13 +65,13 @@ def test_all_texts_are_readable(name: str) -> None:
         if (worst := min(contrast(getattr(palette, text), each) for each in backgrounds)) < MIN_CONTRAST
     }
     assert faint == {}
-    drawn = css_variables(name)
+    drawn = build_css_variables(name)
     assert {each: drawn[each] for each in ("foreground", "dim")} == {
         each: getattr(palette, each) for each in ("foreground", "dim")
     }, "other texts, and facts in borders"
     assert contrast(palette.golden, palette.golden_difference) >= MIN_CONTRAST
     assert contrast(palette.foreground, palette.predicted_difference) >= MIN_CONTRAST
-    assert min(contrast(*heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
+    assert min(contrast(*make_heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("name", THEMES)
@@ -109,7 +103,9 @@ def test_all_palettes_style_the_same_meanings() -> None:
     assert all(set(build_styles(build_palette(each))) == names for each in THEMES)
     assert set(COLOURLESS_STYLES) <= names
     assert all(style.color is None and style.bgcolor is None for style in COLOURLESS_STYLES.values())
-    assert {frozenset(css_variables(each)) for each in list_theme_names()} == {frozenset(css_variables("nord"))}
+    assert {frozenset(build_css_variables(each)) for each in list_theme_names()} == {
+        frozenset(build_css_variables("nord"))
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,26 +122,26 @@ def test_all_palettes_style_the_same_meanings() -> None:
     ],
 )
 def test_environment_precedes_configuration(env: dict[str, str], chosen: str | None, n_colours: int, name: str) -> None:
-    assert choose_theme(env, chosen, n_colours) == name
+    assert choose_theme_name(env, chosen, n_colours) == name
 
 
 def test_old_colour_names_are_themes() -> None:
-    assert {old: find_theme(old) for old in OLD_NAMES} == OLD_NAMES
-    assert find_theme("pink") is None
+    assert {old: resolve_theme_name(old) for old in OLD_NAMES} == OLD_NAMES
+    assert resolve_theme_name("pink") is None
 
 
 def test_heat_cells_go_from_red_to_green() -> None:
-    theme.set_palette(build_palette("fcreview-dark"))
-    cold, hot = (theme.style(f"heat:{percent}").bgcolor for percent in (0, 100))
+    styles.set_palette(build_palette("fcreview-dark"))
+    cold, hot = (styles.style(f"heat:{percent}").bgcolor for percent in (0, 100))
     assert cold is not None and hot is not None and cold.triplet is not None and hot.triplet is not None
     assert cold.triplet.red > cold.triplet.green and hot.triplet.green > hot.triplet.red
-    theme.set_palette(ANSI_PALETTE)
-    assert theme.style("heat:50").bgcolor is None
+    styles.set_palette(ANSI_PALETTE)
+    assert styles.style("heat:50").bgcolor is None
 
 
 def test_secondary_palette_text_has_the_dim_colour() -> None:
-    theme.set_palette(build_palette("solarized-light"))
+    styles.set_palette(build_palette("solarized-light"))
     prompt = PaletteCommand("order", "failures", lambda: None, "help").to_search_hit(1, FuzzyMatch(1), Style()).prompt
-    theme.set_palette(build_palette("fcreview-dark"))
-    dim = css_variables("solarized-light")["dim"]
+    styles.set_palette(build_palette("fcreview-dark"))
+    dim = build_css_variables("solarized-light")["dim"]
     assert isinstance(prompt, Content) and [span.style for span in prompt.spans] == [dim, "bold", dim]

@@ -6,11 +6,11 @@ from typing import Generic, TypeVar
 
 from textual.app import App
 
-from fcreview.tui.themes import css_variables
+from fcreview.tui.themes import build_css_variables
 
 T = TypeVar("T")
 
 
 class ThemedApp(App[T], Generic[T]):
     def get_css_variables(self) -> dict[str, str]:
-        return {**super().get_css_variables(), **css_variables("ansi-dark")}
+        return {**super().get_css_variables(), **build_css_variables("ansi-dark")}

@@ -19,7 +19,7 @@ from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import Suspicion
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_first_rows
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from fcreview.tui.text.lines import (
     wrap_first_rows,
     wrap_visible,
 )
-from fcreview.tui.text.theme import STATE_STYLES, symbols
+from fcreview.tui.text.styles import STATE_STYLES, symbols
 
 Span = tuple[int, int]
 """(start, end) of a piece of the predicted text, as character offsets. `end` is exclusive."""

@@ -52,7 +52,7 @@ from fcreview.tui.text.lines import (
     rule_line,
     truncate_middle,
 )
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.text.styles import get_verdict_style, symbols
 
 CALL_BORDER, SECTION_BORDER = "dim", "track"
 SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
@@ -267,8 +267,8 @@ def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool
     if value == HIDDEN:
         return HIDDEN, "dim"
     if name == "you" and (not badge or (value is None and n_reviewed_parts)):
-        return symbols().annotator_symbol(value, n_reviewed_parts), verdict_style(value)
-    return verdict_badge(value) if badge else (symbols().verdict_symbol(value), verdict_style(value))
+        return symbols().annotator_symbol(value, n_reviewed_parts), get_verdict_style(value)
+    return verdict_badge(value) if badge else (symbols().verdict_symbol(value), get_verdict_style(value))
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:

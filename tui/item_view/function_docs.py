@@ -34,7 +34,7 @@ from fcreview.tui.text.lines import (
     wrap_text,
     wrap_visible,
 )
-from fcreview.tui.text.theme import STATE_STYLES, symbols
+from fcreview.tui.text.styles import STATE_STYLES, symbols
 
 DESCRIPTION_ROWS = 12
 MAX_PARAMETERS = 200

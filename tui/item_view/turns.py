@@ -33,7 +33,7 @@ from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, si
 from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, reply_blocks
 from fcreview.tui.item_view.verdicts import review_marks_text, target_verdict_blocks
 from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
-from fcreview.tui.text.theme import STATE_STYLES, symbols, verdict_style
+from fcreview.tui.text.styles import STATE_STYLES, get_verdict_style, symbols
 
 STATES_BY_SEVERITY = "!-+~="
 OVERVIEW_ROWS = 3
@@ -97,7 +97,7 @@ def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, displayed
     parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
-        mark: StyledText = (symbols().verdict_symbol(verdict), verdict_style(verdict))
+        mark: StyledText = (symbols().verdict_symbol(verdict), get_verdict_style(verdict))
         parts += (
             [(f"[{n + 1} ", "strong"), mark, ("]", "strong")] if n == displayed_index else [(f"{n + 1} ", "dim"), mark]
         )

@@ -32,7 +32,7 @@ from fcreview.tui.text.lines import (
     wrap_first_rows,
     wrap_text,
 )
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.text.styles import get_verdict_style, symbols
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
@@ -97,7 +97,7 @@ def _verdict_symbol(value: Any, criterion: str) -> str:
 
 
 def _value_style(value: Any, criterion: str, neutral_style: str = "") -> str:
-    return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral_style
+    return get_verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral_style
 
 
 RATIONALE_ROWS = 8
@@ -147,7 +147,7 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
     head: list[StyledText] = []
     for source, (value, _) in verdicts.items():
         head += [("  ", "")] if head else []
-        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict_symbol(value)}", verdict_style(value)))
+        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict_symbol(value)}", get_verdict_style(value)))
     verdicts_differ = item.official != item.rule
     types_differ = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
     differ = item.official is not None and item.rule is not None and (verdicts_differ or types_differ)
@@ -521,7 +521,7 @@ def _labelled_reason_lines(reason: Reason, cells: int, max_rows: int, *, with_ve
     sign = f" {symbols().verdict_symbol(reason.value)}" if with_verdict else ""
     label = f"{SOURCE_LABELS[reason.source]}{sign}  "
     text = reason.sentence or ("pass" if reason.value else "fail (no reason given)")
-    style = verdict_style(reason.value) if with_verdict else ""
+    style = get_verdict_style(reason.value) if with_verdict else ""
     lines = paragraph_lines(label.ljust(SOURCE_LABEL_CELLS + (2 if with_verdict else 0)), text, cells, style, max_rows)
     return _append_error_type(lines, reason.code, cells)
 

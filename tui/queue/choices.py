@@ -47,7 +47,7 @@ from fcreview.tui.text.lines import (
     truncate_error_type,
     truncate_middle,
 )
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:

@@ -21,7 +21,7 @@ from fcreview.tui.text.lines import (
     truncate_difference,
     truncate_middle,
 )
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
 CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
@@ -282,7 +282,7 @@ def _column_cell(row: QueueRow, column_name: str, width: int, short_names: Mappi
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
             if is_own and row.is_own_verdict_contradicted:
                 return center_text(f"({symbol})", width), "dim"
-            return center_text(symbol, width), verdict_style(value)
+            return center_text(symbol, width), get_verdict_style(value)
 
 
 def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:

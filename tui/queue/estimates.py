@@ -23,7 +23,7 @@ from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_rate_and_interva
 from fcreview.tui.queue.overview import QueueProgress, estimate_bar, queue_progress_line
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
 MIN_BAR_CELLS = 12

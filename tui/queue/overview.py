@@ -36,7 +36,7 @@ from fcreview.tui.text.lines import (
     truncate_error_type,
     truncate_middle,
 )
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate

@@ -45,7 +45,7 @@ from fcreview.tui.text.lines import (
     truncate,
     truncate_middle,
 )
-from fcreview.tui.text.theme import HEAT, symbols
+from fcreview.tui.text.styles import HEAT, symbols
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import AgreementCoefficient, CoefficientName

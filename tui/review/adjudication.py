@@ -27,7 +27,7 @@ from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.lines import Line, rule_line, truncate_middle
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session

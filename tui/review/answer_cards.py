@@ -38,7 +38,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
     wrap_first_rows,
 )
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 MIN_CARD_CELLS = 19
 MIN_CARD_ROWS = 3

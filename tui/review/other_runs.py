@@ -23,7 +23,7 @@ from fcreview.tui.text.lines import (
     pad_text,
     truncate_middle,
 )
-from fcreview.tui.text.theme import symbols, verdict_style
+from fcreview.tui.text.styles import get_verdict_style, symbols
 
 if TYPE_CHECKING:
     from fcreview.store.store import Store
@@ -46,7 +46,7 @@ def other_runs_panel(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -
     lines: list[Line] = []
     for row, name in list(zip(run_rows, names, strict=True))[:fitting]:
         value = automatic_verdict(row)
-        sign: StyledText = (f"{symbols().verdict_symbol(value)} ", verdict_style(value))
+        sign: StyledText = (f"{symbols().verdict_symbol(value)} ", get_verdict_style(value))
         difference = difference_line(row) or make_line("no difference" if value else "", "dim")
         name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
         lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
@@ -134,7 +134,7 @@ def _prediction_table_row(
     if common_prefix and calls.startswith(common_prefix):
         calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]
     verdicts: list[StyledText] = [
-        (symbols().verdict_symbol(each), verdict_style(each)) for each in (row.official, row.rule, row.you)
+        (symbols().verdict_symbol(each), get_verdict_style(each)) for each in (row.official, row.rule, row.you)
     ]
     if blind and row.you is None:
         verdicts[:2] = [("hidden", "dim")] * 2

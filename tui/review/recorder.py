@@ -29,7 +29,7 @@ from fcreview.store.rows import ItemDetail
 from fcreview.tui.queue.columns import difference_line, shorten_difference
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import Line, StyledText, line_width, make_line, truncate_middle
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey

@@ -16,7 +16,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.review.recorder import GOLDEN_WRONG_PREFIX, PendingQuestion
 from fcreview.tui.text.lines import Line, justify_line, line_width, truncate
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey

@@ -35,7 +35,7 @@ from fcreview.tui.queue.header import run_title, unique_run_labels
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.text.lines import truncate
-from fcreview.tui.text.theme import is_colour_enabled, style, symbols
+from fcreview.tui.text.styles import is_colour_enabled, style, symbols
 from fcreview.tui.themes import list_theme_names
 from fcreview.tui.widgets.base import GuardedScreen, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine

@@ -55,7 +55,7 @@ from fcreview.tui.text.lines import (
     wrap_text,
     wrap_visible,
 )
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList

@@ -40,7 +40,7 @@ from fcreview.tui.screens.annotators import find_unfinished_of_others, format_de
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList

@@ -14,7 +14,7 @@ from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.tui.actions import HELP_ACTIONS
 from fcreview.tui.keymap import HelpSection, make_bindings
 from fcreview.tui.text.lines import Line, wrap_visible
-from fcreview.tui.text.theme import STATE_STYLES, symbols
+from fcreview.tui.text.styles import STATE_STYLES, symbols
 from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList

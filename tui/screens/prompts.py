@@ -35,7 +35,7 @@ from fcreview.tui.text.lines import (
     rule_line,
     wrap_text,
 )
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, Panel, ProgressTimer, SafeInput, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList

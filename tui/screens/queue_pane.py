@@ -28,7 +28,7 @@ from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, Qu
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import Panel, ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine

@@ -38,7 +38,7 @@ from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 

@@ -37,7 +37,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.lines import StyledText as Cell
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import SafeInput
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")

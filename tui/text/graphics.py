@@ -7,7 +7,7 @@ from typing import Any
 
 from fcreview.model.sanitize import display_width
 from fcreview.tui.text.lines import Line, StyledText, fit_line, justify_line, line_width, truncate, truncate_middle
-from fcreview.tui.text.theme import HEAT, symbols
+from fcreview.tui.text.styles import HEAT, symbols
 
 PROGRAM_NAME = "fcreview"
 

@@ -1,6 +1,6 @@
 """Build styled lines as plain data, with the formatting of all screens: wrapping, truncation, tables, JSON, panes.
 
-A style is a name that `theme.style` resolves when the line is drawn (`dim`, `strong`, `bad`, `diff`).
+A style is a name that `styles.style` resolves when the line is drawn (`dim`, `strong`, `bad`, `diff`).
 Widths are display cells. Text from data has been sanitized with `fcreview.model.sanitize` unless stated otherwise.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from fcreview.model import wording
 from fcreview.model.sanitize import MAX_MARKS, clip, display_width, pad, sanitize_lines
 from fcreview.model.wording import align_row, compute_column_widths
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 JSON_WIDTH = 76
 MAX_JSON_CHARS = 200_000

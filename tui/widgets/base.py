@@ -33,7 +33,7 @@ from textual.worker import Worker
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.text.lines import truncate
-from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.text.styles import style, symbols
 
 
 class StaticFocusWidget(Widget):

@@ -19,7 +19,7 @@ from fcreview.tui.keymap import list_key_hints
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
 from fcreview.tui.text.lines import Line, fit_line, key_hints_line
-from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.text.styles import style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 
 GUTTER_WIDTH = 1

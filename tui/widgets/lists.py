@@ -23,7 +23,7 @@ from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import QueueColumns, queue_row_line, shorten_ids, shorten_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.text.styles import style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 from fcreview.tui.widgets.document_view import render_strip
 

@@ -10,7 +10,7 @@ from fcreview.tui.item_view.blocks import IndexedItem
 from fcreview.tui.item_view.function_docs import docs_footer_lines, function_docs_lines
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, make_item, predicted_call
 
 

@@ -12,7 +12,7 @@ from fcreview.tui.item_view.function_docs import (
     functions_at_block,
 )
 from fcreview.tui.text.lines import plain_text
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from tests.tui.item_view.test_function_docs import FUNCTIONS, item_calling
 
 

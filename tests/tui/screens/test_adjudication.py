@@ -202,11 +202,11 @@ async def test_configured_keys_work_in_adjudication(workspace: Workspace) -> Non
 async def test_adjudication_is_readable_without_colour_and_in_ascii(
     workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fcreview.tui.text import theme
+    from fcreview.tui.text import styles
 
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    theme.clear_caches()
+    styles.clear_style_caches()
     async with open_adjudication(workspace, size) as person:
         lines = person.lines
         assert len(lines) == size[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.tui.text import theme
+from fcreview.tui.text import styles
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar, top_line, verdict_badge
 from fcreview.tui.text.lines import line_width, plain_text
 
@@ -53,7 +53,7 @@ def test_narrow_top_line_keeps_the_end_of_the_run_name() -> None:
 
 def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
-    theme.clear_caches()
+    styles.clear_style_caches()
     lines = [
         bar(0.5, 9),
         interval_bar(1, 2, 3, (0, 4), 9, marked_value=0),

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.store.rows import View
 from fcreview.tui.text.lines import THREE_PANES_MIN_WIDTH, TWO_PANES_MIN_WIDTH, docs_column_width, list_pane_width
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 
 HEAD = "Weather of a city."
 

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.text import theme
+from fcreview.tui.text import styles
 from tests.tui.screens.split.pane_facts import (
     TWO,
     focused_pane,
@@ -96,7 +96,7 @@ async def test_tab_changes_the_pane_and_is_visible_without_colour(
     open_two_panes: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    theme.clear_caches()
+    styles.clear_style_caches()
     async with open_two_panes() as pilot:
         assert focused_pane(pilot.app) == "list"
         for pane in ("item", "list", "item"):

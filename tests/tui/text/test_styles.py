@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from fcreview.model.sanitize import display_width
-from fcreview.tui.text import theme
-from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_colour_enabled, prefers_ascii
+from fcreview.tui.text import styles
+from fcreview.tui.text.styles import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_colour_enabled, prefers_ascii
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_verdicts_differ_without_colour():
 
 async def test_ascii_queue_is_ascii(make_app, wait_for_screen, monkeypatch):
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
-    theme.clear_caches()
+    styles.clear_style_caches()
     async with make_app([{"official": True}, {"first_difference": "x" * 200}, {}]).run_test(size=(80, 24)) as pilot:
         text = "\n".join(await wait_for_screen(pilot))
         await pilot.press("question_mark")
@@ -63,7 +63,7 @@ async def test_ascii_queue_is_ascii(make_app, wait_for_screen, monkeypatch):
 
 async def test_no_color_removes_all_colours(make_app, wait_for_screen, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
-    theme.clear_caches()
+    styles.clear_style_caches()
     async with make_app([{"official": True}, {}]).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("f", "x")

@@ -17,7 +17,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -74,28 +73,6 @@ class TypeCheck(NamedTuple):
     is_accepted: bool
     skips_comparison: bool
     """Whether the evaluator does not compare the predicted value with the golden value."""
-
-
-class AttributeDifference(NamedTuple):
-    """A difference between one attribute of an end state and the golden state."""
-
-    attribute: str
-    message: str
-
-
-class ProcessAccuracy(NamedTuple):
-    """The two values that the evaluator computes for the process accuracy of an agent item."""
-
-    in_mean: float
-    """Value for the official mean. If there are several milestone sequences, the best one counts."""
-    in_process_file: float
-    """Value for the process file, rounded. If there are several milestone sequences, the last one counts."""
-
-
-class MilestoneSequences(NamedTuple):
-    best: list[str]
-    """Sequence with the highest share of met milestones."""
-    others: list[Any]
 
 
 @dataclass(slots=True)
@@ -362,85 +339,3 @@ def check_special_reply(reply: Any, golden: Any, category: str) -> CheckOutcome:
                 message = f"the reply does not mention {', '.join(missing)}"
                 outcome = CheckOutcome(False, "error_correction", message, name, missing[0])
     return outcome
-
-
-def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`. Golden classes that the end state lacks are not compared."""
-    if not isinstance(end_state, list) or not isinstance(golden_state, list):
-        return CheckOutcome(False, "wrong number of class", "the result record has no end state")
-    if len(end_state) != len(golden_state):
-        text = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
-        return CheckOutcome(False, "wrong number of class", text)
-    for expected in golden_state:
-        for name, golden_attributes in expected.items():
-            states = (state[name] for state in end_state if isinstance(state, dict) and name in state)
-            attributes = next(states, None)
-            if attributes is None:
-                continue
-            for attribute, text in find_attribute_differences(attributes, golden_attributes):
-                return CheckOutcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
-    return PASSED
-
-
-def find_attribute_differences(predicted: dict[str, Any], golden: dict[str, Any]) -> list[AttributeDifference]:
-    """Return the attributes whose values differ. Attributes that only the golden state has are ignored."""
-    found = []
-    for name, value in predicted.items():
-        if name not in golden:
-            found.append(AttributeDifference(name, "is not in the golden state"))
-            continue
-        expected = golden[name]
-        if isinstance(expected, dict) and isinstance(value, dict):
-            if wrong := [key for key, item in expected.items() if key not in value or value[key] != item]:
-                found.append(AttributeDifference(name, f"the values of {', '.join(map(str, wrong))} differ"))
-        elif value != expected:
-            found.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
-    return found
-
-
-def compute_process_accuracy(messages: Any, milestones: Any, is_end_state_correct: bool) -> ProcessAccuracy:
-    """Compute the process accuracy of an agent item. It is 1 if the end state is correct."""
-    if is_end_state_correct or not milestones:
-        return ProcessAccuracy(1.0, 1.0)
-    calls = messages if isinstance(messages, list) else []
-    if isinstance(milestones[0], list):
-        scores = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
-        return ProcessAccuracy(max(scores), scores[-1])
-    score = compute_milestone_share(calls, milestones)
-    return ProcessAccuracy(score, round(score, 3))
-
-
-def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
-    """Return the share of milestones that the agent met before it missed one, or 1 without milestones."""
-    return len(find_milestone_message_indexes(messages, milestones)) / len(milestones) if milestones else 1.0
-
-
-def find_milestone_message_indexes(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the index of the message that meets each milestone, up to the first missed milestone."""
-    texts = [str(message).strip() for message in messages]
-    found: list[int] = []
-    for milestone in milestones:
-        try:
-            found.append(texts.index(str(milestone).strip(), found[-1] + 1 if found else 0))
-        except ValueError:
-            break
-    return found
-
-
-def rank_milestone_sequences(messages: Sequence[Any], milestones: Any) -> MilestoneSequences:
-    """Choose the best of the alternative milestone sequences for the messages of an agent."""
-    if not isinstance(milestones, list) or not milestones:
-        return MilestoneSequences([], [])
-    if not isinstance(milestones[0], list):
-        return MilestoneSequences([str(milestone) for milestone in milestones], [])
-    shares = [compute_milestone_share(list(messages), sequence) for sequence in milestones]
-    best = shares.index(max(shares))
-    others = [sequence for index, sequence in enumerate(milestones) if index != best]
-    return MilestoneSequences([str(milestone) for milestone in milestones[best]], others)
-
-
-def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
-    """Describe the milestones that the agent met and the first missed one: `1 of 3 met: open; missed: login`."""
-    names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
-    met = f": {', '.join(names[:n_met])}" if n_met else ""
-    return f"{n_met} of {len(names)} met{met}" + (f"; missed: {names[n_met]}" if n_met < len(names) else "")

@@ -60,7 +60,7 @@ def find_model_and_folder(path: Path) -> tuple[str, Path]:
     return parents[0].name, parents[0]
 
 
-def find_model_folders(model_folder: Path, file_kind: str, language: str, model: str) -> Iterator[Path]:
+def find_folders_of_kind(model_folder: Path, file_kind: str, language: str, model: str) -> Iterator[Path]:
     """Yield the model's folders for files of one kind, nearest first.
 
     The evaluator replaces each `/` in a model name by `_`.
@@ -108,7 +108,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     for (model, language), files_by_kind in files_by_run.items():
         model_folder = model_folders[model, language]
         if not files_by_kind["result"]:
-            folders = find_model_folders(model_folder, "result", language, model)
+            folders = find_folders_of_kind(model_folder, "result", language, model)
             results = [path for folder in folders for path in folder.glob("data_*_result.json")]
             files_by_kind["result"] = [path for path in results if parse_file_name(path).kind and path.is_file()]
         if not files_by_kind["result"]:
@@ -130,7 +130,7 @@ def _make_plan(
 ) -> RunPlan:
     scores = files_by_kind["score"] + files_by_kind["process"]
     if not scores:
-        for folder in find_model_folders(model_folder, "score", language, model):
+        for folder in find_folders_of_kind(model_folder, "score", language, model):
             paths = sorted(folder.glob("data_*.json"))
             scores = [path for path in paths if parse_file_name(path).kind and path.is_file()]
             if scores:

@@ -237,6 +237,7 @@ def compute_summary_row(
 
     A category that was not run counts as 0, also in means. If the accuracy of a category is unknown, the columns that
     depend on it are None. `weights` are the weights of the normal, special and agent means in the column `Summary`.
+    With `swap_object_columns`, object_short and object_deep are swapped, as in the official program.
     """
     row = {name: accuracies.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:

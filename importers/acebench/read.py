@@ -13,11 +13,11 @@ import orjson
 from fcreview.errata import CategoryCorrections
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import items
+from fcreview.importers.acebench.agent import compute_process_accuracy, fill_agent_item
 from fcreview.importers.acebench.checker import (
     GROUND_TRUTH,
     MILE_STONE,
     check_calls,
-    compute_process_accuracy,
     decode_reply,
 )
 from fcreview.importers.acebench.discovery import parse_file_name
@@ -66,9 +66,9 @@ class CategoryInputs:
     corrections: CategoryCorrections | None = None
 
     def get_dataset_position(self, item_id: str) -> int:
-        """Return the position of an item in the question file.
+        """Return the position of an item in the question file, from 0.
 
-        Without such a question, return the number at the end of the item id, or -1.
+        If the file does not contain the item, return the number at the end of the item id, or -1.
         """
         if item_id in self.question_ids:
             return self.question_ids.index(item_id)
@@ -216,7 +216,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     _add_official_verdict(item, inputs)
     if inputs.category.startswith("agent_"):
         position = inputs.get_dataset_position(item_id)
-        items.fill_agent_item(item, result, question, answer, inputs.histories.get(position))
+        fill_agent_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
             # An erratum for an agent item does not state whether it corrects the end state or the milestones.
@@ -238,7 +238,7 @@ def _fill_non_agent_item(
     fill = partial(items.fill_non_agent_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
     if inputs.corrections is not None:
-        corrected = _correct_golden_answer(item, result, question, golden, inputs.corrections)
+        corrected = _apply_erratum(item, result, question, golden, inputs.corrections)
     fill(item, corrected)
     if corrected is golden:
         return
@@ -249,7 +249,7 @@ def _fill_non_agent_item(
         item.verdicts[-1].by = RULES_WITH_ERRATA
 
 
-def _correct_golden_answer(
+def _apply_erratum(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
     correction = corrections.find_correction(str(result["id"]), golden, items.read_dialogue_messages(question))
@@ -303,7 +303,7 @@ def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
         return
     entry = scored.get_failure(item.id)
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
-    rationale = "\n".join(_flatten_error(entry.get("error"))) or None if entry else None
+    rationale = "\n".join(_list_error_texts(entry.get("error"))) or None if entry else None
     verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by=scored.path.name)
     item.verdicts.append(verdict)
 
@@ -339,7 +339,7 @@ def _read_process_accuracy(entry: dict[str, Any]) -> RecordedProcessAccuracy:
     return RecordedProcessAccuracy(best, note)
 
 
-def _flatten_error(error: Any) -> list[str]:
+def _list_error_texts(error: Any) -> list[str]:
     if isinstance(error, list):
-        return [text for part in error for text in _flatten_error(part)]
+        return [text for part in error for text in _list_error_texts(part)]
     return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []

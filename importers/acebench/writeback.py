@@ -77,10 +77,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
         scores, process = (score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process"))
         if scores is None or not inputs.scored.is_complete:
-            reason = "its score file is missing" if scores is None else "its score file is damaged"
-            yield Unrepresentable(
-                f"items of {inputs.category}, because {reason}", sum(map(_has_override, category_items))
-            )
+            which = "which has no score file" if scores is None else "whose score file is damaged"
+            yield Unrepresentable(f"items of {inputs.category}, {which}", sum(map(_has_override, category_items)))
             continue
         yield RewrittenFile(scores, _rewrite_score_file(read_file(scores), inputs.scored, inputs, category_items))
         if process is not None and inputs.process_entries is not None:

@@ -16,7 +16,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     return [
         *build_category_metrics(items),
         *_compute_means("other criteria", of_items),
-        *_compute_means("criteria for turns, calls and arguments", of_parts),
+        *_compute_means("criteria on turns, calls and arguments", of_parts),
     ]
 
 

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from fcreview.equivalence import parse_rule
 from fcreview.errata import Errata, ErrataEntry, hash_question, parse_errata, serialize_errata
-from fcreview.importers.acebench.checker import (
-    check_calls,
+from fcreview.importers.acebench.agent import (
     check_end_state,
     compute_milestone_share,
     compute_process_accuracy,
-    decode_reply,
+    parse_dialogue_history,
 )
-from fcreview.importers.acebench.items import parse_dialogue_history, parse_golden_calls, parse_transcript
+from fcreview.importers.acebench.checker import check_calls, decode_reply
+from fcreview.importers.acebench.items import parse_golden_calls, parse_transcript
 from fcreview.importers.acebench.leaderboard import compute_metrics
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_items

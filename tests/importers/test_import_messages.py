@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from fcreview.importers.acebench import items
-from fcreview.importers.acebench.checker import (
-    describe_milestones,
-    find_milestone_message_indexes,
-    rank_milestone_sequences,
-)
-from fcreview.importers.acebench.items import (
+from fcreview.importers.acebench.agent import (
     MAX_STATE_DIFFERENCES,
+    choose_milestone_sequence,
+    describe_milestones,
+    find_milestone_messages,
     find_state_differences,
     pair_milestones,
 )
@@ -86,10 +84,10 @@ def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
 def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
     golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
     predicted = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
-    assert find_milestone_message_indexes(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
+    assert find_milestone_messages(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
     pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, predicted, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
-    assert rank_milestone_sequences(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
+    assert choose_milestone_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
     assert describe_milestones(["[f(a=1)]"], 1) == "1 of 1 met: f"
 
 

@@ -1,0 +1,384 @@
+"""Fill the agent items of ACEBench: check the end state, and match the agent's calls with the milestones.
+
+This module reproduces the released process scorer (revision e6db74b). A call meets a milestone only if it comes after
+the call that met the previous milestone. Matching stops at the first milestone that no call meets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from fcreview.importers.acebench.checker import (
+    COMPARISON_RULES,
+    GROUND_TRUTH,
+    MILE_STONE,
+    PASSED,
+    CheckOutcome,
+    decode_for_display,
+)
+from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
+from fcreview.importers.common.jsonl import MAX_FILE_BYTES
+from fcreview.importers.common.records import Undecodable, add_issue, as_list, list_objects, shorten_question
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.matching.align import align
+from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.item import (
+    ABSENT,
+    SIMULATED_USER_INSTRUCTION,
+    AcceptedValues,
+    Call,
+    CallPair,
+    ImportIssue,
+    Item,
+    Message,
+    StateDifference,
+    Verdict,
+)
+from fcreview.model.json_value import to_plain_json
+from fcreview.model.verdict import MILESTONES_MET
+from fcreview.safe_files import read_file
+
+_SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
+
+
+MAX_STATE_DIFFERENCES = 40
+"""Maximum number of differences between two end states that an item lists. Of the others, it has only the number."""
+
+
+MAX_STATE_DEPTH = 12
+"""Maximum depth of values that are compared field by field. Deeper values are compared as a whole."""
+
+
+def fill_agent_item(
+    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history_file: Path | None
+) -> None:
+    """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
+    text = str((question or {}).get("question", ""))
+    item.question = shorten_question(text)
+    is_simulated = item.category == "agent_multi_turn"  # the question is the instruction of the simulated user
+    name = SIMULATED_USER_INSTRUCTION if is_simulated else None
+    item.messages = [Message(0, -1, "system" if is_simulated else "user", text, name)]
+    if initial := (question or {}).get("initial_config"):
+        item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
+    process = [str(part) for part in as_list(result.get("process"))]
+    steps = _add_history_messages(item, history_file) if history_file is not None else []
+    if len(steps) != len(process):
+        steps = list(range(len(process)))
+    item.predicted = _decode_calls("predicted", process, steps)
+    item.n_steps = len(process)
+    if answer is None:
+        return
+    milestones, golden_state = answer.get(MILE_STONE) or [], answer.get(GROUND_TRUTH)
+    sequence, others = choose_milestone_sequence(process, milestones)
+    item.golden = _decode_calls("golden", sequence, range(len(sequence)))
+    if others:
+        item.extra.metadata["other milestone sequences"] = others
+    met = find_milestone_messages(process, sequence)
+    if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
+        item.pairs = pair_milestones(item.golden, item.predicted, met)
+    else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.
+        item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    outcome = check_end_state(result.get("result"), golden_state)
+    item.rule, item.rule_error_type = outcome.valid, outcome.error_type
+    accuracy, _ = compute_process_accuracy(result.get("process"), milestones, outcome.valid)
+    item.verdicts += [
+        Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state"),
+        Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"),
+    ]
+    if sequence:
+        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
+    item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(result.get("process"), milestones, False)
+    if not outcome.valid:
+        set_difference_location(item, outcome.function, outcome.argument)
+        item.extra.state_differences = find_state_differences(result.get("result"), golden_state)
+    item.extra.metadata |= {"end state": result.get("result"), "golden end state": golden_state}
+
+
+def _decode_calls(side: Literal["golden", "predicted"], texts: list[str], steps: Sequence[int]) -> list[Call]:
+    """Decode the calls in milestones (golden) or in messages of the agent (predicted), each with its step number.
+
+    Missing brackets are added, as in the official runner.
+    """
+    calls: list[Call] = []
+    for step, text in zip(steps, texts, strict=True):
+        expression = text.strip()
+        start, end = expression.find("["), expression.rfind("]")
+        if side == "predicted" and 0 <= start < end:
+            expression = expression[start : end + 1]
+        elif side == "predicted" or start != 0:
+            expression = f"[{expression}]"
+        try:
+            decoded = decode_for_display(expression)
+        except Undecodable as error:
+            name = text.strip().strip("[ ").partition("(")[0]
+            calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))
+            continue
+        for name, arguments in decoded:
+            if side == "golden":
+                arguments = {argument: AcceptedValues([value]) for argument, value in arguments.items()}
+            calls.append(Call(side, name, arguments, 0, step, len(calls), raw=text))
+    return calls
+
+
+@dataclass(slots=True)
+class HistoryMessage:
+    sender: str
+    recipient: str
+    content: str
+
+
+class DialogueHistory(NamedTuple):
+    messages: list[HistoryMessage]
+    unreadable_lines: list[int]
+    """Numbers, from 1, of the lines that are not part of the table."""
+
+
+def _add_history_messages(item: Item, history_file: Path) -> list[int]:
+    """Add the messages of a dialogue history to the item, except the agent's calls.
+
+    Return, for each call, the number of the agent's step in which it is made, from 0.
+    """
+    try:
+        messages, odd_lines = parse_dialogue_history(read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace"))
+    except OSError as error:
+        add_issue(item, f"the dialogue history cannot be read: {error.strerror}", str(history_file))
+        return []
+    item.issues += [
+        ImportIssue(str(history_file), line, "this line of the dialogue history is not a table row", item=item.id)
+        for line in odd_lines
+    ]
+    known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
+    call_steps: list[int] = []
+    step = -1
+    for message in messages:
+        if message.sender == "execution":
+            tool_step = call_steps[-1] if call_steps else max(step, 0)
+            item.messages.append(Message(0, tool_step, "tool", message.content))
+        elif message.sender == "user":
+            if step >= 0 or "".join(message.content.split()) not in known:
+                item.messages.append(Message(0, step, "user", message.content))
+        else:
+            step += 1
+            if message.recipient == "execution":
+                call_steps.append(step)
+            else:
+                item.messages.append(Message(0, step, "assistant", message.content))
+    return call_steps
+
+
+def parse_dialogue_history(text: str) -> DialogueHistory:
+    """Parse a dialogue history: a text table with the messages of a dialogue and the results of calls.
+
+    The official runner splits a long message into several rows. Only the first row has a number, a sender and a
+    recipient.
+    """
+    messages: list[HistoryMessage] = []
+    odd_lines: list[int] = []
+    in_table = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        if line.startswith("|-"):
+            in_table = True
+            continue
+        cells = _split_table_row(line) if in_table else None
+        if cells is None:
+            if not line.startswith("| message_index"):
+                odd_lines.append(number)
+        elif cells[0].strip().isdigit():
+            messages.append(HistoryMessage(cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
+        elif messages and not any(cell.strip() for cell in cells[:3]):
+            messages[-1].content += cells[3].rstrip("\n")
+        else:
+            odd_lines.append(number)
+    for message in messages:
+        message.content = message.content.rstrip()
+        if _SPACED_ERROR.match(message.content):  # The official runner puts spaces between the letters of an error.
+            message.content = re.sub(r"(.) ", r"\1", message.content + " ").rstrip()
+    return DialogueHistory(messages, odd_lines)
+
+
+def _split_table_row(line: str) -> list[str] | None:
+    parts = line.strip().split("|")
+    if not line.startswith("|") or len(parts) < 6:
+        return None
+    return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
+
+
+class AttributeDifference(NamedTuple):
+    """A difference between one attribute of an end state and the golden state."""
+
+    attribute: str
+    message: str
+
+
+def check_end_state(end_state: Any, golden_state: Any) -> CheckOutcome:
+    """Check an end state `[{class: {attribute: value}}]`. Golden classes that the end state lacks are not compared."""
+    if not isinstance(end_state, list) or not isinstance(golden_state, list):
+        return CheckOutcome(False, "wrong number of class", "the result record has no end state")
+    if len(end_state) != len(golden_state):
+        text = f"the end state has {len(end_state)} classes instead of {len(golden_state)}"
+        return CheckOutcome(False, "wrong number of class", text)
+    for expected in golden_state:
+        for name, golden_attributes in expected.items():
+            states = (state[name] for state in end_state if isinstance(state, dict) and name in state)
+            attributes = next(states, None)
+            if attributes is None:
+                continue
+            for attribute, text in find_attribute_differences(attributes, golden_attributes):
+                return CheckOutcome(False, "class attributes wrong", f"{name}.{attribute}: {text}", name, attribute)
+    return PASSED
+
+
+def find_attribute_differences(predicted: dict[str, Any], golden: dict[str, Any]) -> list[AttributeDifference]:
+    """Return the attributes whose values differ. Attributes that only the golden state has are ignored."""
+    found = []
+    for name, value in predicted.items():
+        if name not in golden:
+            found.append(AttributeDifference(name, "is not in the golden state"))
+            continue
+        expected = golden[name]
+        if isinstance(expected, dict) and isinstance(value, dict):
+            if wrong := [key for key, item in expected.items() if key not in value or value[key] != item]:
+                found.append(AttributeDifference(name, f"the values of {', '.join(map(str, wrong))} differ"))
+        elif value != expected:
+            found.append(AttributeDifference(name, f"{value!r} instead of {expected!r}"))
+    return found
+
+
+def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
+    """Return the differences between two end states by path, such as `FoodPlatform.users.Eve.balance`, or None.
+
+    The evaluator does not compare classes whose names differ only in case, so these are omitted.
+    """
+    if not isinstance(end_state, list) or not isinstance(golden_state, list):
+        return None
+    differences: dict[str, StateDifference] = {}
+    expected_by_class, attributes_by_class = _get_attributes_by_class(golden_state), _get_attributes_by_class(end_state)
+    on_both_sides = {name.casefold() for name in expected_by_class} & {name.casefold() for name in attributes_by_class}
+    for name, expected in expected_by_class.items():
+        attributes = attributes_by_class.get(name)
+        if attributes is None:
+            if name.casefold() not in on_both_sides:
+                differences[name] = StateDifference(expected, ABSENT)
+            continue
+        for attribute, _ in find_attribute_differences(attributes, expected):
+            path, golden_value = f"{name}.{attribute}", expected.get(attribute, ABSENT)
+            differences.update(_find_value_differences(path, golden_value, attributes[attribute], 0))
+    for name, attributes in attributes_by_class.items():
+        if name.casefold() not in on_both_sides:
+            differences[name] = StateDifference(ABSENT, attributes)
+    if len(differences) > MAX_STATE_DIFFERENCES:
+        listed = dict(list(differences.items())[:MAX_STATE_DIFFERENCES])
+        return listed | {f"({len(differences) - MAX_STATE_DIFFERENCES} more)": StateDifference("", "")}
+    return differences or None
+
+
+def _get_attributes_by_class(end_state: list[Any]) -> dict[str, dict[str, Any]]:
+    pairs = (pair for state in list_objects(end_state) for pair in state.items())
+    return {str(name): attributes for name, attributes in pairs if isinstance(attributes, dict)}
+
+
+def _find_value_differences(
+    path: str, golden: Any, predicted: Any, depth: int
+) -> Iterator[tuple[str, StateDifference]]:
+    if golden == predicted:
+        return
+    if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):
+        for name in {**golden, **predicted}:
+            values = golden.get(name, ABSENT), predicted.get(name, ABSENT)
+            yield from _find_value_differences(f"{path}.{name}", *values, depth + 1)
+        return
+    are_lists = depth < MAX_STATE_DEPTH and isinstance(golden, list) and isinstance(predicted, list)
+    if are_lists and len(golden) == len(predicted):
+        for index, values in enumerate(zip(golden, predicted, strict=True)):
+            yield from _find_value_differences(f"{path}[{index}]", *values, depth + 1)
+    else:
+        yield path, StateDifference(golden, predicted)
+
+
+class ProcessAccuracy(NamedTuple):
+    """The two values that the evaluator computes for the process accuracy of an agent item."""
+
+    in_mean: float
+    """Value for the official mean. If there are several milestone sequences, the best one counts."""
+    in_process_file: float
+    """Value for the process file, rounded. If there are several milestone sequences, the last one counts."""
+
+
+def compute_process_accuracy(messages: Any, milestones: Any, is_end_state_correct: bool) -> ProcessAccuracy:
+    """Compute the process accuracy of an agent item. It is 1 if the end state is correct."""
+    if is_end_state_correct or not milestones:
+        return ProcessAccuracy(1.0, 1.0)
+    calls = messages if isinstance(messages, list) else []
+    if isinstance(milestones[0], list):
+        scores = [round(compute_milestone_share(calls, sequence), 3) for sequence in milestones]
+        return ProcessAccuracy(max(scores), scores[-1])
+    score = compute_milestone_share(calls, milestones)
+    return ProcessAccuracy(score, round(score, 3))
+
+
+def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) -> float:
+    """Return the share of milestones that the agent met before it missed one, or 1 without milestones."""
+    return len(find_milestone_messages(messages, milestones)) / len(milestones) if milestones else 1.0
+
+
+def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
+    """Return the index of the message that meets each milestone, up to the first missed one."""
+    texts = [str(message).strip() for message in messages]
+    found: list[int] = []
+    for milestone in milestones:
+        try:
+            found.append(texts.index(str(milestone).strip(), found[-1] + 1 if found else 0))
+        except ValueError:
+            break
+    return found
+
+
+class MilestoneSequences(NamedTuple):
+    best: list[str]
+    """Sequence with the highest share of met milestones."""
+    others: list[Any]
+
+
+def choose_milestone_sequence(messages: Sequence[Any], milestones: Any) -> MilestoneSequences:
+    """Choose the best of the alternative milestone sequences for the messages of an agent."""
+    if not isinstance(milestones, list) or not milestones:
+        return MilestoneSequences([], [])
+    if not isinstance(milestones[0], list):
+        return MilestoneSequences([str(milestone) for milestone in milestones], [])
+    shares = [compute_milestone_share(list(messages), sequence) for sequence in milestones]
+    best = shares.index(max(shares))
+    others = [sequence for index, sequence in enumerate(milestones) if index != best]
+    return MilestoneSequences([str(milestone) for milestone in milestones[best]], others)
+
+
+def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
+    """Describe the milestones that the agent met and the first missed one: `1 of 3 met: open; missed: login`."""
+    names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
+    met = f": {', '.join(names[:n_met])}" if n_met else ""
+    return f"{n_met} of {len(names)} met{met}" + (f"; missed: {names[n_met]}" if n_met < len(names) else "")
+
+
+def pair_milestones(
+    milestones: Sequence[Call], predicted: Sequence[Call], met_indexes: Sequence[int]
+) -> list[CallPair]:
+    """Pair each met milestone with the call that met it, and align the missed milestones with the later calls.
+
+    `met_indexes` contains the index of the predicted call for each met milestone.
+    """
+    start = met_indexes[-1] + 1 if met_indexes else 0
+    pairs = zip(milestones, met_indexes, strict=False)
+    met_pairs = [align([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
+    rest = align(milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, keep_order=True)
+    earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
+    unmatched = [pair for pair in earlier if pair.predicted not in met_indexes]
+    missed = [pair for pair in rest if pair.golden is not None]
+    return met_pairs + missed + unmatched + [pair for pair in rest if pair.golden is None]

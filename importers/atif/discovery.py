@@ -46,7 +46,7 @@ class TrialFiles:
     documents: tuple[Path, ...] = ()
     """The trajectory and its continuations, in order, or the trajectories of all steps of a task."""
     result: Path | None = None
-    """The trial's `result.json`; None if the item is not a Harbor trial or the file is missing."""
+    """The trial's `result.json`, or None if it is missing or the item is a single trajectory."""
     verifier: tuple[Path, ...] = ()
     """Files below `verifier/` that the importer reads."""
     attachments: tuple[Path, ...] = ()
@@ -72,7 +72,7 @@ class _FileEnds(NamedTuple):
     tail: str = ""
 
     def read_field(self, name: str) -> Any:
-        """Return the value of the first field `name` in the beginning of the file; None without a complete value."""
+        """Return the first value of the field `name` in the beginning of the file, or None without a complete value."""
         match = re.search(rf'"{name}"\s*:\s*', self.head)
         if match is None:
             return None
@@ -116,7 +116,7 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 
 
 def _is_trial_record(path: Path) -> bool:
-    """Whether a file is the result or the configuration of a trial. False for the result of a whole job."""
+    """Return whether a file is the result or configuration of a trial, and not of a whole job."""
     ends = read_file_ends(path)
     return '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
 
@@ -137,7 +137,7 @@ def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: 
         result = next((path for path in job_files if path.name == "result.json"), None)
         key = "__".join([agent, *([model] if model else []), source])
         data = JobFiles(tuple(trials), result, key)
-        run = Run("atif", source, "", _model_title(agent, model), str(job), needs_dataset=False, title="Harbor")
+        run = Run("atif", source, "", _format_run_title(agent, model), str(job), needs_dataset=False, title="Harbor")
         run.settings = {"agent": agent, "model": model, "job": job.name}
         found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
 
@@ -202,13 +202,13 @@ def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> N
         groups[root, agent, model].append(TrialFiles(name, (path, *continuations), attachments=tuple(attached)))
     for (root, agent, model), trials in groups.items():
         place = root if len(trials) > 1 else trials[0].documents[0]
-        run = Run("atif", "", "", _model_title(agent, model), str(place), needs_dataset=False)
+        run = Run("atif", "", "", _format_run_title(agent, model), str(place), needs_dataset=False)
         run.settings = {"agent": agent, "model": model}
         reason = "files with steps, agent and an ATIF schema_version"
         found.plans.append(_make_plan(run, JobFiles(tuple(trials)), 0.9, reason))
 
 
-def _model_title(agent: str, model: str) -> str:
+def _format_run_title(agent: str, model: str) -> str:
     return f"{model} ({agent})" if model else agent or "agent"
 
 
@@ -245,8 +245,8 @@ def read_file_ends(path: Path) -> _FileEnds:
 
 
 def read_agent_and_model(path: Path) -> AgentAndModel | None:
-    """Return the agent and the model of an ATIF trajectory; None for other files."""
-    if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
+    """Return the agent and the model of an ATIF trajectory, or None for other files."""
+    if path.suffix not in SUFFIXES or not _looks_like_trajectory(path):
         return None
     ends = read_file_ends(path)
     text = ends.head + ends.tail
@@ -261,7 +261,7 @@ def read_agent_and_model(path: Path) -> AgentAndModel | None:
     return name[1] if name else "", model[1] if model else ""
 
 
-def _may_be_trajectory(path: Path) -> bool:
+def _looks_like_trajectory(path: Path) -> bool:
     """Whether the name or the first bytes of a file indicate a trajectory. If not, the rest of the file is not read."""
     if "traj" in path.name:
         return True

@@ -25,25 +25,25 @@ REWARDS_KEY = "rewards"
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    items = [_with_derived_verdict(item) for item in items]
+    items = [_apply_reward_override(item) for item in items]
     metrics = build_category_metrics(items)
-    rewards = [effective_rewards(item) for item in items]
+    rewards = [get_effective_rewards(item) for item in items]
     n_known = sum(each is not None for each in rewards)
     if n_known:
         note = "trials without a reward count as 0" if n_known < len(items) else ""
-        for name, value in mean_rewards(rewards).items():
+        for name, value in compute_mean_rewards(rewards).items():
             metrics.append(Metric("reward", name, value, "score", n=n_known, total=len(items), note=note, digits=4))
-        metrics += _pass_at_k_metrics(items, rewards)
-    return metrics + _usage_metrics(items)
+        metrics += _compute_pass_at_k_metrics(items, rewards)
+    return metrics + _sum_usage(items)
 
 
-def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
-    """Return the item with the verdict that follows from its reward, if an annotator overrode the reward."""
+def _apply_reward_override(item: ScoredItem) -> ScoredItem:
+    """If an annotator overrode the reward of an item, return the item with the verdict that follows from it."""
     verdict = item.derive_verdict("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 
 
-def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
+def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     """Return the rewards of a trial by name, with the overrides by annotators; None for a trial without rewards.
 
     An override of the verdict sets the deciding reward (see `read.find_deciding_reward`) to 1 or 0.
@@ -60,14 +60,19 @@ def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     return rewards or None
 
 
-def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
-    """Return the mean of each reward over all trials. The mean of a single reward is named `mean`."""
+def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
+    """Return the mean of each reward over all trials, of which those without it count as 0.
+
+    If there is only one reward, the name of its mean is `mean`.
+    """
     names = sorted({name for each in rewards if each for name in each})
     means = {name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names}
     return {"mean": means[names[0]]} if len(names) == 1 else means
 
 
-def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]) -> list[Metric]:
+def _compute_pass_at_k_metrics(
+    items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]
+) -> list[Metric]:
     """Compute pass@k over tasks. Returns no metric if a trial has several rewards, or a reward other than 0 and 1."""
     successes: dict[str, list[bool]] = {}
     for item, each in zip(items, rewards, strict=True):
@@ -96,8 +101,8 @@ def estimate_pass_at_k(n_trials: int, n_passed: int, k: int) -> float:
     return 1.0 - prod((n_trials - n_passed - index) / (n_trials - index) for index in range(k))
 
 
-def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Sum the recorded errors, tokens and cost. The verdicts do not affect the sums."""
+def _sum_usage(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Sum the recorded errors, tokens and cost, which do not depend on verdicts."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
     metrics = [Metric("usage", "trials with an exception", errors, "count")] if errors else []
     for name, values in {
@@ -115,7 +120,7 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
     trials = []
-    for item in map(_with_derived_verdict, items):
+    for item in map(_apply_reward_override, items):
         unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
         ending = unverified if item.valid is None else "graded"
         trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))

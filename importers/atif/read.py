@@ -1,11 +1,7 @@
-"""Read ATIF trajectories and Harbor trials as items, and convert trajectories to messages and calls.
+"""Read ATIF trajectories and Harbor trials as items.
 
 A trial passes if its reward is 1, and fails if it has another reward. This also applies if the verifier ran after an
 exception.
-
-Each step of the agent becomes a step of the item, with its reasoning, message, calls and tool messages. A user message
-after a step of the agent begins a new turn. Steps copied from an earlier trajectory, and the trajectories of subagents,
-become log messages, which do not count as steps.
 """
 
 from __future__ import annotations
@@ -18,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.atif.conversation import Conversation, ReadDocumentAt, add_document
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
-from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, mean_rewards
+from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, compute_mean_rewards
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_json, read_records
 from fcreview.importers.common.records import (
     add_issue,
@@ -31,17 +28,13 @@ from fcreview.importers.common.records import (
     list_objects,
     read_tools,
 )
+from fcreview.importers.common.writeback import JsonObject
 from fcreview.matching.align import align_turns
-from fcreview.model.item import Call, ImportIssue, Item, Message, Run, SourceName, Verdict
-from fcreview.model.json_value import answer_hash, to_json_text
+from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
+from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
-JsonObject = dict[str, Any]
-KNOWN_MINOR_VERSION = 8
-MAX_SUBAGENT_DEPTH = 5
-NO_RESULT = "(no result)"
-"""Placeholder for a missing result, so that results and calls still match by position."""
 OWN_KEY = "fcreview"
 """Key in `extra` under which `fcreview export --format atif` writes its data."""
 READ_FIELDS = frozenset({
@@ -74,7 +67,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     rewards: list[Mapping[str, float] | None] = []
     for trial in files.trials:
         reader = (
-            _read_line_items if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial_item
+            _read_jsonl_items if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial_item
         )
         for each in reader(trial, plan.run.generation or "all"):
             if isinstance(each, Item):
@@ -85,10 +78,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 rewards.append(each.extra.metadata.get(REWARDS_KEY))
             yield each
     if files.job_result is not None:
-        yield from _read_job_metrics(plan.run, files.job_result, files.evals_key, rewards)
+        yield from _load_job_metrics(plan.run, files.job_result, files.evals_key, rewards)
 
 
-def _read_line_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
+def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
     path = trial.documents[0]
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -135,7 +128,7 @@ def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, rea
         partial(_add_conversation, item, conversation, documents),
         partial(_add_trial_result, item, record),
         partial(_add_metadata, item, documents, record),
-        partial(_add_verdicts_from_extra, item, documents, record),
+        partial(_add_recorded_verdicts, item, documents, record),
     ]
     for step in steps:  # a failure in one part must not lose the others, such as the verdict
         fill_safely(item, step)
@@ -208,7 +201,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
         metadata |= {name: value for name, value in facts.items() if value is not None}
 
 
-def _add_verdicts_from_extra(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
+def _add_recorded_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     """Add the reward and the verdicts in `extra` of the last document. fcreview exports its verdicts to this field."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
@@ -319,7 +312,7 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
             item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
 
 
-def _read_job_metrics(
+def _load_job_metrics(
     run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]
 ) -> Iterator[ImportIssue]:
     """Set the run's official metrics. Yields a notice for each recorded mean that differs from the computed one."""
@@ -331,235 +324,7 @@ def _read_job_metrics(
         return
     run.official_metrics = {evals_key: recorded}
     stated = as_object(next(iter(as_list(recorded.get("metrics"))), None))
-    for name, value in mean_rewards(rewards).items():
+    for name, value in compute_mean_rewards(rewards).items():
         if is_number(stated.get(name)) and abs(stated[name] - value) > TOLERANCE:
             text = f"{name} is {stated[name]} in {path.name}, but the mean of the trials is {value:.4g}"
             yield ImportIssue(str(path), None, text, severity="notice")
-
-
-@dataclass(slots=True)
-class Conversation:
-    """Messages and calls of one item, from one or more documents."""
-
-    messages: list[Message] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
-    answers: list[JsonObject] = field(default_factory=list)
-    """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
-    usage: dict[str, int | float] = field(default_factory=dict)
-    """Name of a metric, such as `prompt_tokens` -> its sum over the agent's steps."""
-    problems: list[str] = field(default_factory=list)
-    n_turns: int = 1
-    n_steps: int = 0
-    """Number of steps of the agent, without copied steps."""
-    n_document_steps: int = 0
-    """Number of all steps in the documents, without the steps of subagents."""
-    subagents: list[str] = field(default_factory=list)
-    """Name or trajectory id of each subagent whose trajectory is shown."""
-    _step: int = -1
-    _index: int = 0
-
-
-ReadDocumentAt = Callable[[str], "JsonObject | None"]
-"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
-
-
-def add_document(conversation: Conversation, document: JsonObject, read_document_at: ReadDocumentAt) -> None:
-    """Add the steps of a trajectory. Parts with an unexpected form are described in `conversation.problems`."""
-    _check_schema_version(conversation, document.get("schema_version"))
-    steps = document.get("steps")
-    if not isinstance(steps, list) or not steps:
-        conversation.problems.append("the trajectory has no steps")
-        return
-    numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
-    if numbers != list(range(1, len(steps) + 1)):
-        conversation.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
-    copied: list[str] = []
-    for number, step in enumerate(steps, 1):
-        if not isinstance(step, dict):
-            conversation.problems.append(f"step {number} is not an object, so it was skipped")
-            continue
-        conversation.n_document_steps += 1
-        if step.get("is_copied_context") is True:
-            copied.append(describe_step(step))
-            continue
-        _add_copied_steps(conversation, copied)
-        _add_step(conversation, step, number, _Subagents(document, read_document_at))
-    _add_copied_steps(conversation, copied)
-
-
-def _check_schema_version(conversation: Conversation, version: Any) -> None:
-    text = str(version).removeprefix("ATIF-").removeprefix("v")
-    major, _, minor = text.partition(".")
-    if not major.isdecimal() or not minor.isdecimal():
-        conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected")
-    elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
-        conversation.problems.append(
-            f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
-        )
-
-
-def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
-    if copied:
-        text = "steps copied from an earlier trajectory:\n" + "\n".join(copied)
-        conversation.messages.append(
-            Message(conversation.n_turns - 1, max(conversation._step, -1), "log", text, "copied context")
-        )
-        copied.clear()
-
-
-def _add_step(conversation: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
-    source, text = step.get("source"), convert_content_to_text(step.get("message"))
-    if source == "agent":
-        _add_agent_step(conversation, step, text, subagents)
-        return
-    if source not in ("user", "system"):
-        conversation.problems.append(
-            f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message"
-        )
-    if source == "user" and conversation._step >= 0:
-        conversation.n_turns, conversation._step, conversation._index = conversation.n_turns + 1, -1, 0
-    turn, at = conversation.n_turns - 1, conversation._step
-    if source == "user":
-        conversation.messages.append(Message(turn, -1, "user", text))
-    elif text or "observation" not in step:
-        conversation.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
-    if calls := step.get("tool_calls"):
-        what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
-        conversation.problems.append(what)
-        conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
-    for result in _list_results(step):
-        conversation.messages.append(
-            Message(turn, at, "log", convert_content_to_text(result.get("content")), "observation")
-        )
-        subagents.add_messages(conversation, result, at)
-
-
-def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
-    conversation._step += 1
-    conversation.n_steps += 1
-    turn, at = conversation.n_turns - 1, conversation._step
-    for name, value in as_object(step.get("metrics")).items():
-        if is_number(value):
-            conversation.usage[name] = conversation.usage.get(name, 0) + value
-    conversation.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
-    if reasoning := convert_content_to_text(step.get("reasoning_content")):
-        conversation.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
-    if text:
-        conversation.messages.append(Message(turn, at, "assistant", text))
-    given = step.get("tool_calls")
-    if given is not None and not isinstance(given, list):
-        conversation.problems.append("tool_calls of a step is not a list, so the step was imported without calls")
-    entries = list_objects(given)
-    conversation.calls += [
-        parse_tool_call(entry, turn, at, index) for index, entry in enumerate(entries, conversation._index)
-    ]
-    conversation._index += len(entries)
-    ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
-    if len(set(ids)) < len(ids):
-        conversation.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(conversation, entries, _list_results(step), subagents)
-
-
-def _add_results(
-    conversation: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
-) -> None:
-    """Add a tool message for each call that has a result, then a message for each result without a call."""
-    turn, at = conversation.n_turns - 1, conversation._step
-    remaining, n_answered = results, 0
-    for position, call in enumerate(calls):
-        call_id = call.get("tool_call_id")
-        own = [each for each in remaining if call_id is not None and each.get("source_call_id") == call_id]
-        remaining = [each for each in remaining if each not in own]
-        if own:
-            conversation.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
-            text = "\n".join(convert_content_to_text(each.get("content")) for each in own)
-            conversation.messages.append(Message(turn, at, "tool", text, _call_name(call)))
-            n_answered = position + 1
-        for each in own:
-            subagents.add_messages(conversation, each, at)
-    for each in remaining:
-        if each.get("source_call_id") is not None:
-            reference = to_json_text(each["source_call_id"])[:60]
-            conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
-        text = convert_content_to_text(each.get("content"))
-        conversation.messages.append(
-            Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
-        )
-        subagents.add_messages(conversation, each, at)
-
-
-def _list_results(step: JsonObject) -> list[JsonObject]:
-    return list_objects(as_object(step.get("observation")).get("results"))
-
-
-def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
-    """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
-    arguments = entry.get("arguments")
-    if isinstance(arguments, dict):
-        return Call("predicted", _call_name(entry), arguments, turn, step, index)
-    error = "the call has no arguments" if arguments is None else "the arguments are not an object"
-    return Call("predicted", _call_name(entry), None, turn, step, index, to_json_text(arguments), error)
-
-
-def _call_name(call: JsonObject) -> str:
-    name = call.get("function_name")
-    return name if isinstance(name, str) else to_json_text(name)
-
-
-def convert_content_to_text(content: Any) -> str:
-    """Return the content of a message or a result as text. Images and audio are shown as type and path."""
-    if isinstance(content, list):
-        return "\n".join(map(_content_part_text, content))
-    return "" if content is None else content if isinstance(content, str) else to_json_text(content)
-
-
-def _content_part_text(part: Any) -> str:
-    if isinstance(as_object(part).get("text"), str):
-        return str(part["text"])
-    if isinstance(source := as_object(part).get("source"), dict):
-        return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
-    return part if isinstance(part, str) else to_json_text(part)
-
-
-def describe_step(step: JsonObject) -> str:
-    """Return a step as text: its source, message, calls and results."""
-    calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
-    lines = [f"{step.get('source')}: {convert_content_to_text(step.get('message'))}"]
-    lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
-    lines += [f"  result {convert_content_to_text(each.get('content'))}" for each in _list_results(step)]
-    return "\n".join(lines)
-
-
-@dataclass(slots=True)
-class _Subagents:
-    """The trajectories of subagents that a document embeds or refers to."""
-
-    document: JsonObject
-    read_document_at: ReadDocumentAt
-
-    def add_messages(self, conversation: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
-        """Add a log message for each subagent that a result refers to, and for its own subagents."""
-        references = result.get("subagent_trajectory_ref")
-        for reference in [references] if isinstance(references, dict) else as_list(references):
-            subagent = self._find_trajectory(reference) if isinstance(reference, dict) else None
-            if subagent is None:
-                conversation.problems.append(
-                    f"the trajectory of the subagent {to_json_text(reference)[:120]} was not found"
-                )
-                continue
-            agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
-            name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
-            conversation.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
-            text = f"subagent {name}:\n" + "\n".join(map(describe_step, steps))
-            conversation.messages.append(Message(conversation.n_turns - 1, step, "log", text, name))
-            nested = _Subagents(subagent, self.read_document_at)
-            for inner in [each for part in steps for each in _list_results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
-                nested.add_messages(conversation, inner, step, depth + 1)
-
-    def _find_trajectory(self, reference: JsonObject) -> JsonObject | None:
-        for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
-            for candidate in list_objects(self.document.get("subagent_trajectories")):
-                if reference.get(name) is not None and candidate.get(name) == reference[name]:
-                    return candidate
-        path = reference.get("trajectory_path")
-        return self.read_document_at(path) if isinstance(path, str) else None

@@ -36,7 +36,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     trials = {trial.name: trial for trial in files.trials}
     yield from find_unrepresentable_reviews(items, lambda item, key: _is_representable(trials.get(item.id), key))
     for item in items:
-        trial, reward = trials.get(item.id), _reviewed_reward(item)
+        trial, reward = trials.get(item.id), _get_reviewed_reward(item)
         if trial is None or reward is None:
             continue
         for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
@@ -59,7 +59,7 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
     return REWARD in extra or REWARDS_KEY in extra
 
 
-def _reviewed_reward(item: ScoredItem) -> float | None:
+def _get_reviewed_reward(item: ScoredItem) -> float | None:
     """Return the annotators' reward or, if they overrode only the verdict, 1 or 0. None without overrides."""
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.acebench import items
+from fcreview.importers.acebench import agent, items
 from fcreview.importers.acebench.agent import (
     MAX_STATE_DIFFERENCES,
     choose_milestone_sequence,
@@ -47,7 +47,7 @@ def make_agent_item(tmp_path: Path, category: str, question: str) -> Item:
         "mile_stone": ["[turn_on_wifi()]", "[order(size='s')]"],
         "ground_truth": [{"Base": {"wifi": True, "paid": 9}}],
     }
-    items.fill_agent_item(
+    agent.fill_agent_item(
         item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history
     )
     return item
@@ -57,7 +57,7 @@ def test_request_opens_turn_and_messages_keep_order(tmp_path: Path) -> None:
     item = make_agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
     messages = [(m.step, m.role, m.name) for m in item.messages]
     assert messages == [
-        (-1, "system", items.SIMULATED_USER_INSTRUCTION),
+        (-1, "system", agent.SIMULATED_USER_INSTRUCTION),
         (-1, "state", "at the start"),
         (-1, "user", None),
         (0, "assistant", None),

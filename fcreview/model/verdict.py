@@ -10,11 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fcreview.model.address import (
-    ITEM,
-    RESPONSE,
-    WHOLE_TARGETS,
-)
+from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS
 from fcreview.model.review import CORRECT, UNSURE
 
 TargetCriterion = tuple[str, str]

@@ -24,7 +24,7 @@ import orjson
 
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.exporters.golden_patch import list_fix_authors
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
 from fcreview.model.effective_verdict import DISPUTED, is_same_verdict
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
@@ -435,7 +435,7 @@ def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
 
 def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> bool:
     return len(golden_calls) == len(reply.calls) and all(
-        pair.state in "=~" for pair in align(list(golden_calls), reply.calls)
+        pair.state in "=~" for pair in align_calls(list(golden_calls), reply.calls)
     )
 
 

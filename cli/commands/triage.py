@@ -26,11 +26,11 @@ from fcreview.matching.clusters import (
     ClusterGroup,
     describe_cluster,
     draw_bar,
-    explain_error_type,
+    explain_group,
     group_by_shared_name,
     group_clusters,
     has_decisive_steps,
-    select_subdivided_clusters,
+    select_clusters_with_subdivision,
 )
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count, format_rate_with_count
@@ -191,7 +191,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     widths = _compute_column_widths(n_failing)
     indent = " " * (sum(widths[:3]) + 6)
     lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_example_ids(group), widths)]
-    words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
+    words, example = explain_group(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
     if words:
@@ -214,7 +214,7 @@ def _find_subgroups(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[
     """Find the largest subgroups of two or more items that fail at the same place. With the default grouping, a place
     is an argument of one function, or an argument with the same name in several functions."""
     outer, inner = SUBDIVISIONS[grouping]
-    named_clusters = select_subdivided_clusters(group.clusters, grouping)
+    named_clusters = select_clusters_with_subdivision(group.clusters, grouping)
     # The row of the group already shows the first example of each cluster, so that these examples come last.
     subgroups = [
         Subgroup(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])

@@ -1,8 +1,7 @@
 """Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-The cost of a pair depends on three differences between its calls. In order of importance, these are different
-functions, arguments that are not accepted, and different positions. Each call is in exactly one pair. A missing or
-extra call is alone in its pair.
+The cost of a pair depends on different functions, arguments that are not accepted, and different positions, in this
+order of importance. Each call is in exactly one pair. A missing or extra call is alone in its pair.
 
 Calls of different functions are paired only if the predicted call replaces the golden call. This requires similar
 names, or equal numbers of golden and predicted calls, where neither function is called on the other side. Therefore, if
@@ -54,23 +53,23 @@ IndexPair = tuple[int, int]
 """(index in the golden calls, index in the predicted calls) of a pair."""
 
 
-def align_turns(
+def align_calls_by_turn(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
 ) -> list[CallPair]:
-    """Pair the calls of each turn with `align`."""
+    """Pair and compare the calls of each turn with `align_calls`."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
     for call in golden:
         turns[call.turn][0].append(call)
     for call in predicted:
         turns[call.turn][1].append(call)
-    return [pair for turn in sorted(turns) for pair in align(*turns[turn], rules, keep_order=keep_order)]
+    return [pair for turn in sorted(turns) for pair in align_calls(*turns[turn], rules, keep_order=keep_order)]
 
 
-def align(
+def align_calls(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, keep_order: bool = False
 ) -> list[CallPair]:
     """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden order, then the extra
-    predicted calls. With `keep_order`, calls are paired only if both sides have them in the same order."""
+    predicted calls. With `keep_order`, the predicted calls of the pairs are in order too."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
@@ -97,8 +96,8 @@ def _can_be_paired(
     rules: ComparisonRules,
     function_names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether a golden and a predicted call may be paired. `function_names` are the names of all functions in the
-    golden calls and in the predicted calls."""
+    """Whether a golden and a predicted call may be paired. `function_names` contains the names of all called functions:
+    in the golden calls, and in the predicted calls."""
     wanted, made = golden[pair[0]], predicted[pair[1]]
     if is_same_function(wanted, made, rules) or _is_similar_name(wanted.name, made.name):
         return True
@@ -144,7 +143,7 @@ def _pair_calls(
     if not golden or not predicted:
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
-        return _pair_by_position(golden, predicted, keep_order)
+        return _pair_without_costs(golden, predicted, keep_order)
 
     def compute_cost(golden_index: int, predicted_index: int) -> float:
         return _compute_pair_cost(golden[golden_index], predicted[predicted_index], rules) + DISTANCE_COST * abs(
@@ -221,9 +220,8 @@ def _assign_in_any_order(costs: list[list[float]]) -> list[IndexPair]:
 
 def _assign_by_hungarian_method(costs: list[list[float]]) -> list[IndexPair]:
     """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows. The
-    Hungarian method adds one row at a time, and reassigns earlier rows along the cheapest path to a free column.
-    `row_price` and `column_price` are the dual variables of the assignment problem. `owner` is the row of each
-    column."""
+    Hungarian method adds one row at a time, and reassigns earlier rows along the cheapest path to a free column."""
+    # The prices are the dual variables of the assignment problem. `owner` is the row of each column.
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
     owner: list[int | None] = [None] * columns
@@ -277,7 +275,7 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
     return pairs
 
 
-def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool) -> list[IndexPair]:
+def _pair_without_costs(golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool) -> list[IndexPair]:
     """Pair calls of the same function in order, then all other calls in order. With `keep_order`, pair the calls at
     equal positions."""
     if keep_order:

@@ -43,7 +43,7 @@ class Cluster:
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """Filter term for each property in `names`, such as `error:value_error:string`. The term is empty if the failures
+    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`. The term is empty if the failures
     do not share the property."""
     difference: str = ""
     step_reason: str = ""
@@ -59,8 +59,8 @@ class Cluster:
     """Most frequent first difference of the items whose function is unknown, such as `prose, not calls`."""
 
     @property
-    def names(self) -> tuple[str | None, ...]:
-        """Names of the cluster in the order of `GROUPINGS`; None for a property that is not shared."""
+    def names_by_grouping(self) -> tuple[str | None, ...]:
+        """Value of each property in `GROUPINGS`; None for a property that the failures do not share."""
         return (
             self.error_type or None,
             self.function,
@@ -105,25 +105,27 @@ def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Clus
     """Group clusters by name, largest group first. In the grouping by value, the group without a name comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
-        key = cluster.terms[grouping], cluster.names[grouping]
+        key = cluster.terms[grouping], cluster.names_by_grouping[grouping]
         groups.setdefault(key, ClusterGroup(*key)).clusters.append(cluster)
     return sorted(groups.values(), key=lambda group: (grouping == BY_VALUE and group.name is None, -group.count))
 
 
-def get_grouping_to_compute(grouping: Grouping) -> int:
-    """Return the grouping whose clusters must be computed to show a grouping. The first three groupings share their
+def get_computed_grouping(grouping: Grouping) -> Grouping:
+    """Return the grouping for which clusters must be computed to show `grouping`. The first three groupings share their
     clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
-def select_subdivided_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Cluster]:
-    """Select the clusters that have a name in at least one subdivision of the grouping."""
-    return [cluster for cluster in clusters if any(cluster.names[each] for each in SUBDIVISIONS[grouping])]
+def select_clusters_with_subdivision(clusters: Iterable[Cluster], grouping: Grouping) -> list[Cluster]:
+    """Select the clusters that have at least one of the properties that subdivide the grouping."""
+    return [cluster for cluster in clusters if any(cluster.names_by_grouping[each] for each in SUBDIVISIONS[grouping])]
 
 
 def describe_cluster(cluster: Cluster, grouping: Grouping, separator: str = "·") -> str:
-    """Format a cluster by its names in the two subdivisions of a grouping: `get_weather · city`."""
-    return f" {separator} ".join(sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names[each]))
+    """Format the two properties of a cluster that subdivide a grouping: `get_weather · city`."""
+    return f" {separator} ".join(
+        sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names_by_grouping[each])
+    )
 
 
 def group_by_shared_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str, list[Cluster]]:
@@ -134,16 +136,16 @@ def group_by_shared_name(clusters: Iterable[Cluster], grouping: Grouping) -> dic
 def _group_by_name(clusters: Iterable[Cluster], grouping: Grouping) -> dict[str | None, list[Cluster]]:
     by_name: dict[str | None, list[Cluster]] = {}
     for cluster in clusters:
-        by_name.setdefault(cluster.names[grouping], []).append(cluster)
+        by_name.setdefault(cluster.names_by_grouping[grouping], []).append(cluster)
     return by_name
 
 
 def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "·") -> str:
-    """Describe the largest subdivision of a group, with its number of items: `100 irrelevance_error:decoder_success ·
-    86 functions`, `23 get_weather · city` for a function with one argument, or `9 city · 5 functions` for an argument
-    of several functions. If no two items share a name, only count the names: `40 functions`."""
+    """Describe the largest part of a group, with its number of items: `23 get_weather · city` for a function with one
+    argument, or `9 city · 5 functions` for an argument of several functions. If no two items share a name, only count
+    the names: `40 functions`."""
     outer, inner = SUBDIVISIONS[grouping]
-    informative = select_subdivided_clusters(group.clusters, grouping)
+    informative = select_clusters_with_subdivision(group.clusters, grouping)
     if len(informative) == 1:
         return describe_cluster(informative[0], grouping, separator)
     found = [
@@ -156,7 +158,7 @@ def summarize_group(group: ClusterGroup, grouping: Grouping, separator: str = "�
     largest = max(found, key=lambda each: each.n_items, default=None)
     if largest is not None and largest.n_items > 1:
         return f"{largest.n_items:,} {largest.text}"
-    outer_names = {cluster.names[outer] for cluster in informative}
+    outer_names = {cluster.names_by_grouping[outer] for cluster in informative}
     if not outer_names:
         return next((sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason), "")
     return format_count(len(outer_names), GROUPINGS[outer])
@@ -172,8 +174,8 @@ def _summarize_clusters_of_name(
 ) -> _ClusterSummary:
     """Summarize clusters that have the same name in `grouping`, such as the argument `city`. The text is `city ·
     get_weather` if the clusters also have the same name in `other_grouping`, else `city · 5 functions`."""
-    name = clusters[0].names[grouping]
-    others = {cluster.names[other_grouping] for cluster in clusters}
+    name = clusters[0].names_by_grouping[grouping]
+    others = {cluster.names_by_grouping[other_grouping] for cluster in clusters}
     parts = [sanitize(name) if name else ""]
     if len(others) > 1:
         parts = [parts[0] or UNNAMED_GROUPS[grouping], format_count(len(others), GROUPINGS[other_grouping])]
@@ -183,8 +185,7 @@ def _summarize_clusters_of_name(
 
 
 def draw_bar(number: int, total: int, width: int) -> str:
-    """Draw the share `number / total` as a bar of up to `width` terminal cells, in eighths of a cell. The bar is empty
-    only for 0."""
+    """Draw the share `number / total` as a bar of up to `width` terminal cells. The bar is empty only for 0."""
     eighths = max(round(8 * width * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
@@ -194,10 +195,9 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
     return any(cluster.n_decisive for cluster in clusters)
 
 
-def explain_error_type(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type of a group, or its kind of decisive step: `value_error:string: string is not
-    an accepted value`. If the group has several error types, the text begins with `mostly`. If the error type is
-    unknown, the text is empty."""
+def explain_group(group: ClusterGroup, grouping: Grouping = BY_ERROR_TYPE) -> str:
+    """Explain the kind of decisive step or the most frequent error type of a group: `mostly value_error:string: string
+    is not an accepted value`. Returns an empty text for an unknown error type."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

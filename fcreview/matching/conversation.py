@@ -51,8 +51,7 @@ def _parse_quoted_object(value: Any) -> list[Call]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded equals no other
-    call."""
+    """Whether two calls have equal functions and arguments. A call that cannot be decoded equals no other call."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
@@ -71,9 +70,9 @@ class RepeatedCalls:
             for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
                 self._quoted.setdefault(_make_call_key(call), []).append(((message.turn, message.step, 0), call))
 
-    def find_earlier_position(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before this call, such as `turn 1 step 2`, or None. Predicted
-        calls take precedence over quoted calls."""
+    def describe_earlier_occurrence(self, call: Call) -> str | None:
+        """Return the position of the latest equal call before a call: `turn 1 step 2`; or None if there is none.
+        Predicted calls take precedence over quoted calls."""
         key, position = _make_call_key(call), _get_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
@@ -235,8 +234,8 @@ def extract_words(text: str) -> set[str]:
 
 
 @dataclass(slots=True)
-class Description:
-    """Name and options of an object in tool results, such as a product that has an id."""
+class ObjectDescription:
+    """Name and options of an object with an id, such as a product, from tool results."""
 
     name: str = ""
     options: tuple[str, ...] = ()
@@ -244,10 +243,10 @@ class Description:
 
 
 @dataclass(slots=True)
-class Descriptions:
-    """Descriptions of all objects in tool results, by object id."""
+class ObjectDescriptions:
+    """ObjectDescriptions of all objects in tool results, by object id."""
 
-    by_id: dict[str, Description] = field(default_factory=dict)
+    by_id: dict[str, ObjectDescription] = field(default_factory=dict)
 
     def add_tool_results(self, tool_results: Iterable[str]) -> None:
         for text in tool_results:
@@ -268,33 +267,33 @@ class Descriptions:
         name = value.get("name")
         name = name if isinstance(name, str) else ""
         for identifier in _find_object_ids(value):
-            known = self.by_id.setdefault(identifier, Description())
+            known = self.by_id.setdefault(identifier, ObjectDescription())
             known.name = known.name or name
-            known.options = known.options or _read_options(value)
+            known.options = known.options or _read_object_options(value)
         for each in value.values():
             self._add_objects(each)
 
-    def is_described(self, object_id: str) -> bool:
-        """Whether a tool result contains the name or the options of the object with this id."""
-        known = self.by_id.get(object_id, Description())
+    def has_description(self, object_id: str) -> bool:
+        """Whether a tool result contains the name or the options of an object."""
+        known = self.by_id.get(object_id, ObjectDescription())
         return bool(known.name or known.options)
 
-    def is_named_by(self, object_id: str, words: set[str]) -> bool:
-        """Whether the words of a text include a word of the object's name, or all words of its options."""
-        known = self.by_id.get(object_id, Description())
+    def is_named_in(self, object_id: str, words: set[str]) -> bool:
+        """Whether the words of a text (see `extract_words`) include a word of the object's name or all its options."""
+        known = self.by_id.get(object_id, ObjectDescription())
         if extract_words(known.name) & words:
             return True
         return bool(known.options) and all(extract_words(option) <= words for option in known.options)
 
 
 def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the id of an object: the value of `item_id`. Without this field, yield the value of `id` or of a field such
-    as `user_id`, if the object has only one such field."""
+    """Yield the id of an object: the value of `item_id`, else the value of `id` or of a field such as `user_id` if the
+    object has only one such field."""
     names = [name for name in json_object if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
     yield from (json_object[name] for name in chosen if isinstance(json_object[name], str))
 
 
-def _read_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_object_options(json_object: Mapping[str, Any]) -> tuple[str, ...]:
     options = json_object.get("options")
     return tuple(each for each in options.values() if isinstance(each, str)) if isinstance(options, dict) else ()

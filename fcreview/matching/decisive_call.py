@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refusal, is_same_call
-from fcreview.matching.decisive_step import DecisiveStep, add_step_verdict, is_read_only
+from fcreview.matching.decisive_step import DecisiveStep, add_guessed_step, is_read_only
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
@@ -26,8 +26,7 @@ READING_FUNCTIONS = frozenset({
 `READING_VERBS`. `cd` changes only the current folder. `echo` writes a file if its arguments contain a file name (see
 `_changes_state`)."""
 MIN_REPEATS = 3
-"""Minimum number of equal calls at the end of a conversation that form a loop. Two equal calls may be a second
-attempt."""
+"""Minimum number of equal calls that form a loop. Two equal calls may be a second attempt."""
 
 
 @dataclass(slots=True)
@@ -75,11 +74,10 @@ class _PairedItem:
 
 
 def add_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> None:
-    """Guess the decisive step of a failed item and add it as a recomputed verdict. `failed_turn` is from 0, or None if
-    it is unknown. `only_effect_counts`: whether the benchmark compares only the effect of calls, so that calls that
-    change nothing are considered last."""
+    """Guess the decisive step of an item that fails, and add it as a recomputed verdict. `failed_turn` is from 0, or
+    None if it is unknown. `only_effect_counts` states whether the benchmark compares only the effect of calls."""
     if item.official is False or (item.official is None and item.rule is False):
-        add_step_verdict(item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts))
+        add_guessed_step(item, find_decisive_call(item, failed_turn, only_effect_counts=only_effect_counts))
 
 
 def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effect_counts: bool) -> DecisiveStep | None:
@@ -97,8 +95,8 @@ def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effec
 
 
 def find_call_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which the model began a loop: `MIN_REPEATS` or more equal calls at the end of the
-    conversation. Returns None if there is no loop."""
+    """Return the step at which a loop began, or None. A loop is `MIN_REPEATS` or more equal calls at the end of the
+    conversation."""
     calls = [
         (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
     ]

@@ -17,7 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fcreview.matching.conversation import ChatMessage, Descriptions, build_chat_messages, extract_words, is_refusal
+from fcreview.matching.conversation import (
+    ChatMessage,
+    ObjectDescriptions,
+    build_chat_messages,
+    extract_words,
+    is_refusal,
+)
 from fcreview.model.item import AcceptedValues, Call, Item, Verdict
 from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
@@ -33,7 +39,7 @@ CALCULATION = "calculate"
 """Name of the function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
 """Minimum number of words in an argument that counts as free text, such as the summary of a transfer. Free texts are
-not compared. The longest argument with fixed values, the reason for a cancellation, has three words."""
+not compared."""
 MIN_SHARED_NUMBERS = 2
 """Minimum number of numbers that a wrong calculation shares with a golden calculation. A single number may be equal by
 chance."""
@@ -88,7 +94,7 @@ def find_decisive_step(
     facts = _Facts(messages, golden)
     found = list(facts.find_wrong_writes())
     if not found and facts.missing_action_indexes:
-        found = list(facts.explain_missing_actions())
+        found = [facts.explain_missing_action()]
     found += facts.find_wrong_calculations()
     found = found or list(facts.find_wrong_answers(missing_texts))
     return min(found, key=lambda step: step.message, default=None)
@@ -97,12 +103,11 @@ def find_decisive_step(
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
     """Guess the decisive step of an item that fails, and add it as a recomputed verdict."""
     fails = item.official is False or (item.official is None and item.rule is False)
-    add_step_verdict(item, find_decisive_step(build_chat_messages(item), item.golden, missing_texts) if fails else None)
+    add_guessed_step(item, find_decisive_step(build_chat_messages(item), item.golden, missing_texts) if fails else None)
 
 
-def add_step_verdict(item: Item, step: DecisiveStep | None) -> None:
-    """Add a guessed step, unless it is None, to an item as a recomputed verdict. The error type of the verdict is the
-    kind of the step."""
+def add_guessed_step(item: Item, step: DecisiveStep | None) -> None:
+    """Add a guessed step, unless it is None, to an item as a recomputed verdict."""
     if step is not None:
         item.decisive_step = step.kind
         facts = {"error_type": step.kind, "rationale": step.reason, "by": GUESS}
@@ -143,10 +148,10 @@ class _Facts:
     def missing_action_indexes(self) -> list[int]:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
-    def collect_descriptions(self, before_message: int | None = None) -> Descriptions:
-        """Collect names and options of objects from the tool results. If `before_message` is given, use only the tool
-        results before the message with this number."""
-        found = Descriptions()
+    def collect_descriptions(self, before_message: int | None = None) -> ObjectDescriptions:
+        """Collect names and options of objects from the tool results before the message with the number
+        `before_message`, or from all tool results."""
+        found = ObjectDescriptions()
         earlier = self.messages if before_message is None else self.messages[: before_message - 1]
         found.add_tool_results(message.content for message in earlier if message.role == "tool")
         return found
@@ -181,16 +186,17 @@ class _Facts:
             )
         for index, write in self.refused.items():
             if index not in self.done:
-                early = self._find_premature_write(index, write)
+                early = self._find_too_early_write(index, write)
                 if early is not None:
                     reason = f"{early.call.name} was called first. The environment then refused {write.call.name}."
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
-    def _find_premature_write(self, action_index: int, refused: _Write) -> _Write | None:
-        ids = set(_list_identifiers(refused.call.arguments or {}))
-        for later, write in self.done.items():
+    def _find_too_early_write(self, refused_index: int, refused_write: _Write) -> _Write | None:
+        """Return a call before `refused_write` that performed a later golden action on the same object, or None."""
+        ids = set(_list_identifiers(refused_write.call.arguments or {}))
+        for index, write in self.done.items():
             shares_object = ids & set(_list_identifiers(write.call.arguments or {}))
-            if later > action_index and write.message < refused.message and shares_object:
+            if index > refused_index and write.message < refused_write.message and shares_object:
                 return write
         return None
 
@@ -223,7 +229,7 @@ class _Facts:
         given, wanted = _list_identifiers(write.call.arguments or {}), _list_identifiers(wanted_arguments)
         wrong = [each for each in given if each not in wanted]
         omitted = [each for each in wanted if each not in given]
-        user = _UserTurns(self.messages, write.message, self.collect_descriptions(write.message))
+        user = _UserMessages(self.messages, write.message, self.collect_descriptions(write.message))
         if not wrong and not omitted and similar is not None:
             return user.find_payment_choice(
                 _list_payment_methods(write.call.arguments or {}), _list_payment_methods(wanted_arguments)
@@ -231,7 +237,7 @@ class _Facts:
         return (
             user.find_retraction(omitted)
             or (user.find_wrong_choice(wrong) if similar else None)
-            or (user.find_omission(given, omitted) if similar and not wrong else None)
+            or (user.find_incomplete_choice(given, omitted) if similar and not wrong else None)
         )
 
     def find_wrong_calculations(self) -> Iterator[DecisiveStep]:
@@ -242,7 +248,7 @@ class _Facts:
                     continue
                 numbers = _count_numbers(call.arguments)
                 golden = [_count_numbers(_get_first_accepted_values(each)) for each in self.golden_calculations]
-                if numbers not in golden and any(_is_attempt_at(numbers, each) for each in golden):
+                if numbers not in golden and any(_is_similar_calculation(numbers, each) for each in golden):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
@@ -256,7 +262,7 @@ class _Facts:
             others = [
                 n
                 for n, each in replies
-                if any(self._is_similar_number(wanted, one) for one in _list_stated_numbers(each.content))
+                if any(self._is_misstated_number(wanted, one) for one in _list_stated_numbers(each.content))
             ]
             if beside_call:
                 reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
@@ -267,15 +273,16 @@ class _Facts:
             else:
                 yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")
 
-    def _is_similar_number(self, expected: str, stated: str) -> bool:
+    def _is_misstated_number(self, expected: str, stated: str) -> bool:
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
             return False
         if "." in expected:
             return not any(stated in result for result in self.results)
         return len(stated) == len(expected) >= MIN_DIGITS
 
-    def explain_missing_actions(self) -> Iterator[DecisiveStep]:
-        """Yield one step at which the model declined the request, handed the conversation over, or forgot an action."""
+    def explain_missing_action(self) -> DecisiveStep:
+        """Return the step at which the model declined the request, handed the conversation over, or forgot an
+        action."""
         name = self.golden[self.missing_action_indexes[0]].name
         topics = [_get_topic_words(self.golden[index]) for index in self.missing_action_indexes]
         for number in range(len(self.messages), 0, -1):
@@ -284,28 +291,25 @@ class _Facts:
             if declines and any(topic & extract_words(message.content) for topic in topics):
                 retraction = self._find_retraction_before(number)
                 if retraction is not None:
-                    yield DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
-                else:
-                    yield DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
-                return
+                    return DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
+                return DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
         for write in self.handovers:
             asked = next(
                 (extract_words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set()
             )
             if not asked & HANDOVER_WORDS:
                 reason = f"{write.call.name} is called, but {name} is not called before it."
-                yield DecisiveStep(write.message, "early_end", reason)
-                return
-        yield self._explain_forgotten_action(name)
+                return DecisiveStep(write.message, "early_end", reason)
+        return self._explain_forgotten_action(name)
 
     def _explain_forgotten_action(self, function_name: str) -> DecisiveStep:
-        user = _UserTurns(self.messages, len(self.messages) + 1, self.collect_descriptions())
+        user = _UserMessages(self.messages, len(self.messages) + 1, self.collect_descriptions())
         wanted = [
             each
             for index in self.missing_action_indexes
             for each in _list_identifiers(_get_first_accepted_values(self.golden[index]))
         ]
-        known = [each for each in wanted if user.descriptions.is_described(each)]
+        known = [each for each in wanted if user.descriptions.has_description(each)]
         named = max((number for each in wanted for number in user.find_messages_with(each)), default=None)
         if named is None and known and user.turns:
             reason = f"The user never states the values that {function_name} needs."
@@ -326,8 +330,8 @@ class _Facts:
         return earlier[0] if is_rejected and is_proposal else None
 
 
-class _UserTurns:
-    def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: Descriptions) -> None:
+class _UserMessages:
+    def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: ObjectDescriptions) -> None:
         texts = [(n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content]
         self.turns = texts[::-1]
         """(number, text) of the user's messages before the message with the number `before`, latest first."""
@@ -337,13 +341,13 @@ class _UserTurns:
         """Return the numbers of the user's messages that contain a value, or name the object whose id it is."""
         return [
             number for number, text in self.turns
-            if value.lower() in text.lower() or self.descriptions.is_named_by(value, extract_words(text))
+            if value.lower() in text.lower() or self.descriptions.is_named_in(value, extract_words(text))
         ]  # fmt: skip
 
     def find_retraction(self, omitted_values: Sequence[str]) -> DecisiveStep | None:
         for number, text in self.turns:
             words = extract_words(text)
-            if _RETRACTION.search(text) and any(self.descriptions.is_named_by(each, words) for each in omitted_values):
+            if _RETRACTION.search(text) and any(self.descriptions.is_named_in(each, words) for each in omitted_values):
                 return DecisiveStep(number, "user_retraction", "The user withdraws a value that a golden action needs.")
         return None
 
@@ -365,14 +369,14 @@ class _UserTurns:
                 return DecisiveStep(numbers[0], "user_choice", reason)
         return None
 
-    def find_omission(self, given_values: Sequence[str], omitted_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that names all described objects of the call, if no message names the
-        omitted objects."""
-        named = [each for each in given_values if self.descriptions.is_described(each)]
+    def find_incomplete_choice(self, given_values: Sequence[str], omitted_values: Sequence[str]) -> DecisiveStep | None:
+        """Return a step at the last message that names all described objects of the call, if no message names an
+        omitted object."""
+        named = [each for each in given_values if self.descriptions.has_description(each)]
         if not omitted_values or not named or any(self.find_messages_with(each) for each in omitted_values):
             return None
         for number, text in self.turns:
-            if all(self.descriptions.is_named_by(each, extract_words(text)) for each in named):
+            if all(self.descriptions.is_named_in(each, extract_words(text)) for each in named):
                 reason = "The user does not name all objects that a golden action needs."
                 return DecisiveStep(number, "user_choice", reason)
         return None
@@ -384,8 +388,7 @@ def _is_handover(call: Call) -> bool:
 
 
 def _get_topic_words(call: Call) -> set[str]:
-    """Return the last word of the called function's name, which is the topic of the call: `address` for
-    `modify_user_address`."""
+    """Return the last word of the function's name: `address` for `modify_user_address`."""
     return extract_words(call.name.replace("_", " ").rpartition(" ")[2])
 
 
@@ -397,7 +400,7 @@ def _get_first_accepted_values(call: Call) -> Mapping[str, Any]:
 
 
 def _has_same_effect(golden: Call, predicted: Call) -> bool:
-    """Whether a call has the same effect as a golden action. Free texts and the order of lists do not matter."""
+    """Whether a call equals a golden action, except for free texts and the order of lists."""
     if golden.name != predicted.name or predicted.arguments is None:
         return False
     wanted = _get_first_accepted_values(golden)
@@ -463,7 +466,7 @@ def _count_numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
     return Counter(number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each)))
 
 
-def _is_attempt_at(numbers: Counter[str], golden_numbers: Counter[str]) -> bool:
+def _is_similar_calculation(numbers: Counter[str], golden_numbers: Counter[str]) -> bool:
     n_shared = (numbers & golden_numbers).total()
     return n_shared >= MIN_SHARED_NUMBERS and n_shared >= MIN_SHARE * golden_numbers.total()
 

@@ -22,7 +22,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-def type_name(value: Any) -> str:
+def get_type_name(value: Any) -> str:
     """Return the name of a value's type as in JSON, or the name of the Python type if JSON has no such type."""
     return _TYPE_NAMES.get(type(value)) or type(value).__name__
 
@@ -31,7 +31,7 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
     values`. If only the type, the case, white space or quotation marks differ, the text says so."""
     none_of = f"none of {len(accepted)} accepted values"
-    if type_name(value) not in {type_name(one) for one in accepted}:
+    if get_type_name(value) not in {get_type_name(one) for one in accepted}:
         golden = f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else none_of
         return f"type differs: {_format_with_type(value)}, {golden}"
     small = next((found for one in accepted if (found := _describe_small_difference(one, value))), None)
@@ -41,7 +41,7 @@ def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
 
 
 def _format_with_type(value: Any) -> str:
-    return "null" if value is None else f"{type_name(value)} {abbreviate(value)}"
+    return "null" if value is None else f"{get_type_name(value)} {abbreviate(value)}"
 
 
 def _describe_small_difference(expected: Any, value: Any) -> str | None:
@@ -132,8 +132,7 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 
 MAX_DIFFERENCES = 50
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values in a call that are compared. If there are more, a difference reports that the call is too
-large."""
+"""Maximum number of values in a call that are compared. A difference reports that a larger call is too large."""
 MAX_COMPARED_CONTAINERS = 50
 NORMALISED_WEIGHT = 0.1
 """Weight of a difference with the state `~`. Any other difference has the weight 1."""
@@ -153,7 +152,7 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
     for name, accepted in golden.arguments.items():
         path = append_to_path("", name)
         if name in predicted.arguments:
-            found += _limit_differences(
+            found += _summarize_differences(
                 path, diff_accepted_values(accepted, predicted.arguments[name], path, 0, budget)
             )
         elif not accepted.optional:
@@ -217,7 +216,7 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
     budget.remaining -= 1
     if budget.remaining < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
-    golden_kind, kind = type_name(expected), type_name(value)
+    golden_kind, kind = get_type_name(expected), get_type_name(value)
     tuple_as_list = budget.rules.tuple_is_list and (golden_kind, kind) == ("list", "tuple")
     if (golden_kind != kind and not tuple_as_list) or kind not in ("object", "list", "tuple"):
         return _diff_scalars(expected, value, path, depth, budget.rules)
@@ -231,13 +230,13 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values with which a value is compared. For an object or list, these are a limited number of
-    values of the same JSON type, to keep comparisons fast."""
-    kind = type_name(value)
+    """Return the accepted values with which a value is compared. For an object or list, these are at most
+    `MAX_COMPARED_CONTAINERS` values of the same type."""
+    kind = get_type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
     same_type = [
-        one for one in accepted.any_of if type_name(one) == kind or (type_name(one), kind) == ("list", "tuple")
+        one for one in accepted.any_of if get_type_name(one) == kind or (get_type_name(one), kind) == ("list", "tuple")
     ]
     return (same_type or accepted.any_of)[:MAX_COMPARED_CONTAINERS]
 
@@ -296,7 +295,8 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
     return found + [ArgumentDiff(append_to_path(path, index), "+", "not in golden") for index in range(common_end, end)]
 
 
-def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
+def _summarize_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
+    """Limit the differences in the argument at `path` to `MAX_DIFFERENCES`, and add their number."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]

@@ -30,7 +30,7 @@ _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''
 _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
-def make_confusable_skeleton(text: str) -> str:
+def normalize_lookalikes(text: str) -> str:
     """Replace letters, quotation marks, dashes and blanks by similar ASCII characters, so that texts that look equal
     become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
@@ -43,7 +43,7 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`. Returns None if they do not look equal."""
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
-    if make_confusable_skeleton(golden) != make_confusable_skeleton(predicted):
+    if normalize_lookalikes(golden) != normalize_lookalikes(predicted):
         return None
     opcodes = SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes()
     _, golden_start, golden_end, start, end = next(each for each in opcodes if each[0] != "equal")
@@ -74,8 +74,7 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value. It is empty in a row for the call as a whole, which shows the function
-    names."""
+    """Path of the argument or nested value; empty in a row for the call as a whole, which shows the function names."""
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState
@@ -117,7 +116,8 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
 def _find_state_and_reason(
     path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], is_decoded: bool
 ) -> tuple[DiffState, str | None]:
-    """Return the state and the reason in an argument's row. `is_decoded`: whether the predicted call has arguments."""
+    """Return the state and the reason in an argument's row. `is_decoded` is false if the predicted call has no
+    arguments."""
     if not differences:
         if accepted is None:
             return "+", None
@@ -172,7 +172,6 @@ def _format_if_present(value: Any) -> str | None:
 
 
 MAX_VALUE_IN_LINE = 60
-
 MAX_VALUE_IN_CLUSTER = 120
 
 

@@ -15,7 +15,7 @@ from fcreview.importers.common.records import (
     last_question,
     list_objects,
 )
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
@@ -88,7 +88,7 @@ def _fill_normal_item(item: Item, reply: Any, golden_answer: Any, turn: int, can
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
         item.extra.metadata[OTHER_ANSWERS] = alternatives[1:]
-    item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
+    item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
     if alternatives:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if can_recompute and calls is None:

@@ -29,7 +29,7 @@ from fcreview.importers.common.records import (
     read_tools,
 )
 from fcreview.importers.common.writeback import JsonObject
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
@@ -138,7 +138,7 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     item.messages, item.predicted = conversation.messages, conversation.calls
     item.n_turns, item.n_steps = conversation.n_turns, max(conversation.n_steps, 1)
     item.question = first_question(conversation.messages)
-    item.pairs = align_turns([], item.predicted)
+    item.pairs = align_calls_by_turn([], item.predicted)
     item.prediction_hash = answer_hash(conversation.answers)
     for document in documents:
         item.functions = read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions

@@ -24,9 +24,9 @@ from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.joining import is_same_golden_answer
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import add_issue, function_names, is_number
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.decisive_call import add_decisive_call, find_call_loop
-from fcreview.matching.decisive_step import add_step_verdict
+from fcreview.matching.decisive_step import add_guessed_step
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import turn_address
 from fcreview.model.item import (
@@ -280,7 +280,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
         if item.official is not None:
             item.verdicts.append(replace(item.verdicts[0], target="response"))
     else:
-        pairs = item.pairs = align_turns(dataset_item.golden_calls, found.calls, COMPARISON_RULES)
+        pairs = item.pairs = align_calls_by_turn(dataset_item.golden_calls, found.calls, COMPARISON_RULES)
     if entry is not None and item.official is False:
         scores.add_multi_turn_details(entry.record, item.extra)
         failing = item.extra.failing_turn
@@ -293,7 +293,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
         if context.kind == "multi_turn" and failing is not None:
             add_decisive_call(item, failing, only_effect_counts=item.error_type == "multi_turn:instance_state_mismatch")
         elif item.error_type == "multi_turn:force_terminated":
-            add_step_verdict(item, find_call_loop(item))
+            add_guessed_step(item, find_call_loop(item))
     elif item.official is None:
         set_first_difference(item, pairs, None)
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object
 from fcreview.importers.complexfuncbench.log import EvaluationLog, JsonCall, LoggedComparison, LoggedTurn
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.address import call_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, CallPair, Message
@@ -370,7 +370,7 @@ def _guess_golden_calls(
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
     by_index = {each.predicted.index: each for each in unpaired}
-    for pair in align(remaining, [each.predicted for each in unpaired]):
+    for pair in align_calls(remaining, [each.predicted for each in unpaired]):
         if pair.golden is None or pair.predicted is None:
             continue
         verdict, golden = by_index[pair.predicted], golden_path.calls[pair.golden]

@@ -30,7 +30,7 @@ from fcreview.importers.confetti.discovery import (
     RunRecords,
     load_run_records,
 )
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
@@ -53,10 +53,10 @@ def fill_call_item(
         item.extra.metadata["chain"] = chain
     if golden is None:
         item.rule_note = "the dataset has no golden answer for this item"
-        item.pairs = align([], item.predicted)
+        item.pairs = align_calls([], item.predicted)
         return
     item.golden = checker.make_golden_calls(golden, turn)
-    item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
+    item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
     _note_multiple_golden_values(item)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     if item.functions:

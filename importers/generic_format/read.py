@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.importers.common.records import fill_safely, first_question, read_tools
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
 from fcreview.model.item import AcceptedValues, Call, CallPair, ImportIssue, Item, Message, Role, Verdict
@@ -245,11 +245,11 @@ def _fill_item(item: Item, record: Record) -> None:
     ]
     if record.golden is not None:
         item.golden = parse_golden_calls(record.golden)
-        item.pairs = align_turns(item.golden, item.predicted, keep_order=record.ordered)
+        item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=record.ordered)
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
         _recompute_verdict(item)
     else:
-        item.pairs = align_turns([], item.predicted)
+        item.pairs = align_calls_by_turn([], item.predicted)
         item.rule_note = "the record has no golden answer"
     _set_verdict_fields(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])

@@ -17,7 +17,7 @@ from fcreview.importers.common.records import as_list, function_names
 from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
 from fcreview.importers.generic_format.read import GoldenCall, parse_golden_calls
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.item import AcceptedValues, Call, Item, Run
@@ -124,7 +124,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
         golden = parse_golden_calls(GOLDEN_CALLS.validate_python(golden_fix.get(GOLDEN_FIELD)))
     except ValidationError:
         return None
-    pairs = align_turns(golden, item.predicted, keep_order=record.get("ordered") is True)
+    pairs = align_calls_by_turn(golden, item.predicted, keep_order=record.get("ordered") is True)
     return all(pair.state == "=" for pair in pairs)
 
 

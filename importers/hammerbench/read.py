@@ -39,7 +39,7 @@ from fcreview.importers.hammerbench.discovery import (
     split_item_id,
 )
 from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.function_schema import read_declared_parameters
@@ -165,7 +165,7 @@ def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | 
         item.predicted = [Call("predicted", str(call.get("name")), as_object(call.get("arguments")), turn, raw=raw)]
     if isinstance(data.label, dict) and not declines:
         item.golden = [label_to_golden_call(data.label, turn)]
-    item.pairs = align(item.golden, item.predicted, DIFF_RULES)
+    item.pairs = align_calls(item.golden, item.predicted, DIFF_RULES)
     if not isinstance(data.label, (dict, str)):
         item.rule_note = "the log has no golden answer for this item"
         add_issue(item, f"{item.id} has no label, so it has no golden answer")

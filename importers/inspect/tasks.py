@@ -50,7 +50,7 @@ from fcreview.importers.tau.conversation import (
     read_golden_actions,
 )
 from fcreview.importers.tau.read import read_scenario
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.address import turn_address
 from fcreview.model.item import Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
@@ -249,7 +249,7 @@ def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversatio
         item.extra.final_answer = find_last_reply_text(item.messages)
         item.rule_note = NOT_RECOMPUTED_NOTES["agentic"]
     elif kind == MULTI_TURN:
-        item.pairs = align_turns(item.golden, item.predicted, COMPARISON_RULES)
+        item.pairs = align_calls_by_turn(item.golden, item.predicted, COMPARISON_RULES)
         item.rule_note = NOT_RECOMPUTED_NOTES["multi_turn"]
     else:
         _recompute_verdict(item, dataset_item, category, has_sample_error=value.get("error") is not None)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, AcceptedValues, Call, CallPair, Item, Message, Role
 
@@ -295,7 +295,7 @@ def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call],
         open_calls = [at for at, call in enumerate(calls) if call.name == name and at not in used]
         golden = [actions[at].to_call(0, index) for index, at in enumerate(open_actions)]
         predicted = [replace(calls[at], turn=0, index=index) for index, at in enumerate(open_calls)]
-        for pair in align(golden, predicted) if golden and predicted else ():
+        for pair in align_calls(golden, predicted) if golden and predicted else ():
             if pair.golden is not None and pair.predicted is not None:
                 call_indexes[open_actions[pair.golden]] = open_calls[pair.predicted]
 

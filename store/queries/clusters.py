@@ -15,7 +15,7 @@ from fcreview.matching.clusters import (
     BY_VALUE,
     GROUPINGS,
     Cluster,
-    get_grouping_to_compute,
+    get_computed_grouping,
 )
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import and_runs_of_items_sql
@@ -85,7 +85,7 @@ def fetch_clusters(
     `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where` selects exactly the items of the
     cluster.
     """
-    computed = [get_grouping_to_compute(by) for by in groupings]
+    computed = [get_computed_grouping(by) for by in groupings]
     found = _fetch_cluster_rows(connection, view, computed)
     all_clusters = []
     for grouping, rows in zip(computed, found, strict=True):

@@ -16,7 +16,7 @@ from fcreview.golden_audit.evidence import (
 )
 from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile, find_differences
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey
 
@@ -69,7 +69,7 @@ def make_question(
         given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
         if one.arguments is None:
             given.decode_error = "not a call"
-        pairs = align_turns(result.golden, [given])
+        pairs = align_calls_by_turn(result.golden, [given])
         differences = find_differences(result.golden, [given], pairs)
         readable = one.arguments is not None
         result.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_difference, make_confusable_skeleton
+from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_difference, normalize_lookalikes
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_equal_and_visibly_different_texts_have_no_description(golden: str, pred
 
 def test_long_texts_are_not_compared() -> None:
     assert describe_hidden_difference("a " * MAX_TEXT_LENGTH, "a  " * MAX_TEXT_LENGTH) is None
-    assert make_confusable_skeleton(" а\u200b б") == "a б"
+    assert normalize_lookalikes(" а\u200b б") == "a б"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.conversation import ChatMessage
 from fcreview.matching.decisive_call import add_decisive_call, find_call_loop, find_decisive_call
 from fcreview.matching.decisive_step import find_decisive_step, is_read_only
@@ -144,7 +144,7 @@ def make_item(actions: list[Call], *steps: tuple[str, dict[str, object], str], r
     for at, call in enumerate(actions):
         call.index = at
     item.golden = actions
-    item.pairs = align_turns(item.golden, item.predicted)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted)
     return item
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.diff import EXACT_RULES, MAX_DIFFERENCES, ComparisonRules, diff_call, is_equivalent_scalar
 from fcreview.matching.first_difference import (
     ArgumentRow,
@@ -147,7 +147,7 @@ def test_different_functions_and_different_spellings() -> None:
 def test_undecodable_calls() -> None:
     broken = Call("predicted", "f", None, raw="f(", decode_error="bracket is not closed")
     assert diff_call(make_golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
-    assert align([make_golden(a=1)], [broken])[0].state == "!"
+    assert align_calls([make_golden(a=1)], [broken])[0].state == "!"
     assert (
         diff_call(Call("golden", "f", None, raw="f("), make_predicted(a=1))[0].reason
         == 'golden call cannot be decoded: "f("'
@@ -285,7 +285,7 @@ def test_row_for_the_whole_call() -> None:
 def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
     left, right = [wanted] if wanted else [], [given_] if given_ else []
     rules = LENIENT if found == (None,) * 5 else EXACT_RULES
-    assert find_first_difference(align(left, right, rules), left, right, rules) == FirstDifference(*found)
+    assert find_first_difference(align_calls(left, right, rules), left, right, rules) == FirstDifference(*found)
 
 
 def test_first_difference_uses_the_given_turn() -> None:
@@ -301,7 +301,7 @@ def test_values_of_the_address_that_the_rule_reports() -> None:
     for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
         item = Item("x", "c")
         left, right = [make_golden(a={"b": [1]})], [make_predicted(a={"b": [2]})]
-        find_first_difference(align(left, right), left, right).apply_to(item)
+        find_first_difference(align_calls(left, right), left, right).apply_to(item)
         set_difference_location(item, "f", argument)
         assert (item.diff_argument, item.diff_golden) == (argument, kept)
 

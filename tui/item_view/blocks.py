@@ -295,7 +295,7 @@ class IndexedItem:
     def describe_earlier_duplicate(self, call: Call) -> str | None:
         """Return the turn and step in which the model made the same call earlier, such as `turn 1 step 2`. None if the
         model did not make it earlier."""
-        return self._repeats.find_earlier_position(call)
+        return self._repeats.describe_earlier_occurrence(call)
 
     def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return (golden call, predicted call) of a pair. A missing call is None."""

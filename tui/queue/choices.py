@@ -22,7 +22,7 @@ from fcreview.matching.clusters import (
     VALUE_ARROW,
     Cluster,
     ClusterGroup,
-    explain_error_type,
+    explain_group,
     format_share,
     summarize_group,
 )
@@ -189,7 +189,7 @@ def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterEx
     else:
         by_step = grouping == BY_DECISIVE_STEP
         group = row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
-        text = explain_error_type(group, grouping)
+        text = explain_group(group, grouping)
         if display_width(text) > width:
             name, colon, words = text.partition(": ")
             room = max(width - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
@@ -314,7 +314,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], wi
         parts: list[StyledText] = [(mark + name, "strong")]
         mostly = summarize_group(row.group, grouping, symbols().separator)
     else:
-        outer, inner = (row.cluster.names[place] for place in SUBDIVISIONS[grouping])
+        outer, inner = (row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping])
         first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping][0]]
         parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
         mostly = sanitize(inner or "")

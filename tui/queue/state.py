@@ -261,7 +261,7 @@ class ClusterListState:
     unfolded: set[str] = field(default_factory=set)
     terms: tuple[str, ...] = ()
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """Latest counts by grouping (see `get_grouping_to_compute`). The list shows them until new counts are read."""
+    """Latest counts by grouping (see `get_computed_grouping`). The list shows them until new counts are read."""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from textual.widget import Widget
 from fcreview.matching.clusters import (
     BY_DECISIVE_STEP,
     GROUPINGS,
-    get_grouping_to_compute,
+    get_computed_grouping,
     group_clusters,
     has_decisive_steps,
 )
@@ -221,14 +221,14 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self._draw_description()
 
     async def _count_and_build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
-        grouping = get_grouping_to_compute(self._state.grouping)
+        grouping = get_computed_grouping(self._state.grouping)
         self._state.counts[grouping] = await self._count_failures(grouping)
         return self._build_choices()
 
     def _build_choices(self) -> ChoiceTable[tuple[str, ...]] | None:
         """Return the table of clusters. None until the clusters are counted."""
         grouping, unfolded, cells = self._state.grouping, self._state.unfolded, self.table_width
-        counts = self._state.counts.get(get_grouping_to_compute(grouping))
+        counts = self._state.counts.get(get_computed_grouping(grouping))
         groups = group_clusters(counts.clusters, grouping) if counts else []
         self._rows = list_cluster_rows(groups, unfolded)
         if counts is None:

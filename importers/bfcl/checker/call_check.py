@@ -27,7 +27,7 @@ from fcreview.importers.bfcl.checker.schema import (
 )
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.base import Calls, NameSpelling
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.item import ArgumentDiff, Call, CallPair
 from fcreview.model.json_value import abbreviate, append_to_path, split_path
 
@@ -281,7 +281,7 @@ def pair_calls(
     if language_of_category(category) != "python":
         expected = _compile_if_checkable(item, category, is_v1)
         converted = [_convert_source_arguments(call, expected) for call in predicted]
-    pairs = align(item.golden_calls, converted, COMPARISON_RULES)
+    pairs = align_calls(item.golden_calls, converted, COMPARISON_RULES)
     if converted is predicted and not with_schema_violations and all(pair.state == "=" for pair in pairs):
         return pairs
     expected = _compile_if_checkable(item, category, is_v1) if expected is None else expected

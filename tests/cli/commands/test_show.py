@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fcreview.cli.commands.show import FULL_HINT, format_item_lines
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Run
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
@@ -18,7 +18,7 @@ def make_detail() -> ItemDetail:
     wanted = [Call("golden", "cd", {"folder": AcceptedValues(["a"])})]
     given = [Call("predicted", "cd", None, raw=WORDS, decode_error="no call in it")]
     messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", WORDS)]
-    item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align(wanted, given))
+    item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align_calls(wanted, given))
     item.extra.metadata = {"config": {"deep": [LONG]}}
     row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
     key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)

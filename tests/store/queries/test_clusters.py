@@ -16,7 +16,7 @@ from fcreview.matching.clusters import (
     BY_VALUE,
     GROUPINGS,
     Cluster,
-    explain_error_type,
+    explain_group,
     group_clusters,
     has_decisive_steps,
     summarize_group,
@@ -129,7 +129,7 @@ def test_clusters_of_sample_runs_have_the_right_counts(name: str, imports: Impor
         for by in BY:
             found = check_clusters(store, QueueState(), by)
             assert all(
-                explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
+                explain_group(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
             )
         told = {(each.golden, each.predicted) for each in store.fetch_clusters(QueueState().view, grouping=BY_VALUE)}
         assert told - {(None, None)}, "no failing item of the sample differs in a value"

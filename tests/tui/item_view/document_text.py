@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from fcreview.matching.align import align, align_turns
+from fcreview.matching.align import align_calls, align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Run, Verdict
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
@@ -30,7 +30,12 @@ def predicted_call(name: str, index: int = 0, turn: int = 0, step: int = 0, **ar
 def make_item(golden: list[Call], predicted: list[Call], **fields: Any) -> Item:
     fields.setdefault("messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")])
     return Item(
-        "live_simple_3-2-1", "live_simple", golden=golden, predicted=predicted, pairs=align(golden, predicted), **fields
+        "live_simple_3-2-1",
+        "live_simple",
+        golden=golden,
+        predicted=predicted,
+        pairs=align_calls(golden, predicted),
+        **fields,
     )
 
 
@@ -80,6 +85,6 @@ def make_multi_turn_item() -> Item:
         ]
         multi_turn.golden.append(golden_call("mv", 0, turn, source="a", to="b"))
         multi_turn.predicted.append(predicted_call("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
-    multi_turn.pairs = align_turns(multi_turn.golden, multi_turn.predicted)
+    multi_turn.pairs = align_calls_by_turn(multi_turn.golden, multi_turn.predicted)
     multi_turn.extra.failing_turn = 1
     return multi_turn

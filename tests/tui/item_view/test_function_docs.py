@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import Item, Message
 from fcreview.tui.item_view.blocks import IndexedItem
 from fcreview.tui.item_view.function_docs import docs_footer_lines, function_docs_lines
@@ -101,7 +101,7 @@ def test_docs_of_a_turn_belong_to_its_own_function() -> None:
         item.messages += [Message(turn, -1, "user", "Go on. " * 9), Message(turn, 0, "tool", "ok")]
         item.messages += [Message(turn, step, "assistant", "Well.") for step in (1, 2, 3)]
         item.golden.append(golden_call(name, 0, turn))
-    item.pairs = align_turns(item.golden, [])
+    item.pairs = align_calls_by_turn(item.golden, [])
     item.extra.failing_turn = 2
     cursor = Cursor(make_detail(item), "alice")
     assert cursor.block.key == "turn:3"

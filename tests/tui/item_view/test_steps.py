@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.item import GOLDEN_CALL, Item, Message, assign_step_numbers
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
@@ -45,7 +45,7 @@ def make_conversation() -> Item:
         Message(1, 2, "assistant", "None of the tools can do that."),
     ]
     item.golden = [golden_call("remind", 0, 1, repeat="every week")]
-    item.pairs = align(item.golden, item.predicted)
+    item.pairs = align_calls(item.golden, item.predicted)
     return item
 
 
@@ -60,7 +60,7 @@ def make_agent_item() -> Item:
     ]
     item.golden = [golden_call("wifi", 0), golden_call("login", 1)]
     item.predicted = [predicted_call("wifi", 0, 0, 1), predicted_call("login", 1, 0, 3)]
-    item.pairs = align(item.golden, item.predicted, keep_order=True)
+    item.pairs = align_calls(item.golden, item.predicted, keep_order=True)
     return item
 
 
@@ -81,7 +81,7 @@ def test_single_step_of_a_turn_is_not_numbered() -> None:
     one = make_agent_item()
     one.messages = one.messages[:2]
     one.predicted = one.predicted[:1]
-    one.pairs = align(one.golden, one.predicted, keep_order=True)
+    one.pairs = align_calls(one.golden, one.predicted, keep_order=True)
     assert not any("step" in line for line in document_lines(make_detail(one))[1:])
 
 
@@ -94,7 +94,7 @@ def test_first_message_of_a_turn_without_golden_call_is_step_1() -> None:
 def test_duplicate_names_the_displayed_step() -> None:
     again = make_agent_item()
     again.predicted.append(predicted_call("wifi", 2, 0, 7))
-    again.pairs = align(again.golden, again.predicted, keep_order=True)
+    again.pairs = align_calls(again.golden, again.predicted, keep_order=True)
     lines = document_lines(make_detail(again), 120)
     assert any("duplicate of turn 1 step 1 · step 4" in line for line in lines)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.item import ABSENT, GOLDEN_CALL, Item, Message, StateDifference, Verdict
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document, find_start_index
@@ -37,7 +37,7 @@ def make_judged_call(*, before: int = 1, **given: Any) -> Item:
     ]
     item.golden = [golden_call("ask", 0, before, query="refund policy")]
     item.predicted = [predicted_call("ask", 0, before, 1, **(given or {"query": "money back"}))]
-    item.pairs = align(item.golden, item.predicted)
+    item.pairs = align_calls(item.golden, item.predicted)
     return item
 
 
@@ -48,7 +48,7 @@ def make_repeated_calls(times: int) -> Item:
     item.predicted = [predicted_call("diff", at, 0, at, **DIFF) for at in range(times)]
     item.messages = [Message(0, -1, "user", "Compare and post.")]
     item.messages += [Message(0, at, "tool", '{"lines": "-a +b"}', "diff") for at in range(times)]
-    item.pairs = align(item.golden, item.predicted, keep_order=True)
+    item.pairs = align_calls(item.golden, item.predicted, keep_order=True)
     return item
 
 
@@ -69,7 +69,7 @@ def test_earlier_calls_precede_the_judged_call() -> None:
 def test_repeated_call_of_the_conversation_is_a_duplicate() -> None:
     again = make_judged_call()
     again.predicted = [predicted_call("find_airport", 0, 1, 1, query="Denver")]
-    again.pairs = align(again.golden, again.predicted)
+    again.pairs = align_calls(again.golden, again.predicted)
     head = document_lines(make_detail(again))[find_line(document_lines(make_detail(again)), "── turn 2 · call 1 of 1")]
     assert "duplicate of turn 2 step 1" in head
     assert not any("duplicate" in line for line in document_lines(make_detail(make_judged_call())))
@@ -107,7 +107,7 @@ def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None
     ]
     item.golden = [golden_call("find", 0), golden_call("book", 1, id="7")]
     item.predicted = [predicted_call("cancel", 0, 0, 1), predicted_call("find", 1, 0, 2)]
-    item.pairs = align(item.golden, item.predicted, keep_order=True)
+    item.pairs = align_calls(item.golden, item.predicted, keep_order=True)
     lines = document_lines(make_detail(item))
     order = [
         "user    Book",
@@ -167,7 +167,7 @@ def test_multi_turn_items_have_a_map_of_turns() -> None:
         item.golden.append(golden_call("f", 0, turn))
         item.predicted += [predicted_call("f" if turn != 1 else "g", 0, turn)]
         item.messages.append(Message(turn, 0, "tool", "ok"))
-        item.pairs += align(item.golden[-1:], item.predicted[-1:])
+        item.pairs += align_calls(item.golden[-1:], item.predicted[-1:])
     item.extra.failing_turn = 1
     assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(item))
     assert "turns  1 =  2 !  3 =" in document_lines(make_detail(item), hide_verdicts=True)

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.model.item import AcceptedValues, Call, CallPair, Erratum, Item, Message, Verdict
 from fcreview.model.review import Opinion
 from fcreview.store.rows import Suspicion
@@ -38,7 +38,7 @@ def make_refused_call() -> Item:
         predicted_call("taxi", 1, 0, 1, query="Narita"),
     ]
     item.messages = [Message(0, -1, "user", "A taxi."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
-    item.pairs = [*align(item.golden, item.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
+    item.pairs = [*align_calls(item.golden, item.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
     item.verdicts = [NARITA]
     item.extra.compared_with = {"turn:1/call:2": 0}
     return item
@@ -95,14 +95,14 @@ def test_reordered_calls_have_golden_numbers() -> None:
         predicted_call(name, at, 0, at // 3) for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
     ]
     item.messages = [Message(0, -1, "user", "Fly."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
-    item.pairs = align(item.golden, item.predicted)
+    item.pairs = align_calls(item.golden, item.predicted)
     labels = {"flights": "golden call 3 of 3", "hotel": "call 4 of 5", "airport": "golden call 1 of 3"}
     labels["price"] = "golden call 2 of 3"
     lines = document_lines(make_detail(item), 120)
     for name, label in labels.items():
         assert any(f" {label} · " in line and name in line for line in lines), label
     item.predicted = [predicted_call("airport", 0), predicted_call("flights", 1, 0, 1)]
-    item.pairs = align(item.golden, item.predicted)
+    item.pairs = align_calls(item.golden, item.predicted)
     assert any(" call 3 of 3 · " in line and "flights" in line for line in document_lines(make_detail(item), 120))
 
 

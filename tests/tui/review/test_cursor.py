@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from fcreview.matching.align import align_turns
+from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call, Extra, Item, Message, Run
 from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
@@ -26,7 +26,7 @@ def make_detail(you: Any = None, **fields: Any) -> ItemDetail:
         ]
         item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
         item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
-    item.pairs = align_turns(item.golden, item.predicted)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted)
     row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, you=you)
     key = ItemKey(benchmark="b", generation="g", language="en", model="m", category="multi", id=item.id)
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.matching.align import align, align_turns
+from fcreview.matching.align import align_calls, align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call, Extra, Item, Message, Run, Verdict
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
@@ -37,7 +37,7 @@ def make_simple_item(number: int) -> Item:
     return Item(
         f"simple_{number}", "simple", messages=[Message(0, -1, "system", "You are careful."),
         Message(0, -1, "user", f"Weather in city {number}?")],
-        golden=golden, predicted=predicted, pairs=align(golden, predicted), functions=[WEATHER],
+        golden=golden, predicted=predicted, pairs=align_calls(golden, predicted), functions=[WEATHER],
         official=False, rule=False, error_type="value_error:string", rule_error_type="value_error:string",
         verdicts=[Verdict("official", False, error_type="value_error:string"), Verdict("rule", False)],
         prediction_hash=f"p{number}", golden_hash=f"g{number}",
@@ -55,7 +55,7 @@ def make_multi_turn_item() -> Item:
         ]
         item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
         item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
-    item.pairs = align_turns(item.golden, item.predicted)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted)
     item.prediction_hash = item.golden_hash = "m"
     return item
 

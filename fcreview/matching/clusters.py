@@ -43,8 +43,8 @@ class Cluster:
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`. The term is empty if the failures
-    do not share the property."""
+    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`. Empty for a property that the
+    failures do not share."""
     difference: str = ""
     step_reason: str = ""
     """Reason for the decisive step of the cluster's first item. Empty if clusters are not grouped by decisive step."""

@@ -26,7 +26,7 @@ from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, add_issue, as_list, list_objects, shorten_question
 from fcreview.importers.common.writeback import JsonObject
-from fcreview.matching.align import align
+from fcreview.matching.align import align_calls
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.item import (
     ABSENT,
@@ -83,7 +83,7 @@ def fill_agent_item(
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
     else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.
-        item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
+        item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = check_end_state(result.get("result"), golden_state)
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
@@ -376,8 +376,8 @@ def pair_milestones(
     """
     start = met_indexes[-1] + 1 if met_indexes else 0
     pairs = zip(milestones, met_indexes, strict=False)
-    met_pairs = [align([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
-    rest = align(milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, keep_order=True)
+    met_pairs = [align_calls([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
+    rest = align_calls(milestones[len(met_indexes) :], predicted[start:], COMPARISON_RULES, keep_order=True)
     earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
     unmatched = [pair for pair in earlier if pair.predicted not in met_indexes]
     missed = [pair for pair in rest if pair.golden is not None]

@@ -1,19 +1,26 @@
-"""Show the same item in other runs: a panel below the item, and a list of all predictions."""
+"""Show the same item in other runs: a panel below the item, a list of all predictions, and the predictions of two runs
+side by side."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from fcreview.matching.first_difference import build_argument_rows
+from fcreview.model.item import Call, CallPair, Item
+from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.wording import format_count
+from fcreview.model.wording import COLUMN_GAP, format_count, format_verdict
 from fcreview.store.rows import QueueRow, strip_duplicate_mark
+from fcreview.tui.item_view.blocks import IndexedItem
 from fcreview.tui.item_view.call_diff import common_prefix_length
 from fcreview.tui.queue.columns import difference_line
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
+    BLANK_LINE,
     ChoiceTable,
     Line,
     StyledText,
@@ -21,11 +28,16 @@ from fcreview.tui.text.lines import (
     fit_line,
     make_line,
     pad_text,
+    plain_text,
+    rule_line,
     truncate_middle,
+    wrap_text,
+    wrap_visible,
 )
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 if TYPE_CHECKING:
+    from fcreview.stats.run_comparison import Flip
     from fcreview.store.store import Store
 
 
@@ -145,3 +157,91 @@ def _prediction_table_row(
         *verdicts,
         (sanitize(calls), "" if is_first_occurrence else "dim"),
     ]
+
+
+COLUMNS_MIN_CELLS = 120
+"""Smallest width, in cells, for the golden answer and two predictions side by side."""
+MAX_QUESTION_LINES = 8
+
+
+def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> list[Line]:
+    """Return the question, the cause of the flip, the golden answer and the predictions of both runs.
+
+    `item_a`, `item_b`: the item in run A and in run B.
+    """
+    questions = [message.content for message in item_a.messages if message.role == "user"]
+    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)]
+    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
+    sections = [("golden", _golden_call_lines(item_a))]
+    if flip.golden_differs:
+        heading_b = make_line("golden answer of B", "dim")
+        both = [*_golden_call_lines(item_a), heading_b, *_golden_call_lines(item_b)]
+        sections = [("golden answer of A, then of B", both)]
+    sections += [
+        (f"{name} {format_verdict(outcome.verdict)}", _predicted_call_lines(item))
+        for name, outcome, item in (("A", flip.a, item_a), ("B", flip.b, item_b))
+    ]
+    if cells < COLUMNS_MIN_CELLS:
+        return [*lines, *(line for section in sections for line in _section_lines(*section, cells))]
+    column_cells = (cells - 2 * COLUMN_GAP) // 3
+    columns = [_section_lines(*section, column_cells) for section in sections]
+    rows = zip_longest(*columns, fillvalue=BLANK_LINE)
+    return [*lines, BLANK_LINE, *(_join_side_by_side(row, column_cells) for row in rows)]
+
+
+def _golden_call_lines(item: Item) -> list[Line]:
+    return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
+
+
+def _predicted_call_lines(item: Item) -> list[Line]:
+    """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
+    pair."""
+    indexed = IndexedItem(item)
+    paired = {(pair.turn, pair.predicted) for pair in item.pairs}
+    lines = [line for pair in item.pairs for line in _pair_lines(pair, *indexed.golden_and_predicted_call(pair), item)]
+    for call in item.predicted:
+        if (call.turn, call.index) not in paired:
+            lines += _call_lines(call, item)
+    return lines or [make_line("no call", "dim")]
+
+
+def _call_lines(call: Call, item: Item) -> list[Line]:
+    arguments = (call.arguments or {}).items()
+    texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
+    return [*_call_name_lines(call, " ", item), *map(make_line, texts)]
+
+
+def _pair_lines(pair: CallPair, golden: Call | None, predicted: Call | None, item: Item) -> list[Line]:
+    if predicted is None:
+        return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
+    lines = _call_name_lines(predicted, pair.state, item)
+    for row in build_argument_rows(golden, predicted, pair.diff):
+        if row.path:
+            text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
+            lines.append(make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff"))
+    return lines
+
+
+def _call_name_lines(call: Call, state_symbol: str, item: Item) -> list[Line]:
+    """Return the line with the name of a call and, if the call was not decoded, the error."""
+    has_turns = any(each.turn for each in (*item.golden, *item.predicted))
+    turn = f"  turn {call.turn + 1}" if has_turns else ""
+    style = "strong" if state_symbol in " =~" else "diff"
+    lines = [make_line(f"{state_symbol} {sanitize(call.name)}{turn}", style)]
+    if call.arguments is None:
+        lines.append(make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim"))
+    return lines
+
+
+def _section_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
+    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
+    return [rule_line(((title, "strong"),), cells), *wrapped]
+
+
+def _join_side_by_side(lines: Sequence[Line], column_cells: int) -> Line:
+    """Join lines to one line, in columns of `column_cells`."""
+    joined: list[StyledText] = []
+    for at, line in enumerate(lines):
+        text, style = line[0] if len(line) == 1 else (plain_text(line), "strong" if line else "")
+        joined += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, column_cells, style)]
+    return tuple(joined)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 
-from fcreview.matching.first_difference import build_argument_rows
-from fcreview.model.item import Call, CallPair, Item
-from fcreview.model.json_value import to_json_text
+from fcreview.model.item import Item
 from fcreview.model.sanitize import display_width, pad, sanitize
-from fcreview.model.wording import COLUMN_GAP, format_count, format_verdict
+from fcreview.model.wording import format_count
 from fcreview.stats.run_comparison import (
     VERDICT_SOURCES,
     ComparisonGroup,
@@ -34,12 +31,12 @@ from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_AC
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import difference_line, shorten_difference, shorten_ids
+from fcreview.tui.review.other_runs import flip_detail_lines
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
 from fcreview.tui.text.lines import (
-    BLANK_LINE,
     Line,
     StyledText,
     TableLines,
@@ -47,18 +44,14 @@ from fcreview.tui.text.lines import (
     fit_line,
     line_width,
     make_line,
-    pad_text,
     replace_missing_value_sign,
-    rule_line,
     table_lines,
     truncate_middle,
-    wrap_text,
-    wrap_visible,
 )
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
-from fcreview.tui.widgets.lists import TextList
+from fcreview.tui.widgets.lists import LinkedList, TextList
 
 SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
 LAYOUTS = (
@@ -71,25 +64,25 @@ LAYOUTS = (
 """Layouts of the table, from the widest to the narrowest, as tuples (whether intervals are drawn, titles of the right
 columns). The first layout that fits is used."""
 WHISKER_CELLS = (12, 50)
+"""Smallest and largest width of the drawn intervals, in cells."""
 GAP = 2
 ID_CELLS = (14, 40)
+"""Smallest and largest width of the column of item ids, in cells."""
 
 
 def verdict_sources_text(source_a: VerdictSource, source_b: VerdictSource) -> str:
     """Return `official verdicts`, or `A official, B recomputed` if the sources differ."""
-    return (
-        f"{SOURCE_NAMES[source_a]} verdicts"
-        if source_a == source_b
-        else f"A {SOURCE_NAMES[source_a]}, B {SOURCE_NAMES[source_b]}"
-    )
+    if source_a == source_b:
+        return f"{SOURCE_NAMES[source_a]} verdicts"
+    return f"A {SOURCE_NAMES[source_a]}, B {SOURCE_NAMES[source_b]}"
 
 
-def comparison_facts(comparison: RunComparison, width: int) -> str:
+def summarize_comparison(comparison: RunComparison, width: int) -> str:
     """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `width`."""
     overall = comparison.overall
     counts = overall.counts
     parts = [
-        _format_item_count(overall) + (" items" if counts.n != 1 else " item"),
+        f"{_format_item_count(overall)} {'item' if counts.n == 1 else 'items'}",
         f"McNemar p {replace_missing_value_sign(format_p_value(overall.difference.p))}",
         f"only A {counts.only_a:,}, only B {counts.only_b:,}",
         f"both pass {counts.both_pass:,}, both fail {counts.both_fail:,}",
@@ -102,8 +95,7 @@ def comparison_facts(comparison: RunComparison, width: int) -> str:
 def pass_rate_lines(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, width: int
 ) -> TableLines:
-    """Return the table of pass rates: a line for all items, a line for each category, then warnings about the
-    comparison."""
+    """Return the table of pass rates: all items, each category, then warnings about the comparison."""
     groups = list_table_groups(comparison, source_a, source_b)
     comparable = [group.is_comparable(source_a, source_b) and group.counts.n > 0 for group in groups]
     left_columns = [
@@ -122,7 +114,7 @@ def pass_rate_lines(
     room = width - (line_width(right_heading) + GAP if names else 0)
     left_heading, left = table_lines(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
-    middle_heading, middle = _draw_intervals(groups, comparable, whisker_cells)
+    middle_heading, middle = _interval_lines(groups, comparable, whisker_cells)
     caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)]
     lines = [_join_with_gaps(*parts) for parts in zip(left, middle, right, strict=True)]
     return TableLines(_join_with_gaps(left_heading, middle_heading, right_heading), [*lines, *caveats])
@@ -152,23 +144,20 @@ def _format_item_count(group: ComparisonGroup) -> str:
 
 def _count_cells(group: ComparisonGroup, column_names: Sequence[str], *, is_comparable: bool) -> list[StyledText]:
     counts = group.counts
-    numbers = {
-        "both pass": counts.both_pass,
-        "both fail": counts.both_fail,
-        "only A": counts.only_a,
-        "only B": counts.only_b,
-    }
+    passing = {"both pass": counts.both_pass, "only A": counts.only_a, "only B": counts.only_b}
+    numbers = {**passing, "both fail": counts.both_fail}
     p = replace_missing_value_sign(format_p_value(group.difference.p)) if is_comparable else symbols().none
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in column_names]
 
 
-def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int) -> TableLines:
-    """Draw the intervals on a common scale with a mark at 0. The lines are empty if there is no room."""
+def _interval_lines(groups: Sequence[ComparisonGroup], are_comparable: Sequence[bool], width: int) -> TableLines:
+    """Draw the confidence interval of each group's difference, on a common scale with a mark at 0. The lines are empty
+    if `width` is too small."""
     if width < WHISKER_CELLS[0]:
         return TableLines((), [()] * len(groups))
     differences = [group.difference if ok else None for group, ok in zip(groups, are_comparable, strict=True)]
     ends = [end for each in differences if each is not None for end in (each.low, each.high) if end is not None]
-    scale = min(0.0, *ends, 0.0), max(0.0, *ends, 0.0)
+    scale = min([0.0, *ends]), max([0.0, *ends])
     zero = round(-scale[0] / ((scale[1] - scale[0]) or 1) * (width - 1))
     lines: list[Line] = []
     for each in differences:
@@ -180,8 +169,7 @@ def _draw_intervals(groups: Sequence[ComparisonGroup], are_comparable: Sequence[
 
 
 def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int) -> TableLines:
-    """Return the table of the items with different verdicts. `row_by_item`: rows of the failing items, by item
-    number."""
+    """Return the table of flips. `row_by_item`: queue rows of the failing items, by item number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
     size = max(min(longest, ID_CELLS[1], width // 3), ID_CELLS[0])
@@ -199,100 +187,18 @@ def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], 
 
 
 def failing_item_number(flip: Flip) -> int:
+    """Return the number of the item in the run that fails it."""
     return (flip.b if flip.passing_side == "a" else flip.a).item
 
 
-def flip_facts(flips: Sequence[Flip], passing_side: str) -> str:
-    words = "" if not passing_side else f"only {passing_side.upper()} passes {symbols().separator} "
-    return words + format_count(len(flips), "item")
+def flip_count_text(flips: Sequence[Flip], passing_side: str) -> str:
+    """Return the number of listed flips, such as `only A passes · 3 items`. `passing_side`: `a`, `b`, or empty."""
+    condition = f"only {passing_side.upper()} passes {symbols().separator} " if passing_side else ""
+    return condition + format_count(len(flips), "item")
 
 
-COLUMNS_MIN_CELLS = 120
-MAX_QUESTION_LINES = 8
-
-
-def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, width: int) -> list[Line]:
-    """Return the question, the cause of the flip, the golden answer and both predictions. `item_a`, `item_b`: the item
-    in run A and in run B."""
-    questions = [message.content for message in item_a.messages if message.role == "user"]
-    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, width, MAX_QUESTION_LINES)]
-    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), width)]
-    sides: list[tuple[str, list[Line]]] = [("golden", golden_call_lines(item_a))]
-    if flip.golden_differs:
-        of_b = make_line("golden answer of B", "dim")
-        sides[0] = ("golden answer of A, then of B", [*golden_call_lines(item_a), of_b, *golden_call_lines(item_b)])
-    sides += [
-        (f"{name} {format_verdict(side.verdict)}", predicted_call_lines(item))
-        for name, side, item in (("A", flip.a, item_a), ("B", flip.b, item_b))
-    ]
-    if width < COLUMNS_MIN_CELLS:
-        return [*lines, *(line for side in sides for line in _titled_lines(*side, width))]
-    size = (width - 2 * COLUMN_GAP) // 3
-    rows = zip_longest(*(_titled_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
-    return [*lines, BLANK_LINE, *(_join_side_by_side(row, size) for row in rows)]
-
-
-def golden_call_lines(item: Item) -> list[Line]:
-    return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
-
-
-def predicted_call_lines(item: Item) -> list[Line]:
-    """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
-    pair."""
-    paired = {(pair.turn, pair.predicted) for pair in item.pairs}
-    lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
-    for call in item.predicted:
-        if (call.turn, call.index) not in paired:
-            lines += _call_lines(call, item)
-    return lines or [make_line("no call", "dim")]
-
-
-def _call_lines(call: Call, item: Item) -> list[Line]:
-    arguments = (call.arguments or {}).items()
-    texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
-    return [*_call_heading_lines(call, " ", item), *map(make_line, texts)]
-
-
-def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
-    golden = _find_call(item.golden, pair.turn, pair.golden)
-    predicted = _find_call(item.predicted, pair.turn, pair.predicted)
-    if predicted is None:
-        return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
-    lines = _call_heading_lines(predicted, pair.state, item)
-    for row in build_argument_rows(golden, predicted, pair.diff):
-        if row.path:
-            text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
-            lines.append(make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff"))
-    return lines
-
-
-def _call_heading_lines(call: Call, state: str, item: Item) -> list[Line]:
-    has_turns = any(each.turn for each in (*item.golden, *item.predicted))
-    turn = f"  turn {call.turn + 1}" if has_turns else ""
-    lines = [make_line(f"{state} {sanitize(call.name)}{turn}", "strong" if state in " =~" else "diff")]
-    if call.arguments is None:
-        lines.append(make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim"))
-    return lines
-
-
-def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
-    return next((call for call in calls if call.turn == turn and call.index == index), None)
-
-
-def _titled_lines(title: str, lines: Sequence[Line], width: int) -> list[Line]:
-    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, width)]
-    return [rule_line(((title, "strong"),), width), *wrapped]
-
-
-def _join_side_by_side(lines: Sequence[Line], column_width: int) -> Line:
-    spans: list[StyledText] = []
-    for at, line in enumerate(lines):
-        text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
-        spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, column_width, style)]
-    return tuple(spans)
-
-
-SIDES = ("", "a", "b")
+PASSING_SIDES = ("", "a", "b")
+"""Choices of the run that passes the listed items. Empty: either run."""
 
 
 class FlipScreen(GuardedScreen[None]):
@@ -324,10 +230,9 @@ class FlipScreen(GuardedScreen[None]):
     @work(exclusive=True, group="flip")
     async def _load_items(self) -> None:
         flip = self._flips[self._at]
-        a, b = await self._session.query(
+        self._items = await self._session.query(
             lambda store: (store.read_detail(flip.a.item).item, store.read_detail(flip.b.item).item)
         )
-        self._items = a, b
         self._draw()
         self._text_list.action_move_to(0)
 
@@ -360,30 +265,6 @@ class FlipScreen(GuardedScreen[None]):
         self._text_list.action_move_page(by)
 
 
-class PanelList(TextList):
-    """List in a panel. Only the list with the focus shows its cursor. The cursor moves on to the list above or
-    below."""
-
-    def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
-        """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
-        super().__init__(id=id)
-        self._above, self._below = above, below
-
-    def on_mount(self) -> None:
-        self.watch(self, "has_focus", self._show_cursor)
-
-    def _show_cursor(self, shown: bool) -> None:
-        self.is_cursor_shown = shown
-        self.refresh_line(self.cursor)
-
-    def action_move(self, by: int) -> None:
-        at = self.cursor + by
-        if neighbour := self._above if at < 0 else self._below if at >= self.total else "":
-            self.screen.query_one(f"#{neighbour}").focus()
-        else:
-            super().action_move(by)
-
-
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     """Screen with the pass rates of two runs by category, and with the items of a view whose verdicts differ.
 
@@ -402,10 +283,11 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def __init__(self, session: Session, view: View, runs: tuple[RunRow, RunRow]) -> None:
         super().__init__()
         self._session, self._view, self._runs = session, view, runs
-        self._sources: tuple[VerdictSource, VerdictSource] = self._default_sources
+        source_a, source_b = (choose_verdict_source(row.official_known, row.rule_known) for row in runs)
+        self._default_sources = self._sources = source_a, source_b
         self._comparison: RunComparison | None = None
-        self._side = ""
-        """Run that passes the listed items: `a` or `b`. Empty to list the items of both."""
+        self._passing_side = ""
+        """Run that passes the listed items, see `PASSING_SIDES`."""
         self._rows: Mapping[int, QueueRow] = {}
         """Queue row of the failing item of each flip, by item number."""
 
@@ -415,18 +297,11 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             yield LineBar(id="pick-title")
             with Panel(id="rates-panel"):
                 yield LineBar(id="rates-heading")
-                yield PanelList(id="rates", below="pick-list")
+                yield LinkedList(id="rates", below="pick-list")
             with Panel(id="flips-panel"):
                 yield LineBar(id="pick-heading")
-                yield PanelList(id="pick-list", above="rates")
+                yield LinkedList(id="pick-list", above="rates")
             yield KeyLine()
-
-    @property
-    def _default_sources(self) -> tuple[VerdictSource, VerdictSource]:
-        a, b = self._runs
-        return choose_verdict_source(a.official_known, a.rule_known), choose_verdict_source(
-            b.official_known, b.rule_known
-        )
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -434,17 +309,13 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @work(exclusive=True, group="compare")
     async def _compare_runs(self) -> None:
-        a, b = (row.run for row in self._runs)
-        source_a, source_b = self._sources
+        sources = [(row.run, source) for row, source in zip(self._runs, self._sources, strict=True)]
         self.waiting.start()
-        outcomes_a, outcomes_b = await self._session.query(
-            lambda store: (
-                store.analysis.fetch_outcomes(self._view, (a,), source_a)[a],
-                store.analysis.fetch_outcomes(self._view, (b,), source_b)[b],
-            ),
+        outcomes = await self._session.query(
+            lambda store: [store.analysis.fetch_outcomes(self._view, (run,), source)[run] for run, source in sources],
             interruptible=True,
         )
-        self._comparison = await asyncio.to_thread(compare_runs, outcomes_a, outcomes_b)
+        self._comparison = await asyncio.to_thread(compare_runs, *outcomes)
         failing = [failing_item_number(flip) for flip in self._comparison.flips]
         rows = await self._session.query(lambda store: store.fetch_rows(failing), interruptible=True)
         self._rows = {row.item: row for row in rows}
@@ -462,7 +333,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if self._comparison is None:
             self._draw_waiting_time(0)
             return
-        facts = comparison_facts(self._comparison, self.size.width - 2)
+        facts = summarize_comparison(self._comparison, self.size.width - 2)
         text, style = (self._message, "warn") if self._message else (facts, "dim")
         title = self.query_one("#pick-title", LineBar)
         title.display = bool(self._message) or is_small(self.size)
@@ -485,7 +356,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
-        self.query_one("#rates-panel", Panel).set_title(title, comparison_facts(self._comparison, cells))
+        self.query_one("#rates-panel", Panel).set_title(title, summarize_comparison(self._comparison, cells))
         self._draw_flips()
         self._draw_title()
 
@@ -493,12 +364,12 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     def _flips(self) -> list[Flip]:
         """Displayed flips: all flips, or those that only A or only B passes."""
         flips = self._comparison.flips if self._comparison is not None else ()
-        return [flip for flip in flips if self._side in ("", flip.passing_side)]
+        return [flip for flip in flips if self._passing_side in ("", flip.passing_side)]
 
     def _draw_flips(self) -> None:
         flips = self._flips
         heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small(self.size) else 6))
-        facts = flip_facts(flips, self._side)
+        facts = flip_count_text(flips, self._passing_side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)
@@ -512,8 +383,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         (self.query_one("#rates") if self.list.has_focus else self.list).focus()
 
     def action_next_side(self) -> None:
-        """Switch from all items to the items that only A passes, then to the items that only B passes."""
-        self._side = SIDES[(SIDES.index(self._side) + 1) % len(SIDES)]
+        """List the flips that only A passes, then those that only B passes, then all flips."""
+        self._passing_side = PASSING_SIDES[(PASSING_SIDES.index(self._passing_side) + 1) % len(PASSING_SIDES)]
         if self._comparison is not None:
             self._draw_flips()
             self.list.move_cursor(0)

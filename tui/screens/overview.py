@@ -84,12 +84,6 @@ class OverviewList(TextList):
             self._drawn_width = self.size.width
             self.post_message(self.WidthChanged())
 
-    def show_cursor(self, shown: bool) -> None:
-        """Show or hide the cursor: only the list with the focus shows one."""
-        if shown != self.is_cursor_shown:
-            self.is_cursor_shown = shown
-            self.refresh_line(self.cursor)
-
     @property
     def entry_index(self) -> int:
         """Index of the entry under the cursor."""
@@ -184,7 +178,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def on_descendant_focus(self) -> None:
         with_cursor = self._list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
         for each in self.query(OverviewList):
-            each.show_cursor(each is with_cursor)
+            each.set_cursor_shown(each is with_cursor)
 
     @property
     def _visible_panel_names(self) -> list[str]:

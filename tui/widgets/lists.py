@@ -76,6 +76,12 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self.reverse_cursor = is_reversed
             self.refresh_line(self.cursor)
 
+    def set_cursor_shown(self, is_shown: bool) -> None:
+        """Show or hide the cursor."""
+        if is_shown != self.is_cursor_shown:
+            self.is_cursor_shown = is_shown
+            self.refresh_line(self.cursor)
+
     def set_line_count(self, n_lines: int, cursor: int = 0) -> None:
         """Set the number of lines and the cursor, and redraw the list."""
         self.total = n_lines
@@ -180,6 +186,25 @@ class TextList(LineList):
         """Replace the lines. The cursor keeps its index if `cursor` is None."""
         self._lines = lines
         self.set_line_count(len(lines), self.cursor if cursor is None else cursor)
+
+
+class LinkedList(TextList):
+    """List that shows its cursor only while it has the focus. The cursor moves on to the lists above and below."""
+
+    def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
+        """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
+        super().__init__(id=id)
+        self._above, self._below = above, below
+
+    def on_mount(self) -> None:
+        self.watch(self, "has_focus", self.set_cursor_shown)
+
+    def action_move(self, by: int) -> None:
+        at = self.cursor + by
+        if neighbour := self._above if at < 0 else self._below if at >= self.total else "":
+            self.screen.query_one(f"#{neighbour}").focus()
+        else:
+            super().action_move(by)
 
 
 MAX_CACHED_WINDOWS = 6

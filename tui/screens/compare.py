@@ -272,7 +272,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
-    CSS_PATH = "pick.tcss"
     CSS = """
     CompareScreen #rates-panel { height: auto; }
     CompareScreen #rates { height: 1; }

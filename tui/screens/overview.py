@@ -49,12 +49,12 @@ from fcreview.tui.queue.overview import (
     with_suspect_counts,
 )
 from fcreview.tui.screens.annotators import find_unfinished_of_others, offer_annotator_switch
-from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import MIN_BORDERED_SIZE, GuardedScreen, Panel, ProgressTimer, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.filter_input import RunSearchInput
 from fcreview.tui.widgets.lists import TextList
 
 OverviewChoice = tuple[str, Any]

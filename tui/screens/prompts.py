@@ -173,8 +173,6 @@ BORDER_CELLS = 4
 class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
     """Picker with a top line, whose table is in a panel. Messages are above the key line."""
 
-    CSS_PATH = "pick.tcss"
-
     def __init__(
         self, path: tuple[str, ...], *, load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None
     ) -> None:

@@ -74,8 +74,6 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
     The result is the item numbers of the chosen row.
     """
 
-    CSS_PATH = "pick.tcss"  # Textual resolves the path from the module of the subclass
-
     def __init__(self, session: Session, view: View, name: str) -> None:
         """Create the screen. `name`: last name of the path in the top line."""
         super().__init__((*session.folder_names, name))

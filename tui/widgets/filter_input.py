@@ -1,4 +1,4 @@
-"""Read filters and searches from an input line below the queue, with completion, history and error messages."""
+"""Read filters and searches from an input line: below the queue with completion and history, and below the runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.widgets import Input
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, SavedFilterError
-from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS
+from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS, RUN_SEARCH_ACTIONS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.choices import (
     Completion,
@@ -35,6 +35,16 @@ class FilterInput(SafeInput):
     """Text box of the filter line."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_INPUT_ACTIONS)
+
+
+class RunSearchInput(SafeInput):
+    """Search box below the list of runs."""
+
+    BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_SEARCH_ACTIONS)
+
+    def __init__(self, search: str = "") -> None:
+        super().__init__(search, placeholder="model, benchmark, version or path", compact=True)
+        self.display = bool(search)
 
 
 class FilterLine(Vertical):

@@ -34,7 +34,7 @@ def write_trajectories(source: ExportSource, folder: Path) -> None:
         for detail in chunk:
             run_folder = folder / _sanitize_file_name(f"{detail.row.run}_{detail.run.model}")
             run_folder.mkdir(exist_ok=True)
-            name = _make_unique_name(f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used)
+            name = _reserve_unique_name(f"{run_folder.name}/{_sanitize_file_name(detail.item.id)}", used)
             text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
             (folder / f"{name}.trajectory.json").write_text(text + "\n", "utf-8", "backslashreplace")
 
@@ -43,7 +43,7 @@ def _sanitize_file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:MAX_NAME_LENGTH] or "item"
 
 
-def _make_unique_name(name: str, used_names: set[str]) -> str:
+def _reserve_unique_name(name: str, used_names: set[str]) -> str:
     found, number = name, 1
     while found.casefold() in used_names:
         number += 1
@@ -71,11 +71,11 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
         "agent": agent,
         "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
         "final_metrics": final | {"total_steps": len(steps)},
-        "extra": {"fcreview": _make_extra_fields(detail)},
+        "extra": {"fcreview": _make_fcreview_fields(detail)},
     }
 
 
-def _make_extra_fields(detail: ItemDetail) -> JsonObject:
+def _make_fcreview_fields(detail: ItemDetail) -> JsonObject:
     item, row = detail.item, detail.row
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},

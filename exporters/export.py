@@ -49,7 +49,7 @@ class OverwriteRules:
         """Return rules that protect the imported files and the workspace of a store."""
         return cls(force, store.fetch_source_paths(), store.workspace.root)
 
-    def raise_if_protected(self, path: Path) -> None:
+    def raise_if_not_replaceable(self, path: Path) -> None:
         target = Path(os.path.realpath(path))
         is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
         if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
@@ -77,7 +77,7 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
     it."""
     if path.is_dir():
         raise ExportError(f"{path} is a folder, but this format writes a file. Choose another path.")
-    rules.raise_if_protected(path)
+    rules.raise_if_not_replaceable(path)
     if path.exists() and not path.is_file():
         with path.open("wb") as file:
             yield file
@@ -90,7 +90,7 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        rules.raise_if_protected(path)  # Another program may have created the file meanwhile.
+        rules.raise_if_not_replaceable(path)  # Another program may have created the file meanwhile.
         Path(name).chmod(_choose_file_mode(target, 0o666))
         Path(name).replace(target)
     except BaseException:
@@ -115,7 +115,7 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
         raise ExportError(f"{path} is a file, but this format writes a folder. Choose another path.")
     if path.is_dir() and any(path.iterdir()):
         raise ExportError(f"{path} is not empty. Choose a new folder.")
-    rules.raise_if_protected(path)
+    rules.raise_if_not_replaceable(path)
     target = Path(os.path.realpath(path))
     _remove_old_temporary_files(target)
     folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, _build_temporary_prefix(target, os.getpid()), target.parent))

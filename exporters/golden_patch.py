@@ -151,7 +151,7 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     found = ResolvedFixes()
     for group in _group_fixes_by_dataset(source):
         found.fixes += [
-            _build_resolved_fix(source, group, each) for each in _rewrite_golden_answers(source, group, found)
+            _build_resolved_fix(source, group, each) for each in _apply_fixes_of_dataset(source, group, found)
         ]
     return found
 
@@ -197,7 +197,7 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
     return f"{label['id']}: {problem}" if problem else None
 
 
-def _rewrite_golden_answers(
+def _apply_fixes_of_dataset(
     source: ExportSource, group: _DatasetRuns, resolved: ResolvedFixes
 ) -> Iterable[AppliedGoldenFix]:
     """Add the corrected files to `resolved`, and return the applied fixes. The fixes of the group are applied to all of

@@ -86,7 +86,7 @@ def _make_reviewed_verdict(source: ExportSource, label: Label) -> ReviewedVerdic
     return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)
 
 
-def check_log_copies(folder: Path) -> int:
+def check_and_count_log_copies(folder: Path) -> int:
     """Read each copy with the package `inspect_ai`, and return the number of copies. Raises ExportError if the package
     is missing or cannot read a copy, or if `inspect_ai` computes other results than the copy contains."""
     try:

@@ -80,7 +80,7 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     """Return the lowest folder that contains all results, scores and logs, and the folders whose names identify the
     runs. If a dataset is next to this folder, return the folder above."""
     paths = (
-        path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_run_naming_folder(plan)]
+        path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_folder_naming_run(plan)]
     )
     own = Path(os.path.commonpath(list(paths)))
     own = own.parent if own.is_file() else own
@@ -89,7 +89,7 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     return outer if has_dataset and outer != Path(outer.anchor) else own
 
 
-def _find_run_naming_folder(plan: RunPlan) -> Path:
+def _find_folder_naming_run(plan: RunPlan) -> Path:
     path = Path(plan.run.path)
     above = [path, *path.parents]
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]

@@ -255,7 +255,7 @@ def _render_row_cells(table: Table, row: TableRow) -> Iterator[str]:
             indent = f' class="l{min(row.level, MAX_INDENT)}"' if row.level else ""
             yield f"<td{indent}>{_escape_html(cell)}</td>"
         else:
-            text = _render_number(cell) if at in table.right else _escape_html(cell)
+            text = _render_number_cell(cell) if at in table.right else _escape_html(cell)
             if table.heat_from and at >= table.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
             head = _escape_html(table.heads[at]).replace("_", "_&#8203;")  # The zero-width space allows a line break.
@@ -283,7 +283,7 @@ def _has_vertical_headings(table: Table) -> bool:
     return table.heat_from > 0 and len(table.heads) > MAX_LEVEL_HEADS
 
 
-def _render_number(cell: str) -> str:
+def _render_number_cell(cell: str) -> str:
     text = _escape_html(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
     return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
 
@@ -331,20 +331,19 @@ MARKDOWN_INDENT = "\u2003"
 
 
 def render_markdown(page: ReportPage) -> str:
-    lines = [f"# {format_inline_text(page.title)}", ""]
+    lines = [f"# {format_inline_markdown(page.title)}", ""]
     for text in page.lead:
-        lines += [format_inline_text(text), ""]
+        lines += [format_inline_markdown(text), ""]
     for card in page.cards:
-        lines.append(
-            f"- {format_inline_text(card.label)}: {format_inline_text(card.value)} · {format_inline_text(card.note)}"
-        )
+        label, value, note = map(format_inline_markdown, (card.label, card.value, card.note))
+        lines.append(f"- {label}: {value} · {note}")
     lines.append("")
     for section in (*page.summary, *page.details):
         lines += _render_markdown_section(section, 2)
     return "\n".join(lines)
 
 
-def format_inline_text(text: str) -> str:
+def format_inline_markdown(text: str) -> str:
     """Return the text as Markdown: unchanged if it contains no markup, else as a code span."""
     shown = sanitize(text)
     if _PLAIN_MARKDOWN.fullmatch(shown) and not _LINK.search(shown):
@@ -353,11 +352,11 @@ def format_inline_text(text: str) -> str:
 
 
 def _render_markdown_section(section: Section, heading_level: int) -> Iterator[str]:
-    yield f"{'#' * heading_level} {format_inline_text(section.title)}"
+    yield f"{'#' * heading_level} {format_inline_markdown(section.title)}"
     yield ""
     for block in section.blocks:
         if isinstance(block, Paragraph):
-            yield format_inline_text(block.text)
+            yield format_inline_markdown(block.text)
         else:
             yield from _render_markdown_table(block)
         yield ""
@@ -378,4 +377,4 @@ def _format_markdown_row(cells: list[str]) -> str:
 
 
 def _format_markdown_cell(text: str) -> str:
-    return format_inline_text(text).replace("|", "\\|") if text.strip() else ""
+    return format_inline_markdown(text).replace("|", "\\|") if text.strip() else ""

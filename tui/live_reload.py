@@ -443,4 +443,4 @@ class LiveReload:
 
 def is_pane_settled(pane: ItemPane) -> bool:
     """Whether the pane shows an item and is not loading another item. The pane need not have the focus."""
-    return pane.item_reviewer.is_settled and not (pane.is_opening and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_staying_on_item and not (pane.is_opening and isinstance(pane.screen, ItemScreen))

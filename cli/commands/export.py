@@ -91,9 +91,9 @@ def export(
     if format == "native":
         _print_runs_without_dataset(Path(out))
     if check:
-        from fcreview.exporters.inspect_log import check_log_copies
+        from fcreview.exporters.inspect_log import check_and_count_log_copies
 
-        print_message(f"inspect_ai accepts {format_count(check_log_copies(Path(out)), 'log')}")
+        print_message(f"inspect_ai accepts {format_count(check_and_count_log_copies(Path(out)), 'log')}")
     if out != exports.STANDARD_OUTPUT:
         written = " and ".join(format_count(number, noun) for noun, number in counts.items())
         print_message(f"wrote {written} to {out}")

@@ -76,7 +76,7 @@ def test_exported_trajectory_is_read_as_the_same_item(all_runs: ReviewedRuns, sa
 
 
 def test_file_names_cannot_leave_the_folder(all_runs: ReviewedRuns, tmp_path: Path) -> None:
-    from fcreview.exporters.atif import _make_unique_name, _sanitize_file_name
+    from fcreview.exporters.atif import _reserve_unique_name, _sanitize_file_name
 
     assert (
         _sanitize_file_name("../../x") == "_.._x"
@@ -84,7 +84,7 @@ def test_file_names_cannot_leave_the_folder(all_runs: ReviewedRuns, tmp_path: Pa
         and "/" not in _sanitize_file_name("a/b\\c")
     )
     used: set[str] = set()
-    assert [_make_unique_name(name, used) for name in ("a", "A", "a")] == ["a", "A~2", "a~3"]
+    assert [_reserve_unique_name(name, used) for name in ("a", "A", "a")] == ["a", "A~2", "a~3"]
 
 
 def test_no_rows_without_reviews(all_runs: ReviewedRuns, tmp_path: Path) -> None:

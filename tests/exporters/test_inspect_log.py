@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.archive import import_zipfile
 from fcreview.exporters.base import ExportError
-from fcreview.exporters.inspect_log import check_log_copies
+from fcreview.exporters.inspect_log import check_and_count_log_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
@@ -191,7 +191,7 @@ def test_import_of_the_copy_reads_edits_as_recorded_reviews(exported_logs: tuple
 def test_check_requires_inspect_ai(exported_logs: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(ExportError, match=r"fcreview\[inspect\]"):
-        check_log_copies(exported_logs[2].parent)
+        check_and_count_log_copies(exported_logs[2].parent)
 
 
 def test_inspect_ai_computes_the_same_results(exported_logs: tuple[Path, Path, Path]) -> None:
@@ -199,4 +199,4 @@ def test_inspect_ai_computes_the_same_results(exported_logs: tuple[Path, Path, P
     library = pytest.importorskip("inspect_ai.log", reason="the package inspect_ai is not installed")
     log = library.read_eval_log(str(exported_logs[2]))
     assert sum(len(score.history) == 2 for sample in log.samples for score in sample.scores.values()) == N_EDITS
-    assert check_log_copies(exported_logs[2].parent) == 1
+    assert check_and_count_log_copies(exported_logs[2].parent) == 1

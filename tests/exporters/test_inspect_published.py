@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fcreview.exporters.export import export
-from fcreview.exporters.inspect_log import check_log_copies
+from fcreview.exporters.inspect_log import check_and_count_log_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.model.review import ITEM_CORRECT
 from tests.exporters.rewriting import ExportServices
@@ -119,5 +119,5 @@ def test_results_of_copies_equal_corrected_metrics(
         n_equal += 0 if is_edited else check_results(copy, run, corrected)
         check_means(copy)
     if find_spec("inspect_ai") is not None:  # `make packages`
-        assert check_log_copies(tmp_path / "with") == len(copies)
+        assert check_and_count_log_copies(tmp_path / "with") == len(copies)
     assert n_equal >= {"inspect": 20, "inspect_bfcl": 100}[folder]

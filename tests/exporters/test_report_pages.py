@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import OverwriteRules, write_output_file
-from fcreview.exporters.report_pages import SORT_SCRIPT, format_inline_text, render_html, render_markdown
+from fcreview.exporters.report_pages import SORT_SCRIPT, format_inline_markdown, render_html, render_markdown
 from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
     Bar,
@@ -124,10 +124,10 @@ def test_any_text_keeps_the_markdown_structure(texts: list[str]) -> None:
 
 def test_plain_words_are_not_escaped_in_markdown() -> None:
     for text in ("simple_python", "92.6 % of 1,000 items", "get_weather · city", "bfcl V1 en", "+2.5"):
-        assert format_inline_text(text) == text
-    assert format_inline_text("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
+        assert format_inline_markdown(text) == text
+    assert format_inline_markdown("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
     for text in ("www.evil.example", "x://y", "@a", "#1", "__init__", "a*b", "<b>", "a|b", "`"):
-        assert format_inline_text(text).startswith("`")
+        assert format_inline_markdown(text).startswith("`")
 
 
 def test_graphics_are_drawn_to_scale() -> None:

@@ -24,7 +24,7 @@ from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import check_journals, read_events_and_warnings
 from fcreview.store.store import Store
 from fcreview.store.workspace import AnnotatorState, Workspace, WorkspaceError, find_workspace
-from fcreview.tui.review.clipboard import write_copy
+from fcreview.tui.review.clipboard import write_copy_file
 from tests.store.factory import read, write_run
 from tests.store.reviews.journals import fill_journal, make_key
 
@@ -169,7 +169,7 @@ def test_replaced_file_leaves_the_linked_file_unchanged(workspace: Workspace, ou
         assert state.read(kind) == {"a": "b"}
     for name in ("copied.txt", "rules.jsonl", "seen.json"):
         attack(workspace.root / name, outside)
-    assert write_copy("$(touch pwned)", workspace.root).read_text() == "$(touch pwned)"
+    assert write_copy_file("$(touch pwned)", workspace.root).read_text() == "$(touch pwned)"
     save_rules(workspace, [])
     workspace.files.write_json(workspace.root / "seen.json", {})
     assert outside.read_bytes() == SECRET

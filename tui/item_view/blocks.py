@@ -26,13 +26,14 @@ from fcreview.tui.text.styles import symbols
 class DecisiveStepMark:
     """Mark of the decisive step, which annotators chose or fcreview guessed."""
 
-    message: int
+    message_number: int
+    """Number of the message of the decisive step, from 1."""
     people: tuple[str, ...]
     """Annotators who chose this message. The annotator of the session is `you`."""
-    guess: int | None = None
+    guessed_number: int | None = None
     """Number of the message that fcreview guessed, from 1. None if there is no guess or if it is hidden."""
-    kind: str = ""
-    reason: str = ""
+    guess_kind: str = ""
+    guess_reason: str = ""
 
 
 def find_decisive_step_mark(
@@ -85,7 +86,7 @@ class Block:
     differs: bool = False
     """Whether the golden answer and the prediction differ in this block."""
     is_judged: bool = False
-    """Whether the benchmark judges this block. If no block differs, the cursor starts at the first judged block."""
+    """Whether the benchmark judges this block."""
     foldable: bool = False
     folded: bool = False
     parent: str | None = None
@@ -98,14 +99,14 @@ class Block:
     """Returns the JSON value that the copy action puts on the clipboard."""
     function: str = ""
     """Name of the function in the golden call, if the block is the heading of a call pair. Empty if there is none."""
-    facts: Line = ()
+    frame_footer: Line = ()
     """Text for the bottom right of the frame that begins with this block."""
-    message: int | None = None
+    message_number: int | None = None
     """Number of the message that the block shows, from 1. None if the item is not a conversation."""
     is_decisive: bool = False
 
     @property
-    def is_stop(self) -> bool:
+    def is_cursor_stop(self) -> bool:
         """Whether the cursor stops at this block when it moves to the next or previous block."""
         return self.foldable or self.is_heading
 
@@ -142,20 +143,19 @@ class DisplayOptions:
     """Hint after a folded text in printed output, such as `whole with --full`. Empty on screen, where the hint names a
     key."""
 
-    def is_folded(self, block_key: str, default: bool) -> bool:
-        """Whether a block is folded: the reader's choice, else `default`. In printed output, top-level blocks such as
-        turns are always unfolded."""
+    def is_folded(self, block_key: str, by_default: bool) -> bool:
+        """Whether a block is folded: the reader's choice, else `by_default`. In printed output, top-level blocks such
+        as turns are always unfolded."""
         if self.unfold_all:
             return False
-        return default and "/" in block_key if self.print_hint else self.folds.get(block_key, default)
+        return by_default and "/" in block_key if self.print_hint else self.folds.get(block_key, by_default)
 
     @property
     def unfold_hint(self) -> str:
         return self.print_hint or f"{self.open_key} to open"
 
     def row_limit(self, default_limit: int) -> int:
-        """Return the maximum number of rows of a text: `default_limit`, except in printed output with all blocks
-        unfolded, which has no limit."""
+        """Return `default_limit`, or no limit in printed output with all blocks unfolded."""
         return UNLIMITED_ROWS if self.print_hint and self.unfold_all else default_limit
 
 
@@ -178,11 +178,12 @@ class BlockSource:
         return self.blocks[index].lines(cells)
 
 
-def set_message_number(blocks: Sequence[Block], number: int | None, *, is_stop: bool = False) -> Sequence[Block]:
-    """Set the message number of blocks and return the blocks. `is_stop`: whether the cursor stops at each block."""
+def set_message_number(blocks: Sequence[Block], number: int | None, *, stops_cursor: bool = False) -> Sequence[Block]:
+    """Set the message number of blocks and return the blocks. `stops_cursor`: whether the cursor stops at each block
+    that has a number."""
     for block in blocks:
-        block.message = number
-        block.is_heading = block.is_heading or (is_stop and number is not None)
+        block.message_number = number
+        block.is_heading = block.is_heading or (stops_cursor and number is not None)
     return blocks
 
 
@@ -217,7 +218,7 @@ class IndexedItem:
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = _group_by(map(self._with_displayed_state, item.pairs), lambda pair: pair.turn)
+        self.pairs = _group_by(map(self._replace_extra_state, item.pairs), lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
@@ -235,12 +236,11 @@ class IndexedItem:
         self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
         """Whether the item has several turns or tool results, rather than one question and one answer."""
 
-    def _with_displayed_state(self, pair: CallPair) -> CallPair:
-        """Return a copy of a pair with the state to show on screen.
+    def _replace_extra_state(self, pair: CallPair) -> CallPair:
+        """Return the pair, with another state if its extra call is not an error.
 
-        An extra call is neutral (` `) if the benchmark does not count it. If the item has no golden calls, an answer
-        that cannot be decoded is not an extra call. It is neutral, or an error (`!`) if a visible automatic verdict
-        fails the item.
+        An extra call that the benchmark does not count is neutral (` `). If the item has no golden calls, an answer
+        that cannot be decoded is neutral too, or an error (`!`) if a visible automatic verdict fails the item.
         """
         if pair.state != "+":
             return pair
@@ -253,8 +253,8 @@ class IndexedItem:
         return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the model acts only in the last turn: the earlier turns contain golden calls as messages, or neither
-        calls nor other actions."""
+        """Whether the model acts only in the last turn. The earlier turns then contain golden calls as messages, or no
+        actions."""
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
         if self.item.extra.uncounted_states is not None:
@@ -267,7 +267,7 @@ class IndexedItem:
         return last > 0 and not has_actions and not any(turn < last for turn in self.turns_with_calls())
 
     @cached_property
-    def _number_by_object_id(self) -> dict[int, int]:
+    def _message_number_by_object_id(self) -> dict[int, int]:
         if not self.is_trajectory or self.only_last_turn_judged:
             return {}
         chat = enumerate(build_chat_messages(self.item), 1)
@@ -276,7 +276,7 @@ class IndexedItem:
     def message_number(self, message_or_call: Message | Call | None) -> int | None:
         """Return the number, from 1, of the chat message that contains `message_or_call`. None if no message contains
         it, or if the item is not a conversation."""
-        return self._number_by_object_id.get(id(message_or_call))
+        return self._message_number_by_object_id.get(id(message_or_call))
 
     @cached_property
     def decisive_step(self) -> DecisiveStepMark | None:
@@ -286,16 +286,16 @@ class IndexedItem:
     def decisive_turn(self) -> int | None:
         mark = self.decisive_step
         parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
-        return next((each.turn for each in parts if mark and self.message_number(each) == mark.message), None)
+        return next((each.turn for each in parts if mark and self.message_number(each) == mark.message_number), None)
 
     @cached_property
-    def _repeats(self) -> RepeatedCalls:
+    def _repeated_calls(self) -> RepeatedCalls:
         return RepeatedCalls(self.item)
 
     def describe_earlier_duplicate(self, call: Call) -> str | None:
         """Return the turn and step in which the model made the same call earlier, such as `turn 1 step 2`. None if the
         model did not make it earlier."""
-        return self._repeats.describe_earlier_occurrence(call)
+        return self._repeated_calls.describe_earlier_occurrence(call)
 
     def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return (golden call, predicted call) of a pair. A missing call is None."""
@@ -322,9 +322,9 @@ class IndexedItem:
         """Whether the turn is part of the earlier dialogue, which the benchmark does not judge."""
         return self.only_last_turn_judged and turn < self.n_turns - 1
 
-    def unpaired_calls(self, turn: int) -> list[Call]:
-        """Return the predicted calls of a turn that has no call pairs, because the benchmark does not define its golden
-        calls."""
+    def calls_of_unpaired_turn(self, turn: int) -> list[Call]:
+        """Return the predicted calls of a turn without call pairs, for which the benchmark defines no golden calls.
+        Empty if the turn has call pairs."""
         if self.pairs.get(turn):
             return []
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
@@ -378,16 +378,16 @@ def _first_row_with_size(label: str, first_row: str, full_text: str, cells: int,
     return justify_line(((pad_label(label), "dim"), (clip(first_row, room), style)), ((size, "dim"),), cells)
 
 
-def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
-    """Return the block of an environment snapshot: one line with the size of the text. The pager shows the whole
-    text."""
+def state_snapshot_block(key: str, name: str, text: str) -> Block:
+    """Return the block of a snapshot of the environment's state: one line with the size of the text. The pager shows
+    the whole text."""
 
     def render_lines(cells: int) -> list[Line]:
         head = sanitize(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])
-        return [_first_row_with_size(label, head, text, cells, "dim")]
+        return [_first_row_with_size("state", head, text, cells, "dim")]
 
     return Block(
-        key, render_lines, foldable=True, folded=True, opens_pager=True, title=f"{label} {name}", full_text=lambda: text
+        key, render_lines, foldable=True, folded=True, opens_pager=True, title=f"state {name}", full_text=lambda: text
     )
 
 

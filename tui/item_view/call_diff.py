@@ -139,9 +139,9 @@ class Columns:
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
     are short."""
-    needed_golden = _column_width("golden", (sanitize(row.golden or missing_value_texts(row)[0]) for row in rows))
+    needed_golden = _column_width("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
     needed_predicted = _column_width(
-        "predicted", (sanitize(row.predicted or missing_value_texts(row)[1]) for row in rows)
+        "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
     )
     name_cells = max(int(cells * name_share), cells - 6 - needed_golden - needed_predicted, 8)
     name = min(_column_width("argument", map(argument_label, rows)), name_cells)
@@ -207,7 +207,7 @@ def _state_sign(row: ArgumentRow) -> StyledText:
     return f"{state} ", STATE_STYLES[state]
 
 
-def missing_value_texts(row: ArgumentRow) -> tuple[str, str]:
+def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
     """Return the (golden, predicted) labels that replace missing values. The label is empty if the value exists."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
@@ -233,14 +233,14 @@ def _side_by_side_lines(
 ) -> list[Line]:
     unimportant = row.state == "=" or _is_accepted_omission(row)
     name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
-    no_golden, no_predicted = missing_value_texts(row)
+    no_golden, no_predicted = missing_value_labels(row)
     if no_golden:
         golden_rows, golden_style = [no_golden], "dim"
     if no_predicted:
         predicted_rows, predicted_style = [no_predicted], "dim"
     lines: list[Line] = []
     offset = golden_offset = 0
-    golden_spans = _golden_spans(row, predicted_spans)
+    golden_spans = _changed_golden_spans(row, predicted_spans)
     for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
         label = argument_label(row) if at == 0 else ""
         lines.append(
@@ -257,7 +257,7 @@ def _side_by_side_lines(
     return lines
 
 
-def _golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
+def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> list[Span]:
     """Return the spans of the golden value that differ. Empty if a value lists alternatives (`"a" or "b"`)."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     if not predicted_spans or row.state != "!" or " or " in golden or " or " in predicted:
@@ -281,7 +281,7 @@ def _stacked_lines(
         shown, _ = window_around(golden, 0, room)
         return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
     sides: tuple[tuple[Side, str], ...] = (("golden", golden), ("predicted", predicted))
-    for (side, text), missing in zip(sides, missing_value_texts(row), strict=True):
+    for (side, text), missing in zip(sides, missing_value_labels(row), strict=True):
         shown, offset = window_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
         side_spans = predicted_spans if side == "predicted" else []

@@ -28,7 +28,7 @@ from fcreview.tui.item_view.call_diff import (
     undecoded_call_lines,
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
-from fcreview.tui.item_view.verdicts import has_failure_or_review, target_verdict_blocks
+from fcreview.tui.item_view.verdicts import has_failure_or_review, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
 
 NOT_DECODED = "(not decoded)"
@@ -38,21 +38,21 @@ MAX_EQUAL_ROWS = 8
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
     pairs = indexed.pairs.get(0, [])
     if not pairs:
-        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.unpaired_calls(0)
+        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_of_unpaired_turn(0)
         return [] if has_other_answer else [no_calls_block(indexed, 0)]
     return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
 
 
-def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
+def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
     """Whether a pair is folded until the user folds or unfolds it.
 
     Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too. A pair
     is never folded if it was reviewed, if a verdict fails it, if a judge comments on it, or if it is the decisive step.
     """
     decisive, predicted = indexed.decisive_step, indexed.golden_and_predicted_call(pair)[1]
-    if decisive is not None and decisive.message == indexed.message_number(predicted):
+    if decisive is not None and decisive.message_number == indexed.message_number(predicted):
         return False
-    if has_failure_or_review(indexed, address) or compared_golden_call(indexed, pair, address) is not None:
+    if has_failure_or_review(indexed, address) or find_golden_compared_with_extra(indexed, pair, address) is not None:
         return False
     in_trajectory = indexed.is_trajectory and not indexed.only_last_turn_judged
     has_neighbours = len(indexed.pairs[pair.turn]) > 1 or in_trajectory
@@ -64,7 +64,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     its turn."""
     label, address = call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
     golden, predicted = indexed.golden_and_predicted_call(pair)
-    folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
+    folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
     has_step = predicted is not None and indexed.has_several_steps(pair.turn)
     step = [indexed.step_label(pair.turn, predicted.step)] if predicted is not None and has_step else []
@@ -90,7 +90,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
 
     place = pair_position_text(pair, label)
     if options.frames:
-        head.facts = ((" · ".join([place, *step]), "dim"),)
+        head.frame_footer = ((" · ".join([place, *step]), "dim"),)
         place, step = "", []
 
     def heading_lines(cells: int) -> list[Line]:
@@ -106,14 +106,14 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     if table.undecoded is not None:
         raw = table.undecoded.raw or ""
         head.full_text = lambda: raw
-    rows, equal_rows = _separate_folded_rows(table.rows, options.is_folded(f"{address}/equal", True))
+    rows, equal_rows = _split_off_equal_rows(table.rows, options.is_folded(f"{address}/equal", True))
     blocks = [head]
     for row in rows:
         target = argument_address(pair.turn, pair_index, row.path)
         blocks.append(argument_block(target, row, widths, f"{head.title} · {sanitize(row.path)}", target))
     if equal_rows:
         blocks.append(_equal_rows_block(f"{address}/equal", equal_rows))
-    return [*blocks, *target_verdict_blocks(indexed, address), *docs]
+    return [*blocks, *target_verdict_and_review_blocks(indexed, address), *docs]
 
 
 def call_label(pairs: Sequence[CallPair], pair_index: int) -> str:
@@ -146,7 +146,7 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
             return PairTable([], lambda cells: undecoded_call_lines(predicted, cells, options, "no call"), predicted)
         rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
         return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
-    compared = compared_golden_call(indexed, pair, address)
+    compared = find_golden_compared_with_extra(indexed, pair, address)
     if compared is not None and predicted is not None:
         return PairTable(build_argument_rows(compared, predicted, diff_call(compared, predicted)), lambda _: [])
     return PairTable(_pair_argument_rows(pair, golden, predicted), lambda _: [])
@@ -165,7 +165,7 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
     return PairTable([], lines_above, golden)
 
 
-def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
+def find_golden_compared_with_extra(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
     """Return the golden call that the benchmark compared with an extra call. None if unknown or hidden."""
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
@@ -183,7 +183,7 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append(f"predicted as {predicted.name}")
     if predicted is not None and pair.state in "!+ " and (duplicate := indexed.describe_earlier_duplicate(predicted)):
         remarks.append(f"duplicate of {duplicate}")
-    if (compared := compared_golden_call(indexed, pair, address)) is not None:
+    if (compared := find_golden_compared_with_extra(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
         remarks.append(f"vs golden call {number}")
     return remarks
@@ -196,7 +196,7 @@ def _pair_argument_rows(pair: CallPair, golden: Call | None, predicted: Call | N
     return rows if golden and predicted else [row for row in rows if row.path]
 
 
-def _separate_folded_rows(
+def _split_off_equal_rows(
     rows: list[ArgumentRow], fold_equal_rows: bool
 ) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
     equal = [row for row in rows if row.state == "="]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
-from fcreview.model.address import ITEM, RESPONSE, is_address, parse_address
+from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Item
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import ItemDetail, Suspicion
+from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import (
     Block,
     DecisiveStepMark,
@@ -24,7 +23,7 @@ from fcreview.tui.item_view.blocks import (
     fold_symbol,
 )
 from fcreview.tui.item_view.function_docs import available_function_blocks
-from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
+from fcreview.tui.item_view.turns import conversation_items_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
     erratum_blocks,
@@ -67,8 +66,8 @@ def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]
             last, border = _last_index_in_section(blocks, at), SECTION_BORDER
         if last is not None:
             for index in range(at, last + 1):
-                facts = head.facts if index == last else None
-                render = partial(_framed_lines, blocks[index].lines, index == at, facts, border)
+                footer = head.frame_footer if index == last else None
+                render = partial(_framed_lines, blocks[index].lines, index == at, footer, border)
                 framed[index] = replace(blocks[index], lines=render)
             at = last
         at += 1
@@ -113,14 +112,14 @@ def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, bord
     framed: list[Line] = []
     if is_first:
         title, *lines = lines or [()]
-        framed.append(frame_top(_remove_rule(title), cells, border))
+        framed.append(frame_top(_remove_horizontal_rule(title), cells, border))
     framed += [frame_side(_use_theme_difference_sign(line), cells, border) for line in lines]
     if facts is not None:
         framed.append(frame_bottom(facts, cells, border))
     return framed
 
 
-def _remove_rule(line: Line) -> Line:
+def _remove_horizontal_rule(line: Line) -> Line:
     rule = symbols().rule
     parts = [part for part in line if part[1] != "dim" or set(part[0].strip()) - {rule}]
     return tuple(parts) if line and set(line[0][0].strip()) == {rule} else line
@@ -174,7 +173,7 @@ def _plain_metadata_heading(cells: int) -> list[Line]:
 
 
 def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:
-    ((summary, style),) = summary_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
+    ((summary, style),) = item_facts_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
     line: Line = (
         *(fold_symbol(folded) if has_fields else (("  ", ""),)),
         ("metadata", "strong"),
@@ -250,11 +249,11 @@ def header_line(
             break
     id_cells = max(cells - used, min(display_width(item_id), MIN_ID_CELLS, cells - used))
     left: Line = ((" " + truncate_middle(item_id, id_cells), "strong"), *parts)
-    facts = _category_turns_latency(detail, cells - line_width(left) - 3)
+    facts = _format_header_facts(detail, cells - line_width(left) - 3)
     return justify_line(left, ((f"{facts} ", "dim"),), cells) if facts else fit_line(left, cells)
 
 
-def _category_turns_latency(detail: ItemDetail, cells: int) -> str:
+def _format_header_facts(detail: ItemDetail, cells: int) -> str:
     item = detail.item
     facts = [sanitize(item.category)]
     facts += [format_count(item.n_turns, "turn")] if item.n_turns > 1 else []
@@ -271,7 +270,7 @@ def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool
     return verdict_badge(value) if badge else (symbols().verdict_symbol(value), get_verdict_style(value))
 
 
-def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
+def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
     """Return the line with category, conversation, turns, tokens, latency, model and benchmark."""
     run, item = detail.run, detail.item
     parts = []
@@ -309,9 +308,9 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     judged = judge_blocks(indexed, max_rows=reason_rows)
     judged = [replace(each, is_heading=only_judged) for each in judged]  # The cursor starts at the first heading.
     blocks = [
-        *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
+        *([] if on_screen else [Block("about", partial(item_facts_lines, detail))]),
         *suspicion_blocks(None if options.hide_verdicts else options.suspicion, has_heading=options.panels),
-        *conversation_blocks(detail.siblings, detail.row.item, options.group_keys),
+        *conversation_items_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
         *(judged if only_judged else []),
@@ -329,84 +328,6 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     blocks = mark_reviewed_blocks(blocks, detail.opinions, annotator)
     blocks = draw_frames(blocks, frame_sections=options.panels) if on_screen and not options.unfold_all else blocks
     return add_decisive_step_note(blocks, indexed, options.confirm_key)
-
-
-def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
-    """Return the index of the block where the cursor starts.
-
-    This is the first of these blocks that exists: the call that the reasons of `suspicion` mention, the decisive step,
-    the first difference, the first judged block, the first unfolded block.
-    """
-    stops = cursor_stop_indices(blocks, include_arguments=False)
-    differing = (at for at in stops if blocks[at].differs)
-    calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
-    reasons = suspicion.reasons if suspicion else ()
-    suspect = next((at for text in reasons for at in calls if _mentions_function(text, blocks[at].function)), None)
-    if suspect is not None:
-        return suspect
-    decisive = find_decisive_index(blocks)
-    if decisive is not None:
-        return decisive
-    judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
-    unfolded = (at for at in stops if not blocks[at].folded)
-    return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
-
-
-def find_decisive_index(blocks: Sequence[Block]) -> int | None:
-    return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
-
-
-def _mentions_function(text: str, function: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
-
-
-def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
-    """Return the indices of the blocks where the cursor stops. `include_arguments`: include the blocks of arguments."""
-    return [at for at, block in enumerate(blocks) if block.is_stop or (include_arguments and block.is_argument)]
-
-
-def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
-    """Return the index of the first differing argument inside the block at `index`. If no argument differs, return the
-    index of the first differing call, else `index`."""
-    head = blocks[index].key
-    if blocks[index].differs:
-        index = next(
-            (n for n in range(index + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), index
-        )
-    inside = f"{blocks[index].key}/"
-    arguments = (n for n in range(index + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].is_argument)
-    return next((n for n in arguments if blocks[n].differs), index)
-
-
-def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
-    """Return the index of the last block that belongs to the target at `index`, such as the last argument of a call."""
-    key = blocks[index].key
-    part = parse_address(key)
-    if blocks[index].target is None or (part is not None and part.call is None):
-        return index
-    last = index
-    for n in range(index + 1, len(blocks)):
-        if blocks[n].key.startswith((f"{key}/", f"judge:{key}")):
-            last = n
-        elif blocks[n].is_stop:
-            break
-    return last
-
-
-def first_difference_index(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
-    differs."""
-    differing = [at for at, block in enumerate(blocks) if block.differs]
-    return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
-
-
-def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
-    """Return the address of the part that a verdict at a block applies to: the target of the block, else its turn, else
-    the item."""
-    if not 0 <= index < len(blocks):
-        return ITEM
-    block = blocks[index]
-    return block.target or (block.parent if block.parent is not None and is_address(block.parent) else ITEM)
 
 
 class RawRecord(NamedTuple):
@@ -445,8 +366,8 @@ def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confir
     """Add a note on the decisive step above the first block of its message. If the message is not shown, the note is
     above the nearest earlier message."""
     mark = indexed.decisive_step
-    numbered = [(block.message, -at) for at, block in enumerate(blocks) if block.message is not None]
-    earlier = [each for each in numbered if mark is not None and each[0] <= mark.message]
+    numbered = [(block.message_number, -at) for at, block in enumerate(blocks) if block.message_number is not None]
+    earlier = [each for each in numbered if mark is not None and each[0] <= mark.message_number]
     if mark is None or not earlier:
         return [*blocks]
     at = -max(earlier)[1]
@@ -455,21 +376,21 @@ def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confir
     def render_lines(cells: int) -> list[Line]:
         return [*_decisive_step_note_lines(mark, confirm_key, cells), *first.lines(cells)]
 
-    step = replace(first, lines=render_lines, is_decisive=True, is_heading=True, message=mark.message)
+    step = replace(first, lines=render_lines, is_decisive=True, is_heading=True, message_number=mark.message_number)
     return [*blocks[:at], step, *blocks[at + 1 :]]
 
 
 def _decisive_step_note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
-    is_guess = mark.message == mark.guess
+    is_guess = mark.message_number == mark.guessed_number
     if is_guess:
         hint = f" · {confirm_key} to confirm" if confirm_key else ""
         source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guessed by fcreview{hint}"
     else:
         source = f"marked by {', '.join(mark.people)}"
-    left: Line = (("decisive step", "warn"), (sanitize(f" · message {mark.message} · {source}"), "dim"))
-    if is_guess or not mark.reason:
-        kind: Line = ((f"{sanitize(mark.kind)} ", "dim"),)
+    left: Line = (("decisive step", "warn"), (sanitize(f" · message {mark.message_number} · {source}"), "dim"))
+    if is_guess or not mark.guess_reason:
+        kind: Line = ((f"{sanitize(mark.guess_kind)} ", "dim"),)
         lines = [justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)]
-        return [*lines, *paragraph_lines("", mark.reason, cells, "", NOTE_ROWS)]
-    guess = paragraph_lines(f"guess: message {mark.guess}  ", mark.reason, cells, "dim", NOTE_ROWS)
+        return [*lines, *paragraph_lines("", mark.guess_reason, cells, "", NOTE_ROWS)]
+    guess = paragraph_lines(f"guess: message {mark.guessed_number}  ", mark.guess_reason, cells, "dim", NOTE_ROWS)
     return [justify_line(left, (), cells), *guess]

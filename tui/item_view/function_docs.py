@@ -61,7 +61,7 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
     return [str(document.get("name")) for document in functions]
 
 
-def required_and_optional_names(document: dict[str, Any]) -> tuple[list[str], list[str]]:
+def required_and_optional_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return (required, optional): the names of the parameters of a function, in the order in which its docs declare
     them."""
     declared = read_declared_parameters(document)
@@ -107,7 +107,7 @@ def function_docs_sections(
     if properties is None:
         lines += _description_lines("  ", _json_text(document.get("parameters"), indent=2), cells)
         return [(None, lines)]
-    required, _ = required_and_optional_names(document)
+    required, _ = required_and_optional_parameters(document)
     if not properties:
         lines.append(make_line("  no parameters", "dim"))
     shown = dict(islice(properties.items(), MAX_PARAMETERS))
@@ -197,12 +197,12 @@ def functions_at_block(indexed: IndexedItem, block_key: str) -> RelevantFunction
         path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
         names = function_name_by_side(indexed, pair).values()
         return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_parameter(path))
-    calls = indexed.unpaired_calls(part.turn)
+    calls = indexed.calls_of_unpaired_turn(part.turn)
     name = calls[part.call].name if part.call < len(calls) else None
     return RelevantFunctions((name,), _top_level_parameter(part.argument)) if name else NO_FUNCTIONS
 
 
-def available_functions(indexed: IndexedItem) -> RelevantFunctions:
+def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
     """Return the first `MAX_AVAILABLE_DOCS` available functions, for items without a call."""
     return RelevantFunctions(tuple(_function_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
@@ -245,7 +245,7 @@ class FunctionDocsSource:
         return self._sections[index][1]
 
     @property
-    def marked_block(self) -> int | None:
+    def marked_block_index(self) -> int | None:
         argument = self.shown.argument
         return next((at for at, (name, _) in enumerate(self._sections) if name is not None and name == argument), None)
 
@@ -322,7 +322,7 @@ def docs_footer_lines(
     if document is None:
         return []
     name = here.names[0]
-    if allow_full_docs and sum(map(len, required_and_optional_names(document))) < free_rows:
+    if allow_full_docs and sum(map(len, required_and_optional_parameters(document))) < free_rows:
         lines = function_docs_lines(name, document, here.argument, cells)
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
@@ -336,7 +336,7 @@ def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, 
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
         return [rule_line(((sanitize(argument), "strong"), (warning, "warn")), cells)]
-    required, _ = required_and_optional_names(document)
+    required, _ = required_and_optional_parameters(document)
     head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
     lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
@@ -409,7 +409,7 @@ CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    name, (required, optional) = str(document.get("name")), required_and_optional_names(document)
+    name, (required, optional) = str(document.get("name")), required_and_optional_parameters(document)
 
     def render_lines(cells: int) -> list[Line]:
         style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
@@ -458,7 +458,7 @@ def docs_panels(
 def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(document).properties
-    required, optional = required_and_optional_names(document)
+    required, optional = required_and_optional_parameters(document)
     signature = ", ".join([*required, *(f"{each}?" for each in optional)])
     title = f"{sanitize(str(document.get('name')))}({sanitize(signature)})"
     summary = wrap_text(str(document.get("description") or ""), inner, SUMMARY_ROWS)

@@ -29,12 +29,12 @@ from fcreview.tui.item_view.blocks import (
     one_line_block,
     pad_label,
     set_message_number,
-    snapshot_block,
+    state_snapshot_block,
     text_block,
 )
 from fcreview.tui.item_view.call_diff import Columns, column_headings, format_call
 from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks
-from fcreview.tui.item_view.verdicts import judge_blocks, judge_label_verdict, target_verdict_blocks
+from fcreview.tui.item_view.verdicts import find_judge_label_verdict, judge_blocks, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_text, rule_line, wrap_first_rows
 
 
@@ -183,7 +183,9 @@ NO_REPLY = "(no reply: the model made a call)"
 REPLY_LABEL_CELLS = 6
 
 
-def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
+def final_reply_blocks(
+    indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = ""
+) -> list[Block]:
     """Return the blocks of the final reply, with the golden reply beside it if there is one. `reply` is None if the
     model made a call instead."""
     golden = indexed.item.extra.golden_reply
@@ -207,7 +209,7 @@ def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOption
         title="response",
         copied_value=lambda: reply,
     )
-    reviews = target_verdict_blocks(indexed, RESPONSE, sources=())
+    reviews = target_verdict_and_review_blocks(indexed, RESPONSE, sources=())
     return [head, *body, *judge_blocks(indexed, RESPONSE), *reviews]
 
 
@@ -226,7 +228,7 @@ def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
-    verdict = None if indexed.hide_verdicts else judge_label_verdict(indexed.item)
+    verdict = None if indexed.hide_verdicts else find_judge_label_verdict(indexed.item)
     if verdict is not None:
         row = _response_label_row(indexed, golden, verdict)
         return [argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)]
@@ -290,23 +292,23 @@ BRIEF_RESULT_ROWS = 1
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     events = [event for event in turn_events(indexed, turn) if _is_event_shown(indexed, turn, event, options)]
-    final_reply = _final_reply(indexed, turn, events)
+    final_reply = _find_final_reply_event(indexed, turn, events)
     blocks: list[Block] = []
     for event in group_repeats(events):
         if isinstance(event, RepeatedEvents):
             blocks += _repeated_event_blocks(indexed, turn, event, options)
         elif event is final_reply and event.message is not None:
             step_label = indexed.step_label(turn, event.step)
-            reply = reply_blocks(indexed, event.message.content, options, step_label)
+            reply = final_reply_blocks(indexed, event.message.content, options, step_label)
             blocks += set_message_number(reply, indexed.message_number(event.message))
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
     if final_reply is None and turn == indexed.n_turns - 1 and indexed.item.extra.golden_reply is not None:
-        blocks += reply_blocks(indexed, None, options)
+        blocks += final_reply_blocks(indexed, None, options)
     return blocks
 
 
-def _final_reply(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
+def _find_final_reply_event(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
     if turn != indexed.n_turns - 1:
         return None
     own = [e for e in events if not e.is_context and not (e.message and e.message.role in ("log", "state"))]
@@ -321,13 +323,13 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
     if event.message is not None:
         number, is_text = indexed.message_number(event.message), event.message.role in ("user", "assistant")
         block = _message_block(indexed, turn, event, event.message, options)
-        return [*set_message_number([block], number, is_stop=is_text)]
+        return [*set_message_number([block], number, stops_cursor=is_text)]
     number = indexed.message_number(event.call)
     if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
         step_label = indexed.step_label(turn, event.step)
         text = format_call(event.call.name, event.call)
         block = one_line_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
-        return [*set_message_number([block], number, is_stop=True)]
+        return [*set_message_number([block], number, stops_cursor=True)]
     blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
     set_message_number(blocks, number)
     if event.pair is not None and event.observation is not None:
@@ -358,7 +360,7 @@ def _repeated_event_blocks(
 
     title = f"turn {turn + 1} {name}"
     head = Block(key, render_lines, differs=is_call, foldable=True, folded=folded, title=title)
-    head.message = indexed.message_number(first.call or first.message)
+    head.message_number = indexed.message_number(first.call or first.message)
     if not folded:
         single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
         return [head, *(block for blocks in single for block in blocks)]
@@ -394,7 +396,7 @@ def _message_block(
     if message.role == "tool":
         return _result_block(turn, event, message, options, is_brief=event.is_context)
     if message.role == "state":
-        return snapshot_block(key, "state", message.name or "", message.content)
+        return state_snapshot_block(key, message.name or "", message.content)
     if message.role in ("log", "system"):
         return one_line_block(key, message.role, message.content)
     if message.role == "user":

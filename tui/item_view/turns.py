@@ -25,13 +25,13 @@ from fcreview.tui.item_view.blocks import (
     pad_label,
     set_message_number,
     set_parent_block,
-    snapshot_block,
+    state_snapshot_block,
     text_block,
 )
 from fcreview.tui.item_view.call_diff import column_headings, measure_columns
 from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
-from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, reply_blocks
-from fcreview.tui.item_view.verdicts import review_marks_text, target_verdict_blocks
+from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, final_reply_blocks
+from fcreview.tui.item_view.verdicts import review_marks_text, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
 from fcreview.tui.text.styles import STATE_STYLES, get_verdict_style, symbols
 
@@ -71,16 +71,16 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
     return [*rows, row]
 
 
-def conversation_blocks(siblings: Sequence[Sibling], displayed_item: int, key_hint: str) -> list[Block]:
+def conversation_items_blocks(siblings: Sequence[Sibling], displayed_item: int, key_hint: str) -> list[Block]:
     """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation. The displayed item is in
     brackets."""
     if len(siblings) < 2:
         return []
     at = next((n for n, sibling in enumerate(siblings) if sibling.item == displayed_item), 0)
-    return [Block("group", lambda cells: [_conversation_line(siblings, at, key_hint, cells)], title="group")]
+    return [Block("group", lambda cells: [_conversation_items_line(siblings, at, key_hint, cells)], title="group")]
 
 
-def _conversation_line(siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int) -> Line:
+def _conversation_items_line(siblings: Sequence[Sibling], displayed_index: int, key_hint: str, cells: int) -> Line:
     ending: Line = ((f" {key_hint}", "dim"),) if key_hint else ()
     room = cells - line_width(ending) - 8
     first = last = displayed_index
@@ -126,7 +126,7 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         key = f"{turn_address(turn)}/opening:{at}"
         number = indexed.message_number(message)
         if message.role == "state":
-            blocks += set_message_number([snapshot_block(key, "state", message.name or "", message.content)], number)
+            blocks += set_message_number([state_snapshot_block(key, message.name or "", message.content)], number)
             continue
         if options.full_dialogue:
             rows = FULL_DIALOGUE_ROWS
@@ -138,7 +138,7 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         title = f"turn {turn + 1} {message.name or message.role}"
         label = _sender_label(message)
         block = text_block(key, label, message.content, options, folded_rows=rows, title=title, style=style)
-        blocks += set_message_number([block], number, is_stop=message.role in ("user", "assistant"))
+        blocks += set_message_number([block], number, stops_cursor=message.role in ("user", "assistant"))
     return blocks
 
 
@@ -162,11 +162,11 @@ def _is_opening_message_shown(
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
         return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1
     if message.role == "assistant":
-        return indexed.is_trajectory or belongs_to_question(indexed, turn, message_index)
+        return indexed.is_trajectory or is_before_user_message(indexed, turn, message_index)
     return message.role == "system" and bool(message.name)
 
 
-def belongs_to_question(indexed: IndexedItem, turn: int, message_index: int) -> bool:
+def is_before_user_message(indexed: IndexedItem, turn: int, message_index: int) -> bool:
     return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][message_index + 1 :])
 
 
@@ -291,14 +291,14 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
     )
     if folded:
         return [head]
-    has_calls = indexed.pairs.get(turn) or indexed.unpaired_calls(turn)
+    has_calls = indexed.pairs.get(turn) or indexed.calls_of_unpaired_turn(turn)
     has_no_content = not has_calls and indexed.item.extra.golden_reply is None
     content = [
         *opening_message_blocks(indexed, turn, options),
         *([no_calls_block(indexed, turn)] if has_no_content else []),
         *event_blocks(indexed, turn, options),
         *state_difference_blocks(indexed, turn),
-        *target_verdict_blocks(indexed, key, sources=("judge",)),
+        *target_verdict_and_review_blocks(indexed, key, sources=("judge",)),
     ]
     return [head, *set_parent_block(content, key)]
 
@@ -309,7 +309,7 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
-    calls = indexed.unpaired_calls(turn)
+    calls = indexed.calls_of_unpaired_turn(turn)
     if calls:
         steps = len({call.step for call in calls})
         parts.append((f" · {format_count(len(calls), 'call')} in {format_count(steps, 'step')}", ""))
@@ -336,16 +336,16 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     replies = [
         message.content
         for at, message in enumerate(messages)
-        if message.role == "assistant" and (message.step >= 0 or not belongs_to_question(indexed, 0, at))
+        if message.role == "assistant" and (message.step >= 0 or not is_before_user_message(indexed, 0, at))
     ]
     called, golden_reply = bool(indexed.predicted_calls), indexed.item.extra.golden_reply
     if not replies:
-        return reply_blocks(indexed, None, options) if golden_reply is not None else []
-    if called and golden_reply is None and not options.full_dialogue and not _has_call_without_arguments(indexed):
+        return final_reply_blocks(indexed, None, options) if golden_reply is not None else []
+    if called and golden_reply is None and not options.full_dialogue and not _has_call_missing_all_arguments(indexed):
         return []
-    return reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
+    return final_reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
 
 
-def _has_call_without_arguments(indexed: IndexedItem) -> bool:
+def _has_call_missing_all_arguments(indexed: IndexedItem) -> bool:
     calls = [indexed.golden_and_predicted_call(pair) for pair in indexed.pairs.get(0, [])]
     return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

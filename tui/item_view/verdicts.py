@@ -82,18 +82,18 @@ def _review_mark(opinion: Opinion) -> StyledText:
     value, criterion = opinion.verdict, opinion.criterion
     text = (
         symbols().verdict_symbol(value)
-        if _has_symbol(value, criterion)
+        if _is_shown_as_symbol(value, criterion)
         else truncate(format_verdict(value, criterion), MAX_MARK_CELLS)
     )
     return f" {text}", _value_style(value, criterion, "strong")
 
 
-def _has_symbol(value: Any, criterion: str) -> bool:
+def _is_shown_as_symbol(value: Any, criterion: str) -> bool:
     return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA)
 
 
 def _verdict_symbol(value: Any, criterion: str) -> str:
-    return symbols().verdict_symbol(value if _has_symbol(value, criterion) else None)
+    return symbols().verdict_symbol(value if _is_shown_as_symbol(value, criterion) else None)
 
 
 def _value_style(value: Any, criterion: str, neutral_style: str = "") -> str:
@@ -162,10 +162,10 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
             lines += paragraph_lines(" " * len(label), other_criteria_text(item, source), cells, "dim")
         return lines
     lines += paragraph_lines("", recomputed_reason or official_reason, cells, "", max_rows)
-    return lines + _remark_lines(item, cells, with_turn=True, max_note_rows=RATIONALE_ROWS)
+    return lines + _verdict_remark_lines(item, cells, with_turn=True, max_note_rows=RATIONALE_ROWS)
 
 
-def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int) -> list[Line]:
+def _verdict_remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int) -> list[Line]:
     """Render the failing turn, the verdicts on other criteria, and the reason why there is no recomputed verdict."""
     lines: list[Line] = []
     if with_turn and item.extra.failing_turn is not None:
@@ -305,7 +305,7 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIO
     if indexed.hide_verdicts:
         return []
     verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
-    labels = judge_label_verdict(indexed.item) if indexed.item.extra.golden_labels is not None else None
+    labels = find_judge_label_verdict(indexed.item) if indexed.item.extra.golden_labels is not None else None
     # A judge verdict on labels is omitted here, because it is shown next to the golden labels.
     unexplained = [v for v in verdicts if not _has_rationale(v) and v is not labels]
     blocks = []
@@ -376,7 +376,7 @@ def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[
     return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells, "", max_rows)]
 
 
-def judge_label_verdict(item: Item) -> Verdict | None:
+def find_judge_label_verdict(item: Item) -> Verdict | None:
     """Return the first judge verdict that assigns labels to the response. None if there is none."""
     found = (v for v in item.verdicts if v.source == "judge" and v.target == RESPONSE and isinstance(v.value, list))
     return next(found, None)
@@ -389,7 +389,9 @@ ARGUMENT_FLAGS = ("hallucinated",)
 argument."""
 
 
-def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
+def target_verdict_and_review_blocks(
+    indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES
+) -> list[Block]:
     """Return one block with the automatic verdicts of `sources` and the reviews on a target. Empty if there are
     none."""
     verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
@@ -514,7 +516,7 @@ def _reason_lines(
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_reason_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
     with_turn = "turn" in f"{first.sentence} {second.sentence}"
-    return lines + _remark_lines(item, cells, with_turn=with_turn, max_note_rows=1)
+    return lines + _verdict_remark_lines(item, cells, with_turn=with_turn, max_note_rows=1)
 
 
 def _labelled_reason_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:

@@ -7,11 +7,11 @@ before its message is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fcreview.model.address import ITEM, describe_address, get_enclosing_call_address
+from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
@@ -20,8 +20,6 @@ from fcreview.model.verdict import Scale, find_scale
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import is_fault_disagreement
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.item_view.blocks import Block
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
@@ -86,10 +84,10 @@ class CaseList:
         return sum(case.resolved for case in self.cases)
 
     @property
-    def all_resolved(self) -> bool:
+    def are_all_resolved(self) -> bool:
         return self.n_resolved == len(self.cases)
 
-    def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
+    def update_item_cases(self, item: int, unresolved: Sequence[Disagreement]) -> None:
         """Mark the cases of an item as resolved or unresolved, and insert new cases after its existing cases."""
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
@@ -102,7 +100,7 @@ class CaseList:
         if displayed is not None:
             self.at = self.cases.index(displayed)
 
-    def move_to_next_open(self) -> bool:
+    def move_to_next_unresolved(self) -> bool:
         """Move to the next unresolved case, wrapping around. Return False if all cases are resolved."""
         size = len(self.cases)
         for step in range(1, size + 1):
@@ -131,7 +129,7 @@ def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
 
 
-def disputed_part_lines(case: AdjudicationCase, cells: int) -> list[Line]:
+def disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]:
     """Return the line above the disputed part in the item's text."""
     criterion = case.disagreement.criterion
     suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
@@ -139,7 +137,7 @@ def disputed_part_lines(case: AdjudicationCase, cells: int) -> list[Line]:
     return [rule_line(((state + suffix, style),), cells)]
 
 
-def annotator_names(answers: Sequence[Opinion]) -> str:
+def format_annotator_names(answers: Sequence[Opinion]) -> str:
     """Return the letters and names of the annotators: `A was alice, B was bob`."""
     return sanitize(", ".join(f"{answer_letter(at)} was {answer.annotator}" for at, answer in enumerate(answers)))
 
@@ -169,46 +167,6 @@ def unresolved_count_text(cases: CaseList) -> str:
 SEARCHING = "searching for disagreements"
 SHUFFLED = StatusMessage("annotators are in random order; their names appear after you resolve the case", "dim")
 RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
-MARK_KEY = "disputed"
-
-
-@dataclass(slots=True)
-class DisagreementCursor(Cursor):
-    """Cursor in the item of a disagreement. It marks the disputed target, and hides the reviews until the disagreement
-    is resolved."""
-
-    case: AdjudicationCase | None = None
-
-    def show_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
-        """Show another case, with the cursor on the target of the case."""
-        self.case = case
-        self.show_item(_hide_unresolved_reviews(case, detail))
-        self.index = self._target_index() if case.disagreement.target != ITEM else self.index
-
-    def refresh_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
-        """Reload the current disagreement with its latest reviews."""
-        self.case = case
-        self.refresh(_hide_unresolved_reviews(case, detail))
-
-    def _target_index(self) -> int:
-        target = self.case.disagreement.target if self.case else ITEM
-        exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
-        return next(exact, self.index_of(target))
-
-    def _build_blocks(self, marked_block_key: str) -> None:
-        Cursor._build_blocks(self, marked_block_key)
-        if self.case is not None and self.case.disagreement.target != ITEM:
-            call = get_enclosing_call_address(
-                self.case.disagreement.target
-            )  # The line belongs above the frame of the call.
-            at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
-            self.blocks.insert(
-                at, Block(MARK_KEY, partial(disputed_part_lines, self.case), parent=self.blocks[at].parent)
-            )
-
-
-def _hide_unresolved_reviews(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
-    return detail if case.resolved else replace(detail, opinions=[], history=[])
 
 
 class AdjudicationView(Protocol):
@@ -296,7 +254,7 @@ class Adjudicator:
     def step(self, direction: int) -> None:
         self._runner.queue_action(partial(self._step, direction))
 
-    def call_when_done(self, done: Callable[[], Any]) -> None:
+    def call_after_queued_actions(self, done: Callable[[], Any]) -> None:
         """Call `done` after all earlier actions have finished."""
 
         async def call_done() -> bool:
@@ -321,7 +279,7 @@ class Adjudicator:
         is_involved = case is not None and any(each.annotator == own for each in case.disagreement.answers)
         return AdjudicatorRole(self.own_review, is_involved)
 
-    def allowed_values(self) -> str:
+    def describe_allowed_values(self) -> str:
         return self._answer_scale(self.cases.case).describe_answers() if self.cases.case else ""
 
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
@@ -355,7 +313,7 @@ class Adjudicator:
         displayed = self.cases.case
         for item, disagreements in current.items():
             if displayed is None or item != displayed.item:
-                self.cases.update_item(item, disagreements)
+                self.cases.update_item_cases(item, disagreements)
         await (self._show_case if displayed is None else self._refresh_case)(RECEIVED)
         return True
 
@@ -375,9 +333,9 @@ class Adjudicator:
         unresolved = annotation.verdict is not None and not is_definite(annotation.verdict)
         state = "resolved" if is_new else "saved"
         parts = [f"{sign}{name} {state}: {words}" + (" (still unresolved)" if unresolved else "")]
-        moved = goes_on and self.cases.move_to_next_open()
+        moved = goes_on and self.cases.move_to_next_unresolved()
         if moved and is_new:  # the cards show the names of a case that stays on screen
-            parts.append(annotator_names(case.disagreement.answers))
+            parts.append(format_annotator_names(case.disagreement.answers))
         elif goes_on and not moved:
             parts += [unresolved_count_text(self.cases), f"{self._key('item.back')} back"]
         show = self._show_case if moved else self._refresh_case
@@ -415,7 +373,7 @@ class Adjudicator:
 
     async def _update_cases(self, item: int) -> None:
         unresolved = await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
-        self.cases.update_item(item, unresolved)
+        self.cases.update_item_cases(item, unresolved)
 
     async def _show_case(self, message: StatusMessage) -> None:
         await self._read_item()

@@ -85,7 +85,7 @@ def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> L
     name: Line = ((sanitize(annotator), "people"),)
     if not total:
         return name
-    figure = "all resolved" if cases.all_resolved else f"{done} of {total} resolved"
+    figure = "all resolved" if cases.are_all_resolved else f"{done} of {total} resolved"
     progress = bar(done / total, BAR_CELLS) if cells >= BOX_MIN_CELLS else ()
     return (*progress, (f"  {figure}  ", "strong"), *name)
 

@@ -53,7 +53,7 @@ def copy_text(text: str, folder: Path | None, terminal: TerminalWriter | None) -
             return "the text is too long for the clipboard"
         terminal.write(sequence)
         return "copied to the clipboard"
-    path = sanitize(shorten_path(write_copy(text, folder)))
+    path = sanitize(shorten_path(write_copy_file(text, folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
         return f"the text is too long for the clipboard; it was written to {path}"
@@ -86,7 +86,7 @@ def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
     return plain
 
 
-def write_copy(text: str, folder: Path | None) -> Path:
+def write_copy_file(text: str, folder: Path | None) -> Path:
     """Write the text to `copied.txt` in the workspace folder. If that is not possible, write a new temporary file."""
     data = text.encode("utf-8", "surrogatepass")
     if folder is not None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from fcreview.model.address import call_address, get_enclosing_call_address, parse_address, turn_address
+from fcreview.model.address import (
+    ITEM,
+    call_address,
+    get_enclosing_call_address,
+    is_address,
+    parse_address,
+    turn_address,
+)
 from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
-from fcreview.tui.item_view.document import (
-    build_document,
-    cursor_stop_indices,
-    find_decisive_index,
-    find_start_index,
-    first_difference_index,
-    verdict_target_at,
-)
+from fcreview.tui.item_view.document import build_document
 from fcreview.tui.item_view.function_docs import docs_choices, next_docs_choice
 from fcreview.tui.text.lines import plain_text
 
@@ -55,6 +56,84 @@ class SearchResult:
     number: int
     count: int
     row: int
+
+
+def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
+    """Return the index of the block where the cursor starts.
+
+    This is the first of these blocks that exists: the call that the reasons of `suspicion` mention, the decisive step,
+    the first difference, the first judged block, the first unfolded block.
+    """
+    stops = cursor_stop_indices(blocks, include_arguments=False)
+    differing = (at for at in stops if blocks[at].differs)
+    calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
+    reasons = suspicion.reasons if suspicion else ()
+    suspect = next((at for text in reasons for at in calls if _mentions_function(text, blocks[at].function)), None)
+    if suspect is not None:
+        return suspect
+    decisive = find_decisive_index(blocks)
+    if decisive is not None:
+        return decisive
+    judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
+    unfolded = (at for at in stops if not blocks[at].folded)
+    return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
+
+
+def find_decisive_index(blocks: Sequence[Block]) -> int | None:
+    return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
+
+
+def _mentions_function(text: str, function: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
+
+
+def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
+    """Return the indices of the blocks where the cursor stops. `include_arguments`: include the blocks of arguments."""
+    return [at for at, block in enumerate(blocks) if block.is_cursor_stop or (include_arguments and block.is_argument)]
+
+
+def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the first differing argument inside the block at `index`. If no argument differs, return the
+    index of the first differing call, else `index`."""
+    head = blocks[index].key
+    if blocks[index].differs:
+        index = next(
+            (n for n in range(index + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), index
+        )
+    inside = f"{blocks[index].key}/"
+    arguments = (n for n in range(index + 1, len(blocks)) if blocks[n].key.startswith(inside) and blocks[n].is_argument)
+    return next((n for n in arguments if blocks[n].differs), index)
+
+
+def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
+    """Return the index of the last block that belongs to the target at `index`, such as the last argument of a call."""
+    key = blocks[index].key
+    part = parse_address(key)
+    if blocks[index].target is None or (part is not None and part.call is None):
+        return index
+    last = index
+    for n in range(index + 1, len(blocks)):
+        if blocks[n].key.startswith((f"{key}/", f"judge:{key}")):
+            last = n
+        elif blocks[n].is_cursor_stop:
+            break
+    return last
+
+
+def first_difference_index(blocks: Sequence[Block]) -> int | None:
+    """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
+    differs."""
+    differing = [at for at, block in enumerate(blocks) if block.differs]
+    return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
+
+
+def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
+    """Return the address of the part that a verdict at a block applies to: the target of the block, else its turn, else
+    the item."""
+    if not 0 <= index < len(blocks):
+        return ITEM
+    block = blocks[index]
+    return block.target or (block.parent if block.parent is not None and is_address(block.parent) else ITEM)
 
 
 @dataclass(slots=True)
@@ -160,7 +239,7 @@ class Cursor:
             cursor_stop_indices(self.blocks, include_arguments=self.in_arguments), direction
         )
 
-    def move_to_turn(self, direction: int) -> bool:
+    def move_by_turn(self, direction: int) -> bool:
         turns = [n for n, block in enumerate(self.blocks) if block.key.startswith("turn:") and "/" not in block.key]
         return self._move_to_nearest_stop(turns, direction)
 
@@ -172,7 +251,7 @@ class Cursor:
                 self.rebuild()  # the function docs mark the parameter under the cursor
         return bool(reachable)
 
-    def move_to_difference(self) -> bool:
+    def move_to_decisive_or_difference(self) -> bool:
         """Move to the decisive step. If the cursor is already there, or if there is no decisive step, move to the first
         difference."""
         index = find_decisive_index(self.blocks)

@@ -18,18 +18,17 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.overrides import Override, OverrideReasons
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,
-    Override,
-    OverrideReasons,
     PendingQuestion,
     ReviewOutcome,
     ReviewRecorder,
     ReviewSubject,
     find_score_criteria,
 )
-from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message, summarize_queue
+from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_prompt_message, summarize_queue
 from fcreview.tui.session import QueuedAction, Session
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class ItemView(Protocol):
         """Close the pane. `item`: number of the last displayed item."""
         ...
 
-    def notify_saved(self, item: int | None) -> None:
+    def notify_review_saved(self, item: int | None) -> None:
         """Notify other widgets that a review of this item is on disk. `item` is None after a bulk review."""
         ...
 
@@ -193,16 +192,16 @@ class ItemReviewer:
         return self._displayed
 
     @property
-    def is_settled(self) -> bool:
+    def is_staying_on_item(self) -> bool:
         """Whether an item is displayed and no other item is about to be shown."""
         return self._displayed is not None and self._pending_item is None and self._requested is None
 
     @property
-    def has_request(self) -> bool:
+    def has_requested_item(self) -> bool:
         """Whether the list requested an item that is not displayed yet."""
         return self._requested is not None
 
-    def is_showing(self, item: int, view: View) -> bool:
+    def is_shown_or_requested(self, item: int, view: View) -> bool:
         """Whether an item of a view is requested, or is displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
@@ -215,7 +214,7 @@ class ItemReviewer:
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
-        self._prefetcher.forget_item_numbers()
+        self._prefetcher.forget_old_store()
 
     def copy_state_from(self, other: ItemReviewer) -> None:
         """Copy the state of `other`, which belongs to a pane that was closed."""
@@ -238,13 +237,13 @@ class ItemReviewer:
         """Record a review. Read the item's latest detail first, because an earlier queued review may have changed
         it."""
         is_displayed = subject.item == self.displayed.navigator.item
-        subject = replace(subject, detail=await self._latest_detail(subject))
+        subject = replace(subject, detail=await self._read_latest_detail(subject))
         outcome = await action(subject)
         self.override_reasons.remember_override(subject, outcome.event)
         if not outcome.succeeded:
             self._show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
-        self._view.notify_saved(subject.item)
+        self._view.notify_review_saved(subject.item)
         if outcome.completes_item:
             self.last_completed_item = subject.item
             self.pace.record_item(subject.detail.key, monotonic())
@@ -255,14 +254,14 @@ class ItemReviewer:
             self._prefetcher.discard_prefetched()
             self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
         elif outcome.completes_item:
-            await self._complete_item(outcome)
+            await self._queue_next_item(outcome)
         elif self._pending_item is not None:
             self._is_detail_stale, self._pending_item = True, (self._pending_item[0], StatusMessage(outcome.message))
         else:
             await self._refresh(outcome.message)
         return True
 
-    async def _latest_detail(self, subject: ReviewSubject) -> ItemDetail:
+    async def _read_latest_detail(self, subject: ReviewSubject) -> ItemDetail:
         if subject.item == self.displayed.navigator.item and not self._is_detail_stale:
             return self.displayed.detail
         try:
@@ -272,7 +271,7 @@ class ItemReviewer:
                 raise
             return subject.detail  # while quitting, the review is written although the store is no longer read
 
-    async def _complete_item(self, outcome: ReviewOutcome) -> None:
+    async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
@@ -320,7 +319,7 @@ class ItemReviewer:
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")
         elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
-            self._view.show_message(score_moved_message(target, criterion))
+            self._view.show_message(score_prompt_message(target, criterion))
         else:
             self.queue_action(lambda: self._record_score(subject, value))
 
@@ -388,13 +387,13 @@ class ItemReviewer:
             return outcome.style != "bad"
         self._prefetcher.discard_prefetched()
         if outcome.is_bulk:
-            self._view.notify_saved(None)
+            self._view.notify_review_saved(None)
             await self._refresh(outcome.message)
             return True
         item = await self._prefetcher.find_item(outcome.undone, outcome.repetition)
         self.pace.remove_item(outcome.undone)
         if item is not None:
-            self._view.notify_saved(item)
+            self._view.notify_review_saved(item)
             if (await self._prefetcher.read_detail(item)).row.you is None:
                 self.newly_reviewed.discard(outcome.undone)
         if item is None:

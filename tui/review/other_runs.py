@@ -87,7 +87,7 @@ PREFIX_TAIL = 8
 class RunPrediction:
     row: QueueRow
     calls: str
-    same_count: int
+    n_equal: int
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
@@ -105,7 +105,7 @@ def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
     """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if no verdict is
     visible."""
     verdicts = [verdict for each in predictions if (verdict := automatic_verdict(each.row)) is not None]
-    most = max(each.same_count for each in predictions)
+    most = max(each.n_equal for each in predictions)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
     return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary
 
@@ -150,7 +150,7 @@ def _prediction_table_row(
     ]
     if blind and row.you is None:
         verdicts[:2] = [("hidden", "dim")] * 2
-    count: StyledText = (f"{prediction.same_count}", "strong") if is_first_occurrence else ("", "")
+    count: StyledText = (f"{prediction.n_equal}", "strong") if is_first_occurrence else ("", "")
     return [
         count,
         (sanitize(row.run_name or row.model), ""),

@@ -72,7 +72,7 @@ class ItemPrefetcher:
         """Return an item, without a query if it was prefetched. `previous`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
-            displayed = await self._session.query(lambda store: _read_displayed(store, view, item, previous))
+            displayed = await self._session.query(lambda store: _read_displayed_item(store, view, item, previous))
         self._numbers[displayed.detail.key, decode_repetition(item)] = item
         return displayed
 
@@ -113,7 +113,7 @@ class ItemPrefetcher:
         view, has_other_runs = self.view, self.prefetches_other_runs
 
         def read(store: Store) -> DisplayedItem:
-            displayed = _read_displayed(store, view, item, previous)
+            displayed = _read_displayed_item(store, view, item, previous)
             return replace(displayed, other_runs=store.fetch_rows_in_other_runs(item)) if has_other_runs else displayed
 
         future = asyncio.ensure_future(self._session.query(read))
@@ -129,7 +129,7 @@ class ItemPrefetcher:
         """Drop the prefetched items, because they may be out of date."""
         self._prefetched, self._neighbours = {}, None
 
-    def forget_item_numbers(self) -> None:
+    def forget_old_store(self) -> None:
         """Drop all item numbers and ignore the results of running queries, because the session has switched to another
         store."""
         self._numbers.clear()
@@ -174,7 +174,7 @@ class ItemPrefetcher:
         return None if number is None else to_item_number(number, repetition)
 
 
-def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
+def _read_displayed_item(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
     previous = None if before is None else before.navigator
     navigator = QueueNavigator.locate_item(store, view, item, previous)
     return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))

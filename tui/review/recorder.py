@@ -9,14 +9,14 @@ on disk before its outcome is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
-from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import (
     DECISIVE_STEP,
     JUDGE_NOTE_CRITERIA,
@@ -26,15 +26,9 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.queue.columns import difference_line, shorten_difference
-from fcreview.tui.text.graphics import verdict_badge
-from fcreview.tui.text.lines import Line, StyledText, line_width, make_line, truncate_middle
-from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
-    from fcreview.store.rows import QueueRow, View
-    from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 
@@ -384,163 +378,3 @@ def _overridden_source_text(event: Event) -> str:
 
 def _error_text(error: Exception) -> str:
     return sanitize(str(error) or type(error).__name__)
-
-
-MAX_SHOWN_ITEMS = 20
-MIN_ID_CELLS = 14
-NOT_MEASURED = "Bulk reviews do not count in agreement, calibration or estimates."
-
-
-@dataclass(slots=True)
-class BulkReview:
-    """A bulk review before it is saved."""
-
-    items: Sequence[int]
-    rows: Sequence[QueueRow]
-    known_tags: Sequence[str] = ()
-    verdict_key: str = ""
-    """Key in `VERDICTS_BY_KEY`. Empty until the annotator enters a verdict."""
-    fault: Fault | None = None
-    tags: list[str] = field(default_factory=list)
-
-    def set_verdict(self, verdict_key: str) -> None:
-        """Set the verdict. The key `golden` also sets the fault `golden`, which another verdict removes."""
-        fault = VERDICTS_BY_KEY[verdict_key][1]
-        if fault is not None or self.verdict_key == "golden":
-            self.fault = fault
-        self.verdict_key = verdict_key
-
-    @property
-    def annotation(self) -> Annotation:
-        return Annotation(verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None)
-
-    def describe(self) -> str:
-        """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
-        parts = [format_verdict(VERDICTS_BY_KEY[self.verdict_key][0], "correct")]
-        parts += [f"fault: {self.fault}"] if self.fault else []
-        parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
-        return ", ".join(parts)
-
-    @property
-    def question(self) -> str:
-        return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
-
-
-def load_bulk_review(store: Store, view: View) -> BulkReview:
-    """Read the items of a cluster that the annotator has not reviewed."""
-    items = store.analysis.find_unreviewed_items(view)
-    rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
-    runs = {row.run for row in rows}
-    tags = [tag for run in store.fetch_runs() if run.run in runs for tag in run.info.tags]
-    return BulkReview(items, rows, list(dict.fromkeys(tags)))
-
-
-def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
-    """Return a line for each of the first items to be reviewed: id, effective verdict and first difference."""
-    names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
-    has_models = len({model for _, model in names.values()}) > 1
-    sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
-    sizes = [max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS) for at, size in enumerate(sizes)]
-    lines: list[Line] = []
-    for row in review.rows:
-        name, model = names[row.item]
-        head: list[StyledText] = [(pad(truncate_middle(name, sizes[0]), sizes[0]), ""), ("  ", "")]
-        if has_models:
-            head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
-        head += [verdict_badge(row.effective), ("  ", "")]
-        room = max(cells - line_width(tuple(head)), 1)
-        lines.append((*head, *shorten_difference(difference_line(row) or make_line(""), room)))
-    return lines
-
-
-def bulk_verdict_lines(review: BulkReview) -> list[Line]:
-    none: StyledText = (symbols().none, "dim")
-    verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
-    fault: StyledText = (review.fault, "people") if review.fault else none
-    tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
-    return [(("verdict  ", "dim"), verdict), (("fault    ", "dim"), fault), (("tags     ", "dim"), tags)]
-
-
-REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
-"""Actions that select the first three override reasons on an item without scores."""
-SOURCE_NAMES = {"official": "checker", "rule": "checker", "judge": "judge"}
-REASON_LABELS = {"too strict": "{} too strict", "misread": "{} misread answer"}
-"""Label of each default reason. `{}` stands for the source of the contradicted verdict. Journals store the default
-reasons."""
-MIN_NAME_CELLS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """The annotator's verdict that contradicts an automatic verdict."""
-
-    subject: ReviewSubject
-    criterion: str
-    verdict: Any
-    contradicted: dict[str, Any]
-    """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
-
-    def annotation(self, reason: str) -> Annotation:
-        overrules = {**self.contradicted, "reason": reason}
-        return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
-
-    @property
-    def contradicted_source_name(self) -> str:
-        source = str(self.contradicted.get("source"))
-        return SOURCE_NAMES.get(source, sanitize(source))
-
-    def question(self, cells: int) -> str:
-        """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
-        value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
-        said = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
-        if isinstance(value, bool) and isinstance(self.verdict, bool):
-            said = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.contradicted_source_name} {said} "
-        part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
-        name = f"{part} of {item}" if part else item
-        return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
-
-    def reason_label(self, reason: str) -> str:
-        return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.contradicted_source_name)
-
-
-class OverrideReasons:
-    """Last override, and the reasons that the annotator can choose for an override."""
-
-    def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
-        self.override: Override | None = None
-        self.is_answered = False
-        """Whether `override` has a reason. The screen then does not ask for one."""
-        self._reasons, self._key = reasons, key
-
-    def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing. Ignore
-        decisive steps."""
-        if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
-            subject = replace(subject, target=event.target)  # The target of a score can differ from the cursor.
-            over = event.overrules
-            self.override = Override(subject, event.criterion, event.verdict, over) if over else None
-            self.is_answered = event.fault == "golden"  # A wrong golden answer is the reason.
-        elif event is not None and event.overrules:
-            self.is_answered = True
-
-    def find_reason(self, number: int) -> str:
-        """Return the override reason with this number, from 1. Empty if there is no such reason."""
-        return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
-
-    @property
-    def unavailable_message(self) -> str:
-        if self.override is None:
-            return "your last verdict contradicts no automatic verdict"
-        return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
-
-    def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the keys that select a reason.
-
-        On a `has_scores` item, digits set scores. The only key is then the one that opens the list of reasons.
-        """
-        if self.override is None or self.is_answered:
-            return []
-        labels = map(self.override.reason_label, self._reasons)
-        reasons = [] if has_scores else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
-        return [(key, label) for key, label in reasons if key] or [(self._key("item.why"), "reasons")]

@@ -131,7 +131,7 @@ def status_line(
     text, style = message
     if not text:
         right = right if line_width(right) < cells else without_position
-        return justify_line(((" " + format_hints(key_names, cells - line_width(right) - 2), "dim"),), right, cells)
+        return justify_line(((" " + format_key_hints(key_names, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
     undo = _undo_hint(text, key_names)
     pace_part: Line = ((f" {pace}", "dim"),) if pace else ()
@@ -169,11 +169,11 @@ def _undo_hint(message_text: str, key_names: Mapping[str, str]) -> Line:
     return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and message_text.startswith("saved:") else ()
 
 
-def score_moved_message(target: str, criterion: str) -> StatusMessage:
+def score_prompt_message(target: str, criterion: str) -> StatusMessage:
     return StatusMessage(sanitize(f"press 0, 1 or 2 to score {criterion} of the {describe_address(target)}"), "warn")
 
 
-def format_hints(key_names: Mapping[str, str], cells: int) -> str:
+def format_key_hints(key_names: Mapping[str, str], cells: int) -> str:
     """Format as many key hints as fit into `cells`, by priority: `] [ items · j k move · . difference · q queue`."""
     highest = max(hint.priority for hint in KEY_HINTS)
     for lowest in range(highest + 1):

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from fcreview.model.address import ITEM, get_enclosing_call_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
-from fcreview.store.rows import View
+from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
-from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, list_key_hints, make_bindings
 from fcreview.tui.review.adjudication import (
-    MARK_KEY,
     SEARCHING,
+    AdjudicationCase,
     Adjudicator,
-    DisagreementCursor,
     case_name,
+    disagreement_marker_lines,
     shorten_message,
     unresolved_count_text,
 )
@@ -33,7 +35,8 @@ from fcreview.tui.review.answer_cards import (
     question_line,
 )
 from fcreview.tui.review.clipboard import copy_text
-from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
+from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_key_hints
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
@@ -45,6 +48,46 @@ from fcreview.tui.widgets.item_text import ItemText
 
 REVIEW_ACTIONS = frozenset({"accept_answer", "verdict", "ask_fault", "edit_note", "enter_value", "undo"})
 """Actions that record a review."""
+
+
+MARKER_KEY = "disputed"
+
+
+@dataclass(slots=True)
+class DisagreementCursor(Cursor):
+    """Cursor in the item of a disagreement. It marks the disputed target, and hides the reviews until the disagreement
+    is resolved."""
+
+    case: AdjudicationCase | None = None
+
+    def show_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
+        """Show another case, with the cursor on the target of the case."""
+        self.case = case
+        self.show_item(_hide_reviews_until_resolved(case, detail))
+        self.index = self._target_index() if case.disagreement.target != ITEM else self.index
+
+    def refresh_case(self, case: AdjudicationCase, detail: ItemDetail) -> None:
+        """Reload the current disagreement with its latest reviews."""
+        self.case = case
+        self.refresh(_hide_reviews_until_resolved(case, detail))
+
+    def _target_index(self) -> int:
+        target = self.case.disagreement.target if self.case else ITEM
+        exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
+        return next(exact, self.index_of(target))
+
+    def _build_blocks(self, cursor_block_key: str) -> None:
+        Cursor._build_blocks(self, cursor_block_key)
+        if self.case is not None and self.case.disagreement.target != ITEM:
+            # The line belongs above the frame of the call.
+            call = get_enclosing_call_address(self.case.disagreement.target)
+            at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
+            marker = partial(disagreement_marker_lines, self.case)
+            self.blocks.insert(at, Block(MARKER_KEY, marker, parent=self.blocks[at].parent))
+
+
+def _hide_reviews_until_resolved(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
+    return detail if case.resolved else replace(detail, opinions=[], history=[])
 
 
 class AdjudicationScreen(GuardedScreen[None]):
@@ -137,7 +180,7 @@ class AdjudicationScreen(GuardedScreen[None]):
                 cursor = DisagreementCursor(detail, self._session.annotator, options=options)
             cursor.show_case(case, detail)
             self.text.open(cursor)
-            mark = next((at for at, block in enumerate(cursor.blocks) if block.key == MARK_KEY), None)
+            mark = next((at for at, block in enumerate(cursor.blocks) if block.key == MARKER_KEY), None)
             if mark is not None:
                 self.call_after_refresh(self.text.scroll_to_block, mark)
         self._draw()
@@ -190,7 +233,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         left: Line = ((f" {shorten_message(text, cells - line_width(right) - 2)}", style),)
         if not text and self.adjudicator.cases.case:
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
-            left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
+            left = ((" " + format_key_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
         hints = list_key_hints(self)
         if self.adjudicator.is_loaded and self.adjudicator.cases.case is None:
@@ -214,7 +257,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
             self.show_message(StatusMessage(f"the only values are pass and fail; press {keys}", "warn"))
             return
-        prompt = f"{self.adjudicator.allowed_values()}:"
+        prompt = f"{self.adjudicator.describe_allowed_values()}:"
         self.app.push_screen(
             AskScreen(sanitize(prompt)), lambda text: self.adjudicator.record_value(text) if text else None
         )
@@ -240,7 +283,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def action_back(self) -> None:
         """Leave the screen when all reviews are on disk."""
-        self.adjudicator.call_when_done(self.dismiss)
+        self.adjudicator.call_after_queued_actions(self.dismiss)
 
     def action_show_answers(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail

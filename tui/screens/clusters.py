@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,31 +17,102 @@ from fcreview.matching.clusters import (
     group_clusters,
     has_decisive_steps,
 )
-from fcreview.model.review import Fault
-from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count
-from fcreview.store.rows import View
+from fcreview.model.review import Annotation, Fault
+from fcreview.model.sanitize import display_width, pad, sanitize
+from fcreview.model.wording import format_count, format_verdict
+from fcreview.store.rows import QueueRow, View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.choices import ClusterRow, cluster_table, explain_cluster_row, is_unfoldable, list_cluster_rows
+from fcreview.tui.queue.columns import difference_line, shorten_difference
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
-from fcreview.tui.review.recorder import (
-    MAX_SHOWN_ITEMS,
-    NOT_MEASURED,
-    BulkReview,
-    ReviewRecorder,
-    bulk_item_lines,
-    bulk_verdict_lines,
-    describe_bulk,
-    load_bulk_review,
-)
+from fcreview.tui.review.recorder import VERDICTS_BY_KEY, ReviewRecorder, describe_bulk
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, tag_choices
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import ChoiceTable, Line, fit_line
+from fcreview.tui.text.graphics import verdict_badge
+from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
+
+if TYPE_CHECKING:
+    from fcreview.store.store import Store
+
+MAX_SHOWN_ITEMS = 20
+MIN_ID_CELLS = 14
+NOT_MEASURED = "Bulk reviews do not count in agreement, calibration or estimates."
+
+
+@dataclass(slots=True)
+class BulkReview:
+    """A bulk review before it is saved."""
+
+    items: Sequence[int]
+    rows: Sequence[QueueRow]
+    known_tags: Sequence[str] = ()
+    verdict_key: str = ""
+    """Key in `VERDICTS_BY_KEY`. Empty until the annotator enters a verdict."""
+    fault: Fault | None = None
+    tags: list[str] = field(default_factory=list)
+
+    def set_verdict(self, verdict_key: str) -> None:
+        """Set the verdict. The key `golden` also sets the fault `golden`, which another verdict removes."""
+        fault = VERDICTS_BY_KEY[verdict_key][1]
+        if fault is not None or self.verdict_key == "golden":
+            self.fault = fault
+        self.verdict_key = verdict_key
+
+    @property
+    def annotation(self) -> Annotation:
+        return Annotation(verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None)
+
+    def describe(self) -> str:
+        """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
+        parts = [format_verdict(VERDICTS_BY_KEY[self.verdict_key][0], "correct")]
+        parts += [f"fault: {self.fault}"] if self.fault else []
+        parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
+        return ", ".join(parts)
+
+    @property
+    def question(self) -> str:
+        return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
+
+
+def load_bulk_review(store: Store, view: View) -> BulkReview:
+    """Read the items of a cluster that the annotator has not reviewed."""
+    items = store.analysis.find_unreviewed_items(view)
+    rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
+    runs = {row.run for row in rows}
+    tags = [tag for run in store.fetch_runs() if run.run in runs for tag in run.info.tags]
+    return BulkReview(items, rows, list(dict.fromkeys(tags)))
+
+
+def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
+    """Return a line for each of the first items to be reviewed: id, effective verdict and first difference."""
+    names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
+    has_models = len({model for _, model in names.values()}) > 1
+    sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
+    sizes = [max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS) for at, size in enumerate(sizes)]
+    lines: list[Line] = []
+    for row in review.rows:
+        name, model = names[row.item]
+        head: list[StyledText] = [(pad(truncate_middle(name, sizes[0]), sizes[0]), ""), ("  ", "")]
+        if has_models:
+            head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
+        head += [verdict_badge(row.effective), ("  ", "")]
+        room = max(cells - line_width(tuple(head)), 1)
+        lines.append((*head, *shorten_difference(difference_line(row) or make_line(""), room)))
+    return lines
+
+
+def bulk_verdict_lines(review: BulkReview) -> list[Line]:
+    none: StyledText = (symbols().none, "dim")
+    verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
+    fault: StyledText = (review.fault, "people") if review.fault else none
+    tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
+    return [(("verdict  ", "dim"), verdict), (("fault    ", "dim"), fault), (("tags     ", "dim"), tags)]
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):

@@ -173,7 +173,7 @@ class ItemPane(Vertical):
 
     def is_showing(self, item: int, view: View) -> bool:
         """Whether the pane displays the item of `view` with its current reviews, or will display it."""
-        return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
+        return self.item_reviewer.is_shown_or_requested(item, view) and not self.is_awaiting_list
 
     def request_item(self, requested_item: RequestedItem) -> None:
         """Set the item that `ItemReviewer.show_requested_item` displays. No review is recorded until it is
@@ -193,7 +193,7 @@ class ItemPane(Vertical):
     @property
     def is_opening(self) -> bool:
         """Whether the item is not displayed yet. The app then rings the bell for keys that would review the item."""
-        return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
+        return self.is_awaiting_list or self.item_reviewer.has_requested_item or not self.item_reviewer.has_item
 
     def resume(self) -> None:
         """Resume after a screen that covered the pane has closed."""
@@ -298,7 +298,7 @@ class ItemPane(Vertical):
             block.display = bool(lines)
             block.show([fit_line(((f" {line}", style),), cells) for line, style in zip(lines, styles, strict=False)])
 
-    def notify_saved(self, item: int | None) -> None:
+    def notify_review_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))
 
     def close(self, item: int) -> None:
@@ -329,7 +329,7 @@ class ItemPane(Vertical):
         status: Line = ((f" {self._message.text}", self._message.style),)
         if self.item_reviewer.has_item:
             displayed, cursor = self.item_reviewer.displayed, self.cursor
-            if cursor.block.message is None:
+            if cursor.block.message_number is None:
                 keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             position, count = displayed.navigator.position, displayed.navigator.count
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
@@ -372,7 +372,7 @@ class ItemPane(Vertical):
             self.item_reviewer.record_score_or_move_cursor(subject, value)
 
     def action_mark_decisive_step(self) -> None:
-        message = self.cursor.block.message
+        message = self.cursor.block.message_number
         if (subject := self._pressed_subject()) is None:
             return
         if message is None:

@@ -31,7 +31,8 @@ from fcreview.tui.actions import (
 )
 from fcreview.tui.keymap import find_action_key_names, find_keys, list_key_hints, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.recorder import Override, ReviewOutcome, ReviewSubject
+from fcreview.tui.review.overrides import Override
+from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.item_details import query_for_item
 from fcreview.tui.screens.prompts import AskScreen

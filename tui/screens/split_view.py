@@ -188,7 +188,7 @@ class SplitView(Horizontal):
         if self._delayed_request is not None:
             self._delayed_request.cancel()
             self._delayed_request = None
-        if self.item_pane is not None and self.item_pane.item_reviewer.has_request:
+        if self.item_pane is not None and self.item_pane.item_reviewer.has_requested_item:
             self.item_pane.item_reviewer.show_requested_item()
 
     def adopt_item(self, pane: ItemPane) -> None:

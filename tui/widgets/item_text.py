@@ -18,18 +18,17 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
-from fcreview.tui.item_view.document import first_difference_index_inside, last_index_of_target
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
     FunctionDocsSource,
     RelevantFunctions,
-    available_functions,
     docs_footer_lines,
     docs_panels,
+    first_available_functions,
     functions_at_block,
 )
 from fcreview.tui.keymap import find_action_key_names, make_bindings
-from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.cursor import Cursor, first_difference_index_inside, last_index_of_target
 from fcreview.tui.review.other_runs import other_runs_panel
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
@@ -221,7 +220,7 @@ class ItemText(DocumentView):
         return (
             functions_at_block(indexed, reading.block.key)
             or functions_at_block(indexed, reading.nearest_call_address or "")
-            or available_functions(indexed)
+            or first_available_functions(indexed)
         )
 
     @property
@@ -260,7 +259,7 @@ class ItemText(DocumentView):
             self._notify_moved(NO_MESSAGE)
 
     def action_turn(self, step: int) -> None:
-        if self.required_cursor.move_to_turn(step):
+        if self.required_cursor.move_by_turn(step):
             self._show_cursor()
 
     def action_scroll(self, rows: int) -> None:
@@ -275,7 +274,7 @@ class ItemText(DocumentView):
         self._notify_moved()
 
     def action_difference(self) -> None:
-        if self.required_cursor.move_to_difference():
+        if self.required_cursor.move_to_decisive_or_difference():
             self._show_cursor()
         else:
             self._warn("no difference between golden and predicted calls")
@@ -390,5 +389,5 @@ class ItemBody(Horizontal):
         self._drawn = (functions, here)
         beside = FunctionDocsSource(functions, here, self._docs.cells)
         self._docs.show(beside)
-        if beside.marked_block is not None:
-            self._docs.reveal(beside.marked_block)
+        if beside.marked_block_index is not None:
+            self._docs.reveal(beside.marked_block_index)

@@ -113,13 +113,13 @@ async def adjudicate(workspace: Workspace) -> int:
         assert isinstance(app.screen, AdjudicationScreen)
         cases = app.screen.adjudicator.cases
         for _ in range(len(cases.cases)):
-            if cases.all_resolved:
+            if cases.are_all_resolved:
                 break
             assert cases.case is not None
             sure = [at for at, each in enumerate(cases.case.disagreement.answers, 1) if each.verdict != UNSURE]
             await pilot.press(str(sure[0]))
             await wait(app, pilot)
-        assert cases.all_resolved
+        assert cases.are_all_resolved
         return cases.n_resolved
 
 

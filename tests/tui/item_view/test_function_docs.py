@@ -105,7 +105,7 @@ def test_docs_of_a_turn_belong_to_its_own_function() -> None:
     item.extra.failing_turn = 2
     cursor = Cursor(make_detail(item), "alice")
     assert cursor.block.key == "turn:3"
-    assert cursor.move_to_turn(-1) and cursor.block.folded
+    assert cursor.move_by_turn(-1) and cursor.block.folded
     about = cursor.show_next_docs()
     assert about is not None and about.key == "turn:2/call:1/document"
     assert shown_docs(cursor) == "cat"

@@ -8,7 +8,7 @@ from fcreview.tui.item_view.blocks import IndexedItem
 from fcreview.tui.item_view.function_docs import (
     FunctionDocsSource,
     RelevantFunctions,
-    available_functions,
+    first_available_functions,
     functions_at_block,
 )
 from fcreview.tui.text.lines import plain_text
@@ -32,8 +32,8 @@ def test_golden_function_precedes_predicted_function() -> None:
 def test_parameter_at_cursor_is_marked_and_scrolled_into_view() -> None:
     here = functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1/arg:city")
     docs = FunctionDocsSource(FUNCTIONS, here, 40)
-    assert docs.marked_block is not None
-    assert plain_text(docs.lines(docs.marked_block, 40)[0]) == f"  {symbols().arrow} city  string"
+    assert docs.marked_block_index is not None
+    assert plain_text(docs.lines(docs.marked_block_index, 40)[0]) == f"  {symbols().arrow} city  string"
     assert functions_at_block(IndexedItem(item_calling("get_weather")), "turn:1/call:1").argument == "city", (
         "the first difference"
     )
@@ -41,15 +41,18 @@ def test_parameter_at_cursor_is_marked_and_scrolled_into_view() -> None:
 
 def test_unknown_parameter_is_marked_as_such() -> None:
     docs = FunctionDocsSource(FUNCTIONS, RelevantFunctions(("ls",), "days\x1b[2J"), 40)
-    assert docs.marked_block == len(docs) - 1
-    assert plain_text(docs.lines(docs.marked_block, 40)[0]) == f"  {symbols().arrow} days\u241b[2J  no such parameter"
+    assert docs.marked_block_index == len(docs) - 1
+    assert (
+        plain_text(docs.lines(docs.marked_block_index, 40)[0])
+        == f"  {symbols().arrow} days\u241b[2J  no such parameter"
+    )
 
 
 def test_all_functions_are_listed_without_calls() -> None:
     item = item_calling()
     item.golden, item.pairs = [], []
     assert not functions_at_block(IndexedItem(item), "turn:1") and not functions_at_block(IndexedItem(item), "offer")
-    here = available_functions(IndexedItem(item))
+    here = first_available_functions(IndexedItem(item))
     names = ["maps.find", "get_weather", "ls"]
     assert [line for line in column_lines(here) if line in names] == names
     assert column_lines(RelevantFunctions(), ()) == []

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
-from fcreview.tui.item_view.document import header_line, summary_lines
+from fcreview.tui.item_view.document import header_line, item_facts_lines
 from fcreview.tui.queue.columns import QueueColumns, queue_row_line
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
@@ -97,6 +97,6 @@ UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
 def test_long_group_id_is_cut_in_its_middle(cells: int, shown: str) -> None:
     detail = make_detail(WEATHER)
     detail.item.group = UUID
-    (line,) = map(plain_text, summary_lines(detail, cells))
+    (line,) = map(plain_text, item_facts_lines(detail, cells))
     assert f"group {shown}" in line and f"{UUID[-5:]} " in line and display_width(line) <= cells
     assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

@@ -6,14 +6,14 @@ import pytest
 
 from fcreview.model.item import Item, Message, StateDifference
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import (
-    build_document,
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.review.cursor import (
     cursor_stop_indices,
+    find_hits,
     find_start_index,
     first_difference_index,
     verdict_target_at,
 )
-from fcreview.tui.review.cursor import find_hits
 from tests.tui.item_view.document_text import (
     document_lines,
     golden_call,

@@ -13,7 +13,7 @@ from fcreview.model.review import Opinion
 from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.item_view.verdicts import judge_label_verdict
+from fcreview.tui.item_view.verdicts import find_judge_label_verdict
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
@@ -237,5 +237,5 @@ def test_labels_of_the_response_come_from_a_judge() -> None:
         Verdict("official", ["a"], "response", "dialog_act"), Verdict("judge", True, "response", "equivalent"),
         Verdict("judge", ["b"], "turn:1/call:1", "hallucinated"), Verdict("judge", ["c"], "response", "dialog_act"),
     ]  # fmt: skip
-    verdict = judge_label_verdict(item)
+    verdict = find_judge_label_verdict(item)
     assert verdict is not None and verdict.value == ["c"]

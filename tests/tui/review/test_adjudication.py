@@ -28,7 +28,7 @@ def test_parts_precede_their_item_and_items_keep_their_order() -> None:
 
 def test_update_resolves_and_adds_disagreements_of_an_item() -> None:
     cases = make_case_list()
-    cases.update_item(7, [make_disagreement(criterion="equivalent")])
+    cases.update_item_cases(7, [make_disagreement(criterion="equivalent")])
     assert [(case.item, case.disagreement.criterion, case.resolved) for case in cases.cases] == [
         (7, "correct", True),
         (7, "correct", True),
@@ -37,19 +37,19 @@ def test_update_resolves_and_adds_disagreements_of_an_item() -> None:
     ]
     assert cases.n_resolved == 2
     assert cases.at == 0
-    cases.update_item(7, [make_disagreement(CALL), make_disagreement()])  # the adjudication was undone
+    cases.update_item_cases(7, [make_disagreement(CALL), make_disagreement()])  # the adjudication was undone
     assert [case.resolved for case in cases.cases] == [False, False, True, False]
 
 
 def test_next_open_case_wraps_around_until_all_are_resolved() -> None:
     cases = make_case_list()
     cases.at = 2
-    cases.update_item(3, [])
-    assert cases.move_to_next_open()
+    cases.update_item_cases(3, [])
+    assert cases.move_to_next_unresolved()
     assert cases.at == 0
-    cases.update_item(7, [])
-    assert cases.all_resolved
-    assert not cases.move_to_next_open()
+    cases.update_item_cases(7, [])
+    assert cases.are_all_resolved
+    assert not cases.move_to_next_unresolved()
     assert not cases.step(-1)
     assert cases.step(1)
     assert cases.move_to((3, "response", "correct"))
@@ -59,5 +59,5 @@ def test_next_open_case_wraps_around_until_all_are_resolved() -> None:
 def test_empty_list_is_resolved() -> None:
     empty = CaseList.from_disagreements([])
     assert empty.case is None
-    assert not empty.move_to_next_open()
-    assert empty.all_resolved
+    assert not empty.move_to_next_unresolved()
+    assert empty.are_all_resolved

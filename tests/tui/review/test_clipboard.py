@@ -20,7 +20,7 @@ from fcreview.tui.review.clipboard import (
     json_text,
     markdown_text,
     osc52_sequence,
-    write_copy,
+    write_copy_file,
 )
 from tests.sharing import Imports
 from tests.store.factory import make_item
@@ -42,11 +42,11 @@ def test_sequence_is_wrapped_for_tmux_and_screen() -> None:
 def test_long_text_is_only_written_to_the_file(tmp_path: Path) -> None:
     text = "x" * 80_000 + "\ud800"
     assert osc52_sequence(text, {}) is None
-    assert write_copy(text, tmp_path).read_bytes() == text.encode("utf-8", "surrogatepass")
+    assert write_copy_file(text, tmp_path).read_bytes() == text.encode("utf-8", "surrogatepass")
 
 
 def test_missing_folder_is_replaced(tmp_path: Path) -> None:
-    path = write_copy("kept", tmp_path / "absent")
+    path = write_copy_file("kept", tmp_path / "absent")
     assert path.read_text() == "kept"
     path.unlink()
 

@@ -47,7 +47,7 @@ def test_steps_stop_at_calls_and_messages_until_the_end() -> None:
         visited.append(cursor.block.key)
     texts = ["turn:2/step:1/tool:1", "turn:2/step:2/assistant:0"]
     assert visited == ["turn:2", "turn:2/opening:0", "turn:2/call:1", *texts, "turn:3", "turn:4"]
-    assert cursor.move_to_turn(-1) and cursor.move_to_turn(-1)
+    assert cursor.move_by_turn(-1) and cursor.move_by_turn(-1)
     assert cursor.block.key == "turn:2"
     assert cursor.move(-1) and not cursor.move(-1)
     assert cursor.block.key == "turn:1"
@@ -55,7 +55,7 @@ def test_steps_stop_at_calls_and_messages_until_the_end() -> None:
 
 def test_difference_moves_into_arguments_and_back_to_call() -> None:
     cursor = Cursor(make_detail(), "alice")
-    assert cursor.move_to_difference()
+    assert cursor.move_to_decisive_or_difference()
     assert (cursor.block.key, cursor.in_arguments) == ("turn:2/call:1/arg:folder", True)
     assert cursor.target == "turn:2/call:1/arg:folder"
     assert cursor.toggle_arguments()
@@ -68,20 +68,20 @@ def test_difference_moves_into_arguments_and_back_to_call() -> None:
 
 def test_folding_keeps_the_position() -> None:
     cursor = Cursor(make_detail(), "alice")
-    assert cursor.move_to_turn(-1)
+    assert cursor.move_by_turn(-1)
     assert "turn:1/call:1" not in block_keys(cursor)
     assert cursor.toggle_fold()
     assert cursor.block.key == "turn:1"
     assert "turn:1/call:1" in block_keys(cursor)
     assert cursor.toggle_fold()
     assert "turn:1/call:1" not in block_keys(cursor)
-    cursor.move_to_difference()
+    cursor.move_to_decisive_or_difference()
     assert not cursor.toggle_fold(), "arguments have no fold"
 
 
 def test_position_is_kept_by_key_or_enclosing_block() -> None:
     cursor = Cursor(make_detail(), "alice")
-    cursor.move_to_difference()
+    cursor.move_to_decisive_or_difference()
     before = cursor.block.key
     cursor.refresh(make_detail(you=True))
     assert cursor.block.key == before
@@ -130,7 +130,7 @@ def test_full_dialogue_is_kept_for_next_item_but_folds_are_not() -> None:
     before = len(cursor.blocks)
     cursor.toggle_dialogue()
     assert len(cursor.blocks) > before
-    cursor.move_to_turn(-1)
+    cursor.move_by_turn(-1)
     cursor.toggle_fold()
     cursor.show_item(make_detail())
     assert cursor.options.full_dialogue and not cursor.options.folds

@@ -43,7 +43,7 @@ async def test_item_opens_at_the_step_and_the_difference_is_next(workspace: Work
         assert "wrong_write" in step_note(document_rows(app))
         cursor = item_screen(app).cursor
         assert cursor.block.key == "turn:3/call:1"
-        assert cursor.block.is_decisive and cursor.block.message == 12 and not cursor.block.folded
+        assert cursor.block.is_decisive and cursor.block.message_number == 12 and not cursor.block.folded
         await pilot.press("full_stop")
         assert cursor.block.key == "turn:2/call:1/arg:folder"
         await pilot.press("full_stop")

@@ -144,7 +144,7 @@ async def test_lines_without_target_cannot_be_selected(workspace: Workspace) -> 
         screen.text.action_scroll(0)
         await pilot.press("T")
         assert "part under the cursor cannot have a verdict" in bar_text(app, "status") and screen.target == "item"
-        screen.text.required_cursor.move_to_difference()
+        screen.text.required_cursor.move_to_decisive_or_difference()
         await pilot.press("T")
         assert screen.target != "item"
         screen.text.required_cursor.index = 0

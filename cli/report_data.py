@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.errata import Errata
     from fcreview.model.item import Run
+    from fcreview.stats.estimation import MetricEstimate
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
 
@@ -218,8 +219,8 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
 
 def estimate_intervals(
     session: WorkspaceSession, part: ReportPart, queues: Sequence[sections.QueueSample]
-) -> summary.Intervals:
-    """Return estimated values with confidence intervals, by metric key. Empty without a random sample."""
+) -> summary.EstimateByMetric:
+    """Return the estimates of the metrics that have a confidence interval. Empty without a random sample."""
     if not queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -230,16 +231,10 @@ def estimate_intervals(
         estimates = estimate_run_metrics(
             session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
         )
-    return {
-        one.key: summary.Interval(
-            one.estimated, one.low, one.high, one.n_random, one.bounds, one.n_undecided, one.is_bounds_headline
-        )
-        for one in estimates
-        if one.estimated is not None and one.low is not None and one.high is not None
-    }
+    return {one.key: one for one in estimates if None not in (one.estimated, one.low, one.high)}
 
 
-def _build_metrics_section(part: ReportPart, intervals: summary.Intervals) -> sections.Section:
+def _build_metrics_section(part: ReportPart, intervals: summary.EstimateByMetric) -> sections.Section:
     dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
     blocks: list[Any] = [sections.Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
     if part.row is not None and part.row.info.lacks_dataset:
@@ -347,7 +342,7 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
 def format_metric_lines(
     fields: dict[str, Any],
     metrics: list[summary.MetricRow],
-    intervals: summary.Intervals,
+    intervals: summary.EstimateByMetric,
     page_width: int | None = None,
 ) -> Iterator[str]:
     """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
@@ -386,7 +381,7 @@ def format_metric_lines(
     yield ""
 
 
-def _format_metric_remarks(metric: summary.MetricRow, interval: summary.Interval | None) -> str:
+def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate | None) -> str:
     sample = summary.describe_sample(interval, metric) if interval is not None else ""
     return "; ".join(filter(None, (summary.format_denominator(metric), cell_text(metric.note), sample)))
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""A label, with the fields of `ExportSource.label_field_types`. See `fcreview.store.label_fields`."""
+"""A label, with the fields that `fcreview.store.label_fields` describes."""
 ProgressCallback = Callable[[str, int], object]
 """Function that is called with the noun of the exported rows (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary", "folder"]
@@ -54,10 +54,11 @@ class BenchmarkServices:
 
     find_plan: Callable[[Run], RunPlan]
     """Find the files of a run. Raises FcreviewError if the files no longer exist."""
-    rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
-    summaries: Callable[[RunPlan], list[Path]]
+    rewrite_scores: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
+    """Write the verdicts of the items into the contents of the run's score files."""
+    find_summary_files: Callable[[RunPlan], list[Path]]
     """Return the files with the metrics that the benchmark's own program computed from the score files."""
-    golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    find_golden_fix_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Describe the error in a golden fix for an item, or return None if the fix is valid."""
     rewrite_golden: Callable[
         [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
@@ -69,7 +70,8 @@ class BenchmarkServices:
         | None
     ) = None
     """Return copies of a run's logs with the verdicts of annotators. `plan.run` is the run as it was imported."""
-    golden_calls: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
+    parse_golden_fix: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
+    """Return the golden calls of a golden fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +138,9 @@ class ExportSource:
 
     def iter_label_chunks(self) -> Iterator[list[Label]]:
         """Yield lists of labels. All labels of an item are in the same list, the label of the whole item first."""
-        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.iter_label_line_chunks()))
+        return ([orjson.loads(line) for line in lines] for lines in _prefetch(self.iter_label_json_chunks()))
 
-    def iter_label_line_chunks(self) -> Iterator[list[str]]:
+    def iter_label_json_chunks(self) -> Iterator[list[str]]:
         """Yield lists of labels as JSON text, which is faster to write than parsed labels."""
         return self._count_and_report_rows("label", self.store.iter_label_batches(self.view, self.selection))
 

@@ -50,6 +50,7 @@ class OverwriteRules:
         return cls(force, store.fetch_source_paths(), store.workspace.root)
 
     def raise_if_not_replaceable(self, path: Path) -> None:
+        """Raise ExportError if an output must not create or replace this path."""
         target = Path(os.path.realpath(path))
         is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
         if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
@@ -84,7 +85,8 @@ def open_output_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))
     _remove_old_temporary_files(target)
-    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, _build_temporary_prefix(target, os.getpid()), target.parent)
+    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
+    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, prefix, target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -118,7 +120,8 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     rules.raise_if_not_replaceable(path)
     target = Path(os.path.realpath(path))
     _remove_old_temporary_files(target)
-    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, _build_temporary_prefix(target, os.getpid()), target.parent))
+    prefix = f"{_build_temporary_prefix(target)}{os.getpid()}."
+    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, prefix, target.parent))
     try:
         yield folder
         for file in folder.rglob("*"):
@@ -131,13 +134,14 @@ def create_output_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
         raise
 
 
-def _build_temporary_prefix(target: Path, process_id: int | str) -> str:
+def _build_temporary_prefix(target: Path) -> str:
+    """Return the start of the names of the target's temporary files. The id of the process follows it."""
     host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # Other machines may share the folder.
-    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}.{process_id}."
+    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}."
 
 
 def _remove_old_temporary_files(target: Path) -> None:
-    start = _build_temporary_prefix(target, "")[:-1]
+    start = _build_temporary_prefix(target)
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
             process_id = entry.name.removeprefix(start).partition(".")[0]

@@ -93,13 +93,14 @@ class ResolvedFix:
     label: Label
     applied: AppliedGoldenFix
     rows: Sequence[QueueRow]
+    """Rows of the item in all runs of the dataset."""
 
     @property
     def _identity_fields(self) -> dict[str, Any]:
         return {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
 
     @property
-    def _n_passing_runs(self) -> int:
+    def _n_passing_before(self) -> int:
         return sum(_get_official_or_recomputed_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
@@ -110,7 +111,7 @@ class ResolvedFix:
             question=join_user_messages(messages) or self.detail.item.question,
             reasons=tuple(list_opinion_notes(self.label)), settled_by=tuple(list_fix_authors(self.label)),
             decided_by=self.label["decided_by"], file=self.applied.path.name, title=self.detail.run.full_title,
-            evidence=Evidence(len(self.rows), self._n_passing_runs, failed),
+            evidence=Evidence(len(self.rows), self._n_passing_before, failed),
         )  # fmt: skip
 
     def to_json_object(self, dataset_root: Path) -> dict[str, Any]:
@@ -118,7 +119,7 @@ class ResolvedFix:
             "file": self.applied.path.relative_to(dataset_root).as_posix(),
             "old": self.applied.old, "new": self.applied.new,
             "decided_by": self.label["decided_by"], "settled_by": list_fix_authors(self.label),
-            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passing_runs,
+            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passing_before,
         }  # fmt: skip
 
 
@@ -127,10 +128,11 @@ def _get_official_or_recomputed_verdict(row: QueueRow) -> bool | None:
 
 
 def list_fix_authors(label: Label) -> list[str]:
-    """Return the names of the adjudicators who recorded the label's golden fix, else of the annotators who did."""
+    """Return the names of the adjudicators who recorded the label's golden fix or, if there are none, of the
+    annotators."""
     same = [opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]]
-    rulers = [opinion for opinion in same if opinion["act"] == "adjudicate"]
-    return sorted({opinion["annotator"] for opinion in rulers or same})
+    by_adjudicators = [opinion for opinion in same if opinion["act"] == "adjudicate"]
+    return sorted({opinion["annotator"] for opinion in by_adjudicators or same})
 
 
 def list_opinion_notes(label: Label) -> list[str]:
@@ -147,7 +149,8 @@ class ResolvedFixes:
 
 
 def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
-    """Collect the resolved fixes of all items and rewrite the files. Prints a message about each rejected fix."""
+    """Collect the resolved fixes of all items, and the new contents of the files. Prints a message about each rejected
+    fix."""
     found = ResolvedFixes()
     for group in _group_fixes_by_dataset(source):
         found.fixes += [
@@ -193,15 +196,15 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
         return "annotators disagree. Adjudicate the item."
     (item,) = source.store.find_items(label["id"], label["run"])[:1]
     detail = source.store.read_detail(item)
-    problem = source.benchmark_services.golden_problem(detail.run, detail.item, fix)
+    problem = source.benchmark_services.find_golden_fix_problem(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
 
 def _apply_fixes_of_dataset(
     source: ExportSource, group: _DatasetRuns, resolved: ResolvedFixes
 ) -> Iterable[AppliedGoldenFix]:
-    """Add the corrected files to `resolved`, and return the applied fixes. The fixes of the group are applied to all of
-    its runs, because runs may share a file."""
+    """Add the corrected files to `resolved`, and return the applied fixes. All runs of the dataset get all fixes,
+    because runs may share a file."""
     found: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}

@@ -34,7 +34,7 @@ REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANN
 
 
 def write_jsonl(source: ExportSource, out: Sink) -> None:
-    for chunk in source.iter_label_line_chunks():
+    for chunk in source.iter_label_json_chunks():
         out.write("\n".join([*chunk, ""]).encode())
 
 
@@ -171,7 +171,7 @@ def write_parquet(source: ExportSource, out: Sink) -> None:
 def _write_parquet_to_path(source: ExportSource, path: Path) -> None:
     from fcreview.store.label_fields import write_parquet
 
-    write_parquet(path, source.label_field_types, source.iter_label_line_chunks())
+    write_parquet(path, source.label_field_types, source.iter_label_json_chunks())
 
 
 DATA_FILE = "data/labels.parquet"

@@ -54,9 +54,9 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:
     benchmarks = source.benchmark_services
-    found = _RewrittenRun(plan, benchmarks.summaries(plan))
+    found = _RewrittenRun(plan, benchmarks.find_summary_files(plan))
     try:
-        for each in benchmarks.rewrite(plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]):
+        for each in benchmarks.rewrite_scores(plan, source.store.analysis.fetch_scored_items(run_number)["corrected"]):
             if isinstance(each, Unrepresentable):
                 found.unrepresentable.append(each)
             elif each.content != read_file(each.path):

@@ -43,7 +43,7 @@ from fcreview.model.wording import (
 )
 
 if TYPE_CHECKING:
-    from fcreview.stats.estimation import PassRateEstimate
+    from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 
 MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates. The categories with the most items are shown."""
@@ -62,18 +62,21 @@ WHISKER_NOTE = (
 NO_SAMPLE_NOTE = "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all items."
 
 
+PassCounts = tuple[int, int]
+"""(number of items that pass, number of items with a verdict)."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunPassCounts:
     name: str
     kind: str
     """Benchmark, version and language of the run's dataset: `bfcl V1 en`."""
     items: int
-    official: tuple[int, int]
-    """Counts by official verdict: (number of items that pass, number of items with a verdict)."""
-    rule: tuple[int, int]
-    corrected: tuple[int, int]
-    stated: tuple[int, int] = (0, 0)
-    """Counts from the headers of score files, for categories without result files: (passing items, all items)."""
+    official: PassCounts
+    rule: PassCounts
+    corrected: PassCounts
+    stated: PassCounts = (0, 0)
+    """Counts from the headers of score files, for categories without result files."""
     disputed: int = 0
     categories: Mapping[str, tuple[int, float | None]] = field(default_factory=dict)
     """For each category: (number of items, pass rate from 0 to 1 or None if unknown)."""
@@ -110,12 +113,14 @@ class SuspectCounts:
 def build_summary_cards(
     runs: Sequence[RunPassCounts], n_open_disagreements: int, suspect_counts: SuspectCounts
 ) -> list[Card]:
-    moved = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
+    max_change = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
     checked = (
         f"{suspect_counts.confirmed:,} confirmed by annotators" if suspect_counts.confirmed else "none confirmed yet"
     )
     checked = f"{suspect_counts.strong:,} strong, {checked}" if suspect_counts.strong else checked
-    open_note = f"pass rates change by at most {moved:.1f} points" if n_open_disagreements else "nothing to adjudicate"
+    open_note = (
+        f"pass rates change by at most {max_change:.1f} points" if n_open_disagreements else "nothing to adjudicate"
+    )
     return [
         *_build_best_run_cards(runs),
         Card("Open disagreements", f"{n_open_disagreements:,}", open_note, n_open_disagreements > 0),
@@ -258,23 +263,6 @@ DISAGREEMENTS_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate of a metric: the value and the ends of its 95 % confidence interval, in the unit of the metric."""
-
-    value: float
-    low: float
-    high: float
-    n_random: int
-    """Number of reviewed items of random samples, on which the estimate is based."""
-    bounds: tuple[float, float] | None = None
-    """Ends of a wider interval: the lower end if all undecided items fail, and the upper end if all pass. None without
-    undecided items."""
-    n_undecided: int = 0
-    is_bounds_headline: bool = False
-    """Whether so many sampled items are undecided that the report shows `bounds` instead of the interval."""
-
-
 @dataclass(slots=True)
 class MetricRow:
     table: str
@@ -285,14 +273,15 @@ class MetricRow:
     digits: int
     counted: str
     of: int | None = None
-    """Number of verdicts that the metric is computed from (`Metric.total`). A source may have fewer verdicts."""
+    """Number of verdicts that the metric is computed from (`Metric.total`)."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
+    """Number of verdicts of each source, which may have fewer than `of`."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """Lower end of the range of the corrected value. The ends are the values if all open disagreements are resolved as
-    pass, and if all are resolved as fail. None without open disagreements."""
+    """Lowest corrected value that is possible, depending on how the open disagreements are resolved. None without open
+    disagreements."""
     corrected_high: float | None = None
 
     @property
@@ -301,8 +290,8 @@ class MetricRow:
 
 
 ESTIMATE_HEADING = "estimated accuracy, 95 % CI"
-Intervals = dict[MetricKey, Interval]
-"""Estimate of each metric that has a reviewed random sample."""
+EstimateByMetric = Mapping[MetricKey, "MetricEstimate"]
+"""Estimate of each metric that has a reviewed random sample. Its `low` and `high` are known."""
 
 
 def collect_metric_rows(
@@ -348,7 +337,7 @@ def format_denominator(row: MetricRow) -> str:
     return format_count(row.of, row.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
-def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: Intervals) -> Table:
+def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: EstimateByMetric) -> Table:
     """Return a table of a benchmark's metrics, with columns for open disagreements and estimates if there are any."""
     estimated = any(row.key in estimates for row in metric_rows)
     sources = select_metric_sources(metric_rows)
@@ -360,7 +349,7 @@ def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: 
 
 
 def _format_metric_cells(
-    row: MetricRow, sources: Sequence[MetricSource], estimates: Intervals, optional_headings: Sequence[str]
+    row: MetricRow, sources: Sequence[MetricSource], estimates: EstimateByMetric, optional_headings: Sequence[str]
 ) -> list[str]:
     found = estimates.get(row.key)
     optional = {
@@ -375,15 +364,15 @@ def _format_metric_cells(
     ]
 
 
-def format_estimate(estimate: Interval, row: MetricRow) -> str:
+def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
     """Format an estimate: `75.3 % [72.9, 77.7]`, or a range if too many sampled items are undecided."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return _format_bounds(estimate.bounds, row)
     low, high = (_format_metric_value(each, row).removesuffix(" %") for each in (estimate.low, estimate.high))
-    return f"{_format_metric_value(estimate.value, row)} [{low}, {high}]"
+    return f"{_format_metric_value(estimate.estimated, row)} [{low}, {high}]"
 
 
-def describe_sample(estimate: Interval, row: MetricRow) -> str:
+def describe_sample(estimate: MetricEstimate, row: MetricRow) -> str:
     """Describe the sample: `120 sampled, 71.8 to 79.0 % whatever the verdicts on the 5 undecided items are`.
 
     The range starts at the lower end of the 95 % interval if all undecided items fail. It ends at the upper end if all

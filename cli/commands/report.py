@@ -28,7 +28,7 @@ from fcreview.cli.report_data import (
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
-from fcreview.exporters.report_summary import Intervals, MetricRow, select_metric_sources
+from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
 
@@ -170,15 +170,14 @@ def _output_full_report(
     print_message(f"wrote the report to {html_file}")
 
 
-def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
+def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: EstimateByMetric) -> None:
     sources = select_metric_sources(metrics)
     for line in metrics:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
         found = intervals.get(line.key)
-        estimate = (found.value, found.low, found.high) if found else (None, None, None)
-        estimated = dict(zip(("estimated", "low", "high"), estimate, strict=True))
+        estimated = {name: getattr(found, name, None) for name in ("estimated", "low", "high")}
         emit_json(
             _without_item_count(run_fields)
             | fields

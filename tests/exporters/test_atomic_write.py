@@ -123,7 +123,7 @@ def test_only_own_abandoned_temporary_files_are_deleted(store: Store, tmp_path: 
     """Files of running processes, other machines and other programs are kept."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    host = placing._build_temporary_prefix(Path("out"), "").split(".")[3]
+    host = placing._build_temporary_prefix(Path("out")).split(".")[3]
     kept = [
         f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
         f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fcreview.exporters.report_sections import Bar, DatasetFailures, Paragraph, Section, Table, TableRow, Whisker
 from fcreview.exporters.report_summary import (
     MAX_REASONS,
-    Interval,
     RunPassCounts,
     SuspectCounts,
     build_category_section,
@@ -19,7 +18,7 @@ from fcreview.exporters.report_summary import (
 )
 from fcreview.matching.clusters import Cluster
 from fcreview.model.metric import Metric, MetricSource
-from fcreview.stats.estimation import PassRateEstimate
+from fcreview.stats.estimation import MetricEstimate, PassRateEstimate
 
 RUNS = [
     RunPassCounts("birch", "bfcl V1 en", 100, (50, 100), (52, 100), (51, 100)),
@@ -115,9 +114,15 @@ def test_partly_recomputed_metric_has_no_value() -> None:
     assert row.level == 1
 
 
+def make_estimate(value: float, low: float, high: float, n_random: int) -> MetricEstimate:
+    return MetricEstimate(
+        "accuracy", 1, "live", "percent", 1, None, None, value, low, high, n_random, n_random, "posterior", None
+    )
+
+
 def test_estimates_have_a_column() -> None:
     lines = collect_metric_rows(compute_metrics)[:2]
-    found = build_metric_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
+    found = build_metric_table("accuracy", lines, {lines[1].key: make_estimate(74.9, 69.8, 79.6, 50)})
     assert list(found.heads)[1:] == ["official", "recomputed", "corrected", "estimated accuracy, 95 % CI", "over"]
     assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
@@ -125,8 +130,9 @@ def test_estimates_have_a_column() -> None:
 
 def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     line = collect_metric_rows(compute_metrics)[1]
+    estimate = replace(make_estimate(75.3, 72.9, 77.7, 120), bounds=(71.8, 79.0), n_undecided=5)
     few, many = (
-        build_metric_table("accuracy", [line], {line.key: Interval(75.3, 72.9, 77.7, 120, (71.8, 79.0), 5, headline)})
+        build_metric_table("accuracy", [line], {line.key: replace(estimate, is_bounds_headline=headline)})
         for headline in (False, True)
     )
     assert [few.rows[0].cells[4], many.rows[0].cells[4]] == ["75.3 % [72.9, 77.7]", "71.8 to 79.0 %"]

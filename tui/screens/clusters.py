@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -32,13 +32,10 @@ from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, tag_cho
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
-from fcreview.tui.text.theme import symbols
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
-
-if TYPE_CHECKING:
-    from fcreview.store.store import Store
 
 MAX_SHOWN_ITEMS = 20
 MIN_ID_CELLS = 14
@@ -80,12 +77,13 @@ class BulkReview:
         return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
 
 
-def load_bulk_review(store: Store, view: View) -> BulkReview:
+async def read_bulk_review(session: Session, view: View) -> BulkReview:
     """Read the items of a cluster that the annotator has not reviewed."""
-    items = store.analysis.find_unreviewed_items(view)
-    rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
+    items = await session.query(lambda store: store.analysis.find_unreviewed_items(view), interruptible=True)
+    rows = await session.query(lambda store: store.fetch_rows(items[:MAX_SHOWN_ITEMS]))
+    known_runs = await session.query(lambda store: store.fetch_runs())
     runs = {row.run for row in rows}
-    tags = [tag for run in store.fetch_runs() if run.run in runs for tag in run.info.tags]
+    tags = [tag for run in known_runs if run.run in runs for tag in run.info.tags]
     return BulkReview(items, rows, list(dict.fromkeys(tags)))
 
 
@@ -358,8 +356,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         if not self._rows or self._session.blind:
             return
         row = self._rows[self.list.cursor]
-        view = self._view_of(row.filter_terms)
-        review: BulkReview = await self._session.query(lambda store: load_bulk_review(store, view), interruptible=True)
+        review = await read_bulk_review(self._session, self._view_of(row.filter_terms))
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:

@@ -16,7 +16,6 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
-from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.columns import SuspectRow
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition, ReviewProgress
 
@@ -30,6 +29,8 @@ WINDOW = 256
 MAX_ESTIMATED_ITEMS = 20_000
 """Maximum number of items for which the queue screen estimates the pass rate of a run. 4,000 items take 0.25
 seconds."""
+Facets = Mapping[str, Sequence[tuple[str, int]]]
+"""(value, number of items) of each filter value in the queue, by filter key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -12,23 +14,101 @@ from textual.message import Message
 from textual.widgets import Input
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.store.filters.parser import FilterError
+from fcreview.store.filters.parser import FilterError, list_filter_help, list_key_values, quote
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, SavedFilterError
 from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS, RUN_SEARCH_ACTIONS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.choices import (
-    Completion,
-    CompletionContext,
-    Facets,
-    find_word_at_cursor,
-    format_completions,
-    insert_completion,
-    list_completions,
-)
+from fcreview.tui.queue.loader import Facets
 from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.document_view import LineBar
+
+_LAST_WORD = re.compile(r"[^\s()]*$")
+_UNQUOTED_VALUE = re.compile(r"[\w.:/-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    text: str
+    """Text that replaces the incomplete word, such as `official:` or `category:live_simple`."""
+    description: str
+
+    @property
+    def display_text(self) -> str:
+        """Text and description for display, sanitized."""
+        return f"{sanitize(self.text)} {self.description}"
+
+
+class WordAtCursor(NamedTuple):
+    start: int
+    text: str
+
+
+def find_word_at_cursor(text: str, cursor: int) -> WordAtCursor:
+    """Return the word to the left of the cursor. A leading minus is not part of the word."""
+    found = _LAST_WORD.search(text[:cursor])
+    start = found.start() if found else cursor
+    start += text[start:cursor].startswith("-")
+    return WordAtCursor(start, text[start:cursor])
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionContext:
+    """Data for completions: the values of each filter key, and the saved filters by name."""
+
+    facets: Facets = field(default_factory=dict)
+    saved: Mapping[str, str] = field(default_factory=dict)
+    blind: bool = False
+
+
+def list_completions(text: str, cursor: int, context: CompletionContext) -> list[Completion]:
+    """Return completions of the word at the cursor, the most frequent value first."""
+    blind, facets = context.blind, context.facets
+    word = find_word_at_cursor(text, cursor).text
+    if word.startswith(SAVED_FILTER_PREFIX) or not word:
+        saved = [Completion(SAVED_FILTER_PREFIX + name, sanitize(where)) for name, where in context.saved.items()]
+        matching = [each for each in saved if each.text.lower().startswith(word.lower())]
+        return matching if word else [Completion(*each) for each in list_filter_help(blind=blind)] + matching
+    key, colon, typed = word.partition(":")
+    if not colon:
+        return [Completion(*each) for each in list_filter_help(blind=blind) if each[0].startswith(word.lower())]
+    if f"{key}:" not in {name for name, _ in list_filter_help(blind=blind)}:
+        return []
+    head, _, last = typed.rpartition("|")
+    prefix = f"{key}:{head}|" if head else f"{key}:"
+    counts = dict(facets.get(key, ()))
+    values = [*counts, *(name for name in list_key_values(key, blind=blind) if name not in counts)]
+    return [
+        Completion(prefix + _quote_if_needed(value), f"{counts[value]:,}" if value in counts else "")
+        for value in values
+        if value.lower().startswith(last.strip('"').lower())
+    ]
+
+
+def _quote_if_needed(value: str) -> str:
+    return value if _UNQUOTED_VALUE.fullmatch(value) else quote(value)
+
+
+class EditedText(NamedTuple):
+    text: str
+    cursor: int
+
+
+def insert_completion(text: str, cursor: int, completion: Completion) -> EditedText:
+    """Replace the word at the cursor with a completion."""
+    start = find_word_at_cursor(text, cursor).start
+    return EditedText(text[:start] + completion.text + text[cursor:], start + len(completion.text))
+
+
+def format_completions(completions: Sequence[Completion], first_index: int, max_count: int = 6) -> str:
+    """Format completions on one line, starting with index `first_index`: ` official: pass, fail ... and 3 more
+    matches`."""
+    labels = [
+        each.display_text.strip() for each in (*completions[first_index:], *completions[:first_index])[:max_count]
+    ]
+    more = f"   and {len(completions) - max_count:,} more matches" if len(completions) > max_count else ""
+    return " " + "   ".join(labels) + more if labels else " no matches"
 
 
 class FilterInput(SafeInput):

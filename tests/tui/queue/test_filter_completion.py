@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.filters.parser import parse_filter
-from fcreview.tui.queue.choices import CompletionContext, insert_completion, list_completions
+from fcreview.tui.widgets.filter_input import CompletionContext, insert_completion, list_completions
 from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 FACETS = {"category": [("live_simple", 3), ("simple", 2), ("a b", 1)], "official": [("fail", 4)]}

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
+from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
-from fcreview.tui.queue.state import FilterHistory, QueuePosition, load_position, save_position
+from fcreview.tui.queue.state import QueuePosition, load_position, save_position
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
@@ -192,7 +193,7 @@ class Session:
         self._is_store_borrowed = store is not None
         """Whether the caller passed the store in. The caller then also closes the store."""
         self._annotator_state = AnnotatorState(self.folder, annotator)
-        self.filter_history = FilterHistory(self._annotator_state, blind=blind)
+        self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
         self._reviewed: dict[str, ItemKey] = {}

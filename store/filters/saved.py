@@ -1,6 +1,9 @@
-"""Save filters under names. An annotator can use a saved filter in other filters as `@name`.
+"""Save the filters and searches of an annotator. A filter saved under a name is used in other filters as `@name`.
 
-The file is `.fcreview/filters/<annotator>.json`: `{"hard": "official:fail turns>=3"}`.
+Files in the workspace's folder `.fcreview`:
+
+* `filters/<annotator>.json`, the saved filters: `{"hard": "official:fail turns>=3"}`
+* `history/<annotator>.json`, the recent texts, the latest last: `{"filter": ["turns>=3"], "search": ["celsius"]}`
 """
 
 from __future__ import annotations
@@ -16,6 +19,10 @@ from fcreview.store.workspace import AnnotatorState
 FILTERS_FOLDER = "filters"
 SAVED_FILTER_PREFIX = "@"
 MAX_SAVED_FILTERS = 500
+HISTORY_FOLDER = "history"
+HISTORY_KINDS = ("filter", "search")
+MAX_HISTORY = 100
+"""Maximum number of recent texts of each kind."""
 _NAME = re.compile(r"\w[\w.-]{0,39}")
 
 
@@ -103,3 +110,59 @@ def _unknown_name_message(name: str, saved_filters: Mapping[str, str]) -> str:
     names = ", ".join(SAVED_FILTER_PREFIX + each for each in saved_filters) or "none"
     word = SAVED_FILTER_PREFIX + name
     return f'no saved filter {word} (saved: {names}). To search for text, use "{word}"'
+
+
+class AnnotatorFilters:
+    """Saved filters, recent filters and recent searches of an annotator."""
+
+    def __init__(self, state: AnnotatorState, *, blind: bool = False) -> None:
+        self._state = state
+        self.blind = blind
+        self._recent_texts: dict[str, list[str]] | None = None
+
+    def list_recent_texts(self, kind: str) -> list[str]:
+        """Return the recent filters (`kind` "filter") or searches ("search"), the latest last. In blind mode, filters
+        that would reveal verdicts are omitted."""
+        texts = self._load_recent_texts().get(kind, [])
+        if not self.blind or kind != "filter":
+            return list(texts)
+        return [text for text in texts if not find_filter_problem(text, blind=True) or find_filter_problem(text)]
+
+    def add_recent_text(self, kind: str, text: str) -> None:
+        texts = self._load_recent_texts().setdefault(kind, [])
+        texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
+        self._state.try_write(HISTORY_FOLDER, dict(self._load_recent_texts()))
+
+    def _load_recent_texts(self) -> dict[str, list[str]]:
+        if self._recent_texts is None:
+            history = self._state.read(HISTORY_FOLDER)
+            self._recent_texts = {kind: _select_valid_texts(history.get(kind)) for kind in HISTORY_KINDS}
+        return self._recent_texts
+
+    @property
+    def saved_filters(self) -> dict[str, str]:
+        return load_saved_filters(self._state)
+
+    @property
+    def usable_filters(self) -> dict[str, str]:
+        """Valid saved filters by name. In blind mode, filters that would reveal verdicts are omitted."""
+        return {
+            name: text for name, text in self.saved_filters.items() if not find_filter_problem(text, blind=self.blind)
+        }
+
+    def expand_saved_filters(self, text: str) -> str:
+        """Replace each `@name` by the saved filter of that name. Raises FilterError with the position of an error."""
+        return expand_saved_filters(text, self.saved_filters, blind=self.blind)
+
+    def save_filter(self, name: str, text: str) -> None:
+        """Save a filter under a name. Raises: SavedFilterError or FilterError if the name or the filter is invalid."""
+        save_filter(self._state, name, text)
+
+    def delete_filter(self, name: str) -> bool:
+        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if it cannot be deleted."""
+        return delete_filter(self._state, name)
+
+
+def _select_valid_texts(stored_texts: object) -> list[str]:
+    texts = stored_texts if isinstance(stored_texts, list) else []
+    return [text for text in texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]

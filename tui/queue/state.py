@@ -1,11 +1,8 @@
 """Keep the state of the queue: order, run and filters of the current level and of the levels above it.
 
-Two JSON files for each annotator in the workspace save state between sessions:
-
-* `history`: {"filter": [text], "search": [text]}, the latest text last.
-* `positions`: {"scope": [run], "blind": bool, "start": options, "open": bool, "levels": [{where, search, queue, seed,
-  run, file, items, item, line, via}]}; the last level is the queue as the annotator left it. `open` is true if the item
-  under the cursor was open.
+The file `positions/<annotator>.json` in the workspace saves the state between sessions: {"scope": [run], "blind": bool,
+"start": options, "open": bool, "levels": [{where, search, queue, seed, run, file, items, item, line, via}]}. The last
+level is the queue as the annotator left it. `open` is true if the item under the cursor was open.
 """
 
 from __future__ import annotations
@@ -15,78 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from fcreview.matching.clusters import Cluster
-from fcreview.store.filters import saved
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
-from fcreview.store.filters.tokens import FAILING_FILTER, MAX_FILTER_LENGTH, add_terms
+from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
-
-HISTORY_FOLDER = "history"
-HISTORY_KINDS = ("filter", "search")
-MAX_HISTORY = 100
-
-
-class FilterHistory:
-    """Filters and searches of an annotator. In blind mode, filters that would reveal verdicts are omitted."""
-
-    def __init__(self, annotator_state: AnnotatorState, *, blind: bool = False) -> None:
-        self._annotator_state = annotator_state
-        self.blind = blind
-        self._texts: dict[str, list[str]] | None = None
-
-    def history_texts(self, history_kind: str) -> list[str]:
-        def reveals_verdicts(text: str) -> bool:
-            return bool(saved.find_filter_problem(text, blind=True)) and not saved.find_filter_problem(text)
-
-        texts = self._load_history().get(history_kind, [])
-        return [text for text in texts if not (self.blind and history_kind == "filter" and reveals_verdicts(text))]
-
-    def add_to_history(self, history_kind: str, text: str) -> None:
-        texts = self._load_history().setdefault(history_kind, [])
-        texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
-        self._annotator_state.try_write(HISTORY_FOLDER, dict(self._load_history()))
-
-    def _load_history(self) -> dict[str, list[str]]:
-        if self._texts is None:
-            history = self._annotator_state.read(HISTORY_FOLDER)
-            self._texts = {kind: _valid_history_texts(history.get(kind)) for kind in HISTORY_KINDS}
-        return self._texts
-
-    # -- saved filters
-
-    @property
-    def saved_filters(self) -> dict[str, str]:
-        return saved.load_saved_filters(self._annotator_state)
-
-    @property
-    def usable_filters(self) -> dict[str, str]:
-        """Valid saved filters by name. In blind mode, filters that would reveal verdicts are omitted."""
-        return {name: text for name, text in self.saved_filters.items() if not self.find_filter_problem(text)}
-
-    def find_filter_problem(self, text: str) -> str:
-        """Return the reason why the filter cannot be used, or an empty string if it can be used."""
-        return saved.find_filter_problem(text, blind=self.blind)
-
-    def expand_saved_filters(self, text: str) -> str:
-        """Replace each `@name` by the saved filter of this name. Raises FilterError with the position of an error."""
-        return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
-
-    def save_filter(self, name: str, text: str) -> None:
-        """Save a filter under a name. Raises: SavedFilterError or FilterError if the name or the filter is invalid."""
-        saved.save_filter(self._annotator_state, name, text)
-
-    def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if it cannot be deleted."""
-        return saved.delete_filter(self._annotator_state, name)
-
-
-def _valid_history_texts(stored_texts: object) -> list[str]:
-    if not isinstance(stored_texts, list):
-        return []
-    return [text for text in stored_texts if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][
-        -MAX_HISTORY:
-    ]
-
 
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",

@@ -26,7 +26,7 @@ from textual.worker import Worker
 from fcreview.exporters.base import FORMATS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, find_filter_problem
 from fcreview.store.queries.runs import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
@@ -123,10 +123,10 @@ def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[Pa
 
 def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that apply, save and delete filters."""
-    history = context.session.filter_history
-    names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in history.saved_filters}
-    for name, where in history.saved_filters.items():
-        if reason := history.find_filter_problem(where):
+    saved_filters = context.session.annotator_filters.saved_filters
+    names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in saved_filters}
+    for name, where in saved_filters.items():
+        if reason := find_filter_problem(where, blind=context.state.blind):
             yield unavailable_command(context, "filter", names[name], sanitize(reason))
         else:
             apply = partial(context.change_queue, "where", where)

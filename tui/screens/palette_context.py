@@ -209,14 +209,14 @@ class PaletteContext:
         switch_annotator(self.app, self.session, annotator)
 
     def is_filter_saved(self, name: str) -> bool:
-        return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters
+        return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.annotator_filters.saved_filters
 
     def save_filter(self, where: str, name: str) -> None:
         name = name.removeprefix(SAVED_FILTER_PREFIX)
-        self._change_filters("Saved", name, lambda: self.session.filter_history.save_filter(name, where))
+        self._change_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, where))
 
     def delete_filter(self, name: str) -> None:
-        self._change_filters("Deleted", name, lambda: self.session.filter_history.delete_filter(name))
+        self._change_filters("Deleted", name, lambda: self.session.annotator_filters.delete_filter(name))
 
     def _change_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
         try:

@@ -229,7 +229,7 @@ class QueuePane(Vertical):
             yield LineBar(id="heading")
             yield QueueList(EMPTY_COLUMNS, id="list")
         yield LineBar(id="queue-message")
-        yield FilterLine(self._session.filter_history)
+        yield FilterLine(self._session.annotator_filters)
 
     def on_mount(self) -> None:
         self.list.set_blind(self._state.blind)

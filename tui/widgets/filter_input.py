@@ -15,11 +15,10 @@ from textual.widgets import Input
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.filters.parser import FilterError, list_filter_help, list_key_values, quote
-from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, SavedFilterError
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, AnnotatorFilters, SavedFilterError
 from fcreview.tui.actions import FILTER_INPUT_ACTIONS, FILTER_LINE_ACTIONS, RUN_SEARCH_ACTIONS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.loader import Facets
-from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.document_view import LineBar
@@ -156,13 +155,13 @@ class FilterLine(Vertical):
     class CompletionRequested(Message):
         """Posted when Tab was pressed. The screen answers with `complete`."""
 
-    def __init__(self, history: FilterHistory, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    def __init__(self, filters: AnnotatorFilters, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
         self.display = False
         self.kind = ""
         self._hint = ""
-        self._history = history
-        self._completion_context = CompletionContext(blind=history.blind)
+        self._filters = filters
+        self._completion_context = CompletionContext(blind=filters.blind)
         self._last_completion: tuple[str, list[Completion], int] | None = None
         """(text, completions, index): text after the last completion, all completions, and the index of the inserted
         completion."""
@@ -232,10 +231,10 @@ class FilterLine(Vertical):
             self._save_filter(text, self._filter_to_save)
             return
         if text:
-            self._history.add_to_history(self.kind, text)
+            self._filters.add_recent_text(self.kind, text)
         if self.kind == "filter":
             try:
-                text = self._history.expand_saved_filters(event.value).strip()
+                text = self._filters.expand_saved_filters(event.value).strip()
             except FilterError as error:
                 self.show_error(error.message, error.position)
                 return
@@ -257,7 +256,7 @@ class FilterLine(Vertical):
         self._show_message(format_completions(found, 0) if found else self._hint, "dim")
 
     def _read_saved_filters(self) -> None:
-        self._completion_context = replace(self._completion_context, saved=self._history.usable_filters)
+        self._completion_context = replace(self._completion_context, saved=self._filters.usable_filters)
 
     def action_complete(self) -> None:
         if self.kind == "filter" and self._filter_to_save is None:
@@ -268,7 +267,7 @@ class FilterLine(Vertical):
 
         If the word was just completed, insert the next completion.
         """
-        self._completion_context = CompletionContext(facets, self._history.usable_filters, blind)
+        self._completion_context = CompletionContext(facets, self._filters.usable_filters, blind)
         line = self.query_one(FilterInput)
         if self._last_completion is not None and self._last_completion[0] == line.value:
             _, found, at = self._last_completion
@@ -286,7 +285,7 @@ class FilterLine(Vertical):
     def action_history(self, by: int) -> None:
         if self._filter_to_save is not None:
             return
-        entries = self._history.history_texts(self.kind)
+        entries = self._filters.list_recent_texts(self.kind)
         index = max(-len(entries), min(self._history_index + by, 0))
         if index != self._history_index:
             self._history_index = index
@@ -303,7 +302,7 @@ class FilterLine(Vertical):
             self._show_message(message, "bad")
             return
         try:
-            self._history.expand_saved_filters(text)
+            self._filters.expand_saved_filters(text)
         except FilterError as error:
             self.show_error(error.message, error.position)
             return
@@ -312,12 +311,12 @@ class FilterLine(Vertical):
 
     def _save_filter(self, name: str, text: str) -> None:
         bare = name.removeprefix(SAVED_FILTER_PREFIX)
-        if bare in self._history.saved_filters and self._name_to_replace != bare:
+        if bare in self._filters.saved_filters and self._name_to_replace != bare:
             self._name_to_replace = bare
             self._show_message(f" {SAVED_FILTER_PREFIX}{bare} exists; press enter again to replace it", "warn")
             return
         try:
-            self._history.save_filter(name, text)
+            self._filters.save_filter(name, text)
         except (SavedFilterError, FilterError) as error:
             self._show_message(f" {sanitize(str(error))}", "bad")
             return

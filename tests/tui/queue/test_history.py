@@ -8,56 +8,59 @@ from typing import Any
 
 import pytest
 
+from fcreview.store.filters.saved import MAX_HISTORY, AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
-from fcreview.tui.queue.state import MAX_HISTORY, FilterHistory
 from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 SIZE = (100, 24)
 
 
 def test_history_belongs_to_an_annotator(tmp_path: Path) -> None:
-    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
+    typed = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
     for text in ("you:none", "stale", "you:none"):
-        typed.add_to_history("filter", text)
-    typed.add_to_history("search", "celsius")
-    again = FilterHistory(AnnotatorState(tmp_path, "alice"))
-    assert (again.history_texts("filter"), again.history_texts("search")) == (["stale", "you:none"], ["celsius"])
-    assert FilterHistory(AnnotatorState(tmp_path, "bob")).history_texts("filter") == []
-    assert FilterHistory(AnnotatorState(None, "alice")).history_texts("filter") == []
+        typed.add_recent_text("filter", text)
+    typed.add_recent_text("search", "celsius")
+    again = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
+    assert (again.list_recent_texts("filter"), again.list_recent_texts("search")) == (
+        ["stale", "you:none"],
+        ["celsius"],
+    )
+    assert AnnotatorFilters(AnnotatorState(tmp_path, "bob")).list_recent_texts("filter") == []
+    assert AnnotatorFilters(AnnotatorState(None, "alice")).list_recent_texts("filter") == []
 
 
 def test_history_is_bounded_and_ignores_damaged_files(tmp_path: Path) -> None:
-    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
+    typed = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
     for number in range(MAX_HISTORY + 5):
-        typed.add_to_history("filter", f"turns>{number}")
+        typed.add_recent_text("filter", f"turns>{number}")
     assert (
-        len(typed.history_texts("filter")) == MAX_HISTORY
-        and typed.history_texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
+        len(typed.list_recent_texts("filter")) == MAX_HISTORY
+        and typed.list_recent_texts("filter")[-1] == f"turns>{MAX_HISTORY + 4}"
     )
     file = tmp_path / "history" / "alice.json"
     for content in (b"", b"[]", b'{"filter": "x"}', b'{"filter": [1, "", "stale"], "search": {}}'):
         file.write_bytes(content)
-        assert FilterHistory(AnnotatorState(tmp_path, "alice")).history_texts("filter") in ([], ["stale"])
+        assert AnnotatorFilters(AnnotatorState(tmp_path, "alice")).list_recent_texts("filter") in ([], ["stale"])
 
 
 def test_history_works_in_read_only_workspace(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("in the way")
-    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
-    typed.add_to_history("filter", "stale")
-    assert typed.history_texts("filter") == ["stale"]
+    typed = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
+    typed.add_recent_text("filter", "stale")
+    assert typed.list_recent_texts("filter") == ["stale"]
 
 
 def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
-    typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
+    typed = AnnotatorFilters(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
-        typed.add_to_history("filter", text)
-    assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).history_texts("filter") == [
+        typed.add_recent_text("filter", text)
+    assert AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).list_recent_texts("filter") == [
         "you:none",
         "(stale",
     ]
     typed.save_filter("hidden", "rule:fail")
     typed.save_filter("fine", "you:any")
-    assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
+    assert list(AnnotatorFilters(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
 
 
 async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, wait_for_screen: Any) -> None:

@@ -122,7 +122,7 @@ def test_blind_annotator_after_another_sees_and_writes_only_own_reviews(run_apps
     async def as_bob(app: FcreviewApp, keys: Keys) -> None:
         text = await keys()
         assert "You now review as bob" in text and "0 of 4 reviewed   bob" in text and "› sample" in text
-        assert app.session.blind and not app.session.filter_history.saved_filters
+        assert app.session.blind and not app.session.annotator_filters.saved_filters
         for _ in range(4):
             text = await keys("enter")
             assert "lopsided" not in text and "alice" not in text

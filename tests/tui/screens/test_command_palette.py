@@ -403,7 +403,7 @@ async def test_argument_is_passed_to_the_command(
             await wait_for_screen(pilot)
             assert isinstance(app.screen, QueueScreen), "no prompt is needed"
         assert "simple_4" in (tmp_path / "out file.csv").read_text()
-        assert app.session.filter_history.saved_filters == {"live": "category:live_simple"}
+        assert app.session.annotator_filters.saved_filters == {"live": "category:live_simple"}
 
 
 async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any) -> None:
@@ -429,7 +429,7 @@ async def test_rows_fit_the_screen(make_app: Any, wait_for_screen: Any, columns:
     """A command is one row: complete, or cut with an ellipsis."""
     runs = {"long-" + "model-" * 30: [{"id": "long_" + "item_" * 50}], "長い" * 20: [{"id": "長い" * 50}]}
     app: FcreviewApp = make_app(runs=runs)
-    app.session.filter_history.save_filter("long", " OR ".join(f"id:long_{number}" for number in range(30)))
+    app.session.annotator_filters.save_filter("long", " OR ".join(f"id:long_{number}" for number in range(30)))
     async with app.run_test(size=(columns, 24)) as pilot:
         await wait_for_screen(pilot)
         await type_in_palette(pilot, wait_for_screen, "")

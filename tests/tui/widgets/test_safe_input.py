@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from textual.app import App
 
+from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
-from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.review_dialogs import NoteBox, NoteScreen
 from fcreview.tui.widgets.base import SafeInput
@@ -35,7 +35,7 @@ def draw_input(kind: str) -> tuple[str, str]:
                 await pilot.pause()
                 line = app.screen.query_one(SafeInput)
             else:
-                filters = FilterLine(FilterHistory(AnnotatorState(None, "alice")))
+                filters = FilterLine(AnnotatorFilters(AnnotatorState(None, "alice")))
                 await app.mount(filters)
                 filters.open("filter", HOSTILE, "")
                 await pilot.pause()

@@ -231,7 +231,7 @@ class QueueItemTable:
             items = self._items[name] = self._find_item_numbers(queue)
             self._connection.execute(_CREATE_TABLE)
             rows = [
-                (share.annotator, place, item, to_item_number(item, 2 if place in share.repeats else 1))
+                (share.annotator, place, item, to_item_number(item, is_duplicate=place in share.repeats))
                 for share in queue.shares
                 for place, at in enumerate(share.order)
                 if (item := items[at]) is not None
@@ -292,16 +292,16 @@ def measure_queue_progress(
         for place, at in enumerate(share.order):
             item, key = items[at], queue.items[at].key
             if item is not None and reviews.events.has_events_by(key, share.annotator):
-                done += _has_verdict(key, item, share.annotator, reviews, 2 if place in repeats else 1)
+                done += _has_verdict(key, item, share.annotator, reviews, is_duplicate=place in repeats)
         missing = sum(items[at] is None for at in share.order)
         progress.append(ShareProgress(share.annotator, done, len(share.order) - missing, missing))
     return progress
 
 
-def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, repetition: int) -> bool:
+def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, *, is_duplicate: bool) -> bool:
     reference = next((each for each in reviews.items.find_loaded_items(key) if each.item == item), None)
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash
-    opinions = reviews.events.compute_opinions_of_annotator(key, annotator, *hashes, repetition)
+    opinions = reviews.events.compute_opinions_of_annotator(key, annotator, *hashes, is_duplicate=is_duplicate)
     return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts

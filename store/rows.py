@@ -12,26 +12,22 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
-_REPETITION_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
+_DUPLICATE_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
 
 
-def to_item_number(item: int, repetition: int) -> int:
-    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2).
-
-    The number distinguishes both in lists, screens and reviews. The item number of an item is its number in the
-    database (`items.item`).
-    """
-    return item | _REPETITION_BIT if repetition > 1 else item
+def to_item_number(item: int, *, is_duplicate: bool) -> int:
+    """Return the number that stands for an item or for its hidden duplicate in lists, screens and reviews. The number
+    of an item is its number in the database (`items.item`)."""
+    return item | _DUPLICATE_BIT if is_duplicate else item
 
 
 def strip_duplicate_mark(item_number: int) -> int:
     """Return the number in the database (`items.item`) of an item or hidden duplicate."""
-    return item_number & ~_REPETITION_BIT
+    return item_number & ~_DUPLICATE_BIT
 
 
-def decode_repetition(item_number: int) -> int:
-    """Return 2 for the item number of a hidden duplicate, else 1."""
-    return 2 if item_number & _REPETITION_BIT else 1
+def is_hidden_duplicate(item_number: int) -> bool:
+    return bool(item_number & _DUPLICATE_BIT)
 
 
 ITEM_COLUMNS = (

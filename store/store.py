@@ -28,7 +28,7 @@ from fcreview.store.database import (
     run_sql,
 )
 from fcreview.store.queries import item_detail, view_items
-from fcreview.store.queries.clusters import fetch_clusters, fetch_multi_label_criteria
+from fcreview.store.queries.clusters import fetch_clusters_by_groupings
 from fcreview.store.queries.runs import (
     build_run_names,
     count_missing_recomputed_by_reason,
@@ -226,8 +226,10 @@ class Store:
         )
 
     def fetch_multi_label_criteria(self, item: int) -> list[str]:
-        """Return the criteria whose values are labels, such as dialog acts, in the item's category and run."""
-        return self._run_query(lambda: fetch_multi_label_criteria(self.connection, strip_duplicate_mark(item)))
+        """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
+        return self._run_query(
+            lambda: item_detail.fetch_multi_label_criteria(self.connection, strip_duplicate_mark(item))
+        )
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
@@ -248,7 +250,7 @@ class Store:
         if self.blind:
             return [[] for _ in groupings]
         check = self._raise_if_interrupted
-        return self._run_query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
+        return self._run_query(lambda: fetch_clusters_by_groupings(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, runs: Sequence[int] = ()) -> list[ImportIssue]:
         """Return the import issues of the runs (empty for all runs), and issues from the search for runs. Return none

@@ -22,7 +22,14 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FilterTerm, tokenize
-from fcreview.store.rows import ImportChanges, ItemDetail, View, decode_repetition, strip_duplicate_mark, to_item_number
+from fcreview.store.rows import (
+    ImportChanges,
+    ItemDetail,
+    View,
+    is_hidden_duplicate,
+    strip_duplicate_mark,
+    to_item_number,
+)
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
 from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
@@ -108,7 +115,7 @@ def find_same_item(row: QueueRow, store: Store) -> int | None:
     """Return the number in `store` of the item that `row` shows. None if `store` does not contain the item."""
     candidates = store.fetch_rows(store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
-    return None if item is None else to_item_number(item, decode_repetition(row.item))
+    return None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
 
 
 def find_same_items(items: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:

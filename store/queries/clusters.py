@@ -46,8 +46,8 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""For each grouping, what all items of one of its clusters share. For example, the items of a cluster by category also
-have the same error type and function."""
+"""For each grouping, the properties that all items of a cluster share. For example, the items of a cluster by category
+also have the same error type and function."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
@@ -63,7 +63,7 @@ WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
-    names: dict[str, str | None]  # value that all items of the cluster have, by field of `Cluster`
+    names: dict[str, str | None]  # common value of all items, by field of `Cluster`
     count: int
     examples: list[str]
     difference: str | None
@@ -72,14 +72,14 @@ class _ClusterRow:
     usual_reason: str | None
 
 
-def fetch_clusters(
+def fetch_clusters_by_groupings(
     connection: Connection,
     view: View,
     limit: int | None,
     groupings: Sequence[int] = (BY_ERROR_TYPE,),
     raise_if_interrupted: Callable[[], None] = lambda: None,
 ) -> list[list[Cluster]]:
-    """Return the clusters of each grouping, the largest first. They contain the items whose effective verdict is fail.
+    """Return the clusters of items whose effective verdict is fail, for each grouping, the largest cluster first.
 
     `groupings` are indexes into `GROUPINGS`. `BY_VALUE` cannot be combined with other groupings, and counts only the
     `MAX_VALUE_PAIRS` most frequent pairs of values. The filter `Cluster.where` selects exactly the items of the
@@ -172,16 +172,3 @@ def _build_filter_term(
     if term_grouping not in _SHARED_GROUPINGS[cluster_grouping]:
         return ""
     return builders[term_grouping].build_term(row.names[_COLUMNS[term_grouping][0]])
-
-
-_LABEL_CRITERIA = (
-    "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
-    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item{runs})"
-    " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
-)
-
-
-def fetch_multi_label_criteria(connection: Connection, item: int) -> list[str]:
-    """Return the criteria for which a response is labelled with a list of labels, in the item's run and category."""
-    query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
-    return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

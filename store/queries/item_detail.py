@@ -23,8 +23,7 @@ from fcreview.store.rows import (
     ItemMatch,
     QueueRow,
     Sibling,
-    decode_repetition,
-    strip_duplicate_mark,
+    is_hidden_duplicate,
 )
 from fcreview.store.workspace import Workspace
 
@@ -282,6 +281,19 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
+_LABEL_CRITERIA = (
+    "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
+    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item{runs})"
+    " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
+)
+
+
+def fetch_multi_label_criteria(connection: Connection, item: int) -> list[str]:
+    """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
+    query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
+    return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]
+
+
 MAX_LISTED_HASHES = 100  # maximum number of function docs whose hashes a query lists
 
 
@@ -317,14 +329,12 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
 
 
 def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
-    """Return the row of a hidden duplicate with this annotator's second review instead of the first. Other rows are
-    returned unchanged."""
-    if decode_repetition(item_number) == 1:
+    """Return the row of a hidden duplicate with this annotator's second review instead of the first. Other rows stay
+    unchanged."""
+    if not is_hidden_duplicate(item_number):
         return row
-    key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(strip_duplicate_mark(item_number))
-    opinions = reviews.events.compute_opinions_of_annotator(
-        key, reviews.annotator or "", prediction_hash, golden_hash, 2
-    )
+    key, *hashes = reviews.fetch_key_and_hashes(row.item)
+    opinions = reviews.events.compute_opinions_of_annotator(key, reviews.annotator or "", *hashes, is_duplicate=True)
     second = decide(opinions, reviews.roll_up_context(row.item), reviews.annotator)[0] if opinions else None
     row = replace(
         row, item=item_number, you=second and second.mine, your_parts=second.n_my_part_verdicts if second else 0
@@ -339,15 +349,12 @@ def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTable
 
 def adapt_detail_to_duplicate(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
     """Replace this annotator's first review of a hidden duplicate by the second one, and return the detail. Other
-    details are returned unchanged."""
-    presentation = decode_repetition(detail.row.item)
-    if presentation == 1:
+    details stay unchanged."""
+    if not is_hidden_duplicate(detail.row.item):
         return detail
-    detail.presentation = presentation
-    annotator, item = reviews.annotator or "", detail.item
-    second = reviews.events.compute_opinions_of_annotator(
-        detail.key, annotator, item.prediction_hash, item.golden_hash, presentation
-    )
+    detail.presentation = 2
+    annotator, hashes = reviews.annotator or "", (detail.item.prediction_hash, detail.item.golden_hash)
+    second = reviews.events.compute_opinions_of_annotator(detail.key, annotator, *hashes, is_duplicate=True)
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != annotator] + second
-    detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == presentation]
+    detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == 2]
     return detail

@@ -274,12 +274,11 @@ class EventIndex:
         ]
 
     def compute_opinions_of_annotator(
-        self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", repetition: int = 1
+        self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str, *, is_duplicate: bool
     ) -> list[Opinion]:
-        """Return one annotator's opinions on an item or, with `repetition` 2, on its hidden duplicate, without bulk
-        reviews."""
+        """Return one annotator's opinions on an item or on its hidden duplicate, without bulk reviews."""
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
-        return fold_events(own, self.retracted, prediction_hash, golden_hash, repetition)
+        return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation=2 if is_duplicate else 1)
 
     def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
         return [event for event in self.list_events_on(key, *hashes) if event.annotator == annotator and not event.bulk]

@@ -31,6 +31,7 @@ from fcreview.store.database import pause_garbage_collection
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex
+from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -182,11 +183,14 @@ class ReviewTables:
             for hashes, item in item_by_hashes.items():
                 yield ReviewedItem(item, key, hashes, self.events.compute_opinions(key, *hashes, with_bulk=with_bulk))
 
-    def has_seen_verdicts(self, item: int, annotator: str, repetition: int = 1) -> bool:
-        """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
+    def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:
+        """Return whether the annotator has seen other verdicts on the item or hidden duplicate. Raises KeyError for an
+        unknown item."""
+        item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
         history, context = self.events.get_history(key), self.roll_up_context(item)
-        return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, repetition)
+        presentation = 2 if is_hidden_duplicate(item_number) else 1
+        return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
 
     def roll_up_context(self, item: int) -> RollUpContext:
         self._read_unread_events()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
 from fcreview.store.reviews.journal import BulkReviewItem
-from fcreview.store.rows import decode_repetition, strip_duplicate_mark
+from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
     from fcreview.model.review import Annotation, Event
@@ -66,16 +66,16 @@ class Reviewer:
         """Return the event fields for `Journal.append`, and the annotation with the automatic verdict that it
         overrides."""
         with self._store.lock:
-            reviews, number, presentation = self._store.reviews, strip_duplicate_mark(item), decode_repetition(item)
+            reviews, number = self._store.reviews, strip_duplicate_mark(item)
             key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)
-            blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
+            blind = self._store.blind and not reviews.has_seen_verdicts(item, self.annotator)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
                 annotation = replace(
                     annotation, overrules=self._store.find_overridden_verdicts([(number, annotation)])[0]
                 )
         hashes = {"prediction_hash": prediction_hash, "golden_hash": golden_hash}
-        recorded_presentation = presentation if presentation > 1 else None
-        return {"key": key, **hashes, "blind": blind, "presentation": recorded_presentation}, annotation
+        presentation = 2 if is_hidden_duplicate(item) else None
+        return {"key": key, **hashes, "blind": blind, "presentation": presentation}, annotation
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
         """Write one bulk review of those items that this annotator has not reviewed. The events are on disk when this

@@ -390,7 +390,7 @@ class ItemReviewer:
             self._view.notify_review_saved(None)
             await self._refresh(outcome.message)
             return True
-        item = await self._prefetcher.find_item(outcome.undone, outcome.repetition)
+        item = await self._prefetcher.find_item(outcome.undone, is_duplicate=outcome.is_duplicate)
         self.pace.remove_item(outcome.undone)
         if item is not None:
             self._view.notify_review_saved(item)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.tokens import add_terms
-from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, decode_repetition, to_item_number
+from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, is_hidden_duplicate, to_item_number
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ class ItemPrefetcher:
         self._neighbours: Neighbours | None = None
         self._generation = 0
         """Number of times that the session switched to another store. Results from before a switch are dropped."""
-        self._numbers: dict[tuple[ItemKey, int], int] = {}
+        self._numbers: dict[tuple[ItemKey, bool], int] = {}  # by (key, whether it is a hidden duplicate)
 
     async def read_item(self, item: int, previous: DisplayedItem | None = None) -> DisplayedItem:
         """Return an item, without a query if it was prefetched. `previous`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.query(lambda store: _read_displayed_item(store, view, item, previous))
-        self._numbers[displayed.detail.key, decode_repetition(item)] = item
+        self._numbers[displayed.detail.key, is_hidden_duplicate(item)] = item
         return displayed
 
     async def _read_prefetched(self, item: int) -> DisplayedItem | None:
@@ -165,13 +165,12 @@ class ItemPrefetcher:
             return await self._session.query(lambda store: store.fetch_rows_in_other_runs(item))
         return displayed.other_runs
 
-    async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
-        """Return the number of the item with this key, or None. `repetition`: 2 for the hidden duplicate of the item,
-        else 1."""
-        number = self._numbers.get((key, repetition))
+    async def find_item(self, key: ItemKey, *, is_duplicate: bool = False) -> int | None:
+        """Return the number of the item with this key, or of its hidden duplicate; None if the item does not exist."""
+        number = self._numbers.get((key, is_duplicate))
         if number is None:
             number = await self._session.query(lambda store: find_item_number(store, key))
-        return None if number is None else to_item_number(number, repetition)
+        return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
 
 
 def _read_displayed_item(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:

@@ -159,8 +159,8 @@ class ReviewOutcome:
     """Whether the item is now completely reviewed, so that the next item can be shown."""
     event: Event | None = None
     undone: ItemKey | None = None
-    repetition: int = 1
-    """2 if the undone review was on a hidden duplicate, else 1."""
+    is_duplicate: bool = False
+    """Whether the undone review was on a hidden duplicate."""
     is_bulk: bool = False
 
     @property
@@ -311,9 +311,9 @@ class ReviewRecorder:
         if not events:
             return ReviewOutcome("nothing to undo", style="warn")
         event = events[-1]
-        text, repetition = f"undone: {describe_event(event)}", event.presentation or 1
+        text, is_duplicate = f"undone: {describe_event(event)}", event.presentation is not None
         name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
-        return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
+        return ReviewOutcome(text, name, undone=event.key, is_duplicate=is_duplicate, is_bulk=bool(event.bulk))
 
     async def _save_annotation(
         self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]

@@ -158,7 +158,7 @@ def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, pr
     with Store.open(workspace, "alice") as store:
         reviewer = Reviewer(store, Journal(workspace, "alice"))
         for number, annotation in product(range(6), annotations):
-            item = to_item_number(store.find_items(f"simple_{number}")[0], presentation)
+            item = to_item_number(store.find_items(f"simple_{number}")[0], is_duplicate=presentation == 2)
             events = [reviewer.review(item, annotation, store.read_detail(item)), reviewer.review(item, annotation)]
             first, second = ({k: v for k, v in asdict(event).items() if k not in own} for event in events)
             assert first == second

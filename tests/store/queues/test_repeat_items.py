@@ -33,7 +33,9 @@ def store(workspace: Workspace) -> Iterator[Store]:
 
 def record_review(store: Store, said: Annotation, presentation: int = 1) -> Event:
     item = store.find_items("simple_0")[0]
-    return Reviewer(store, Journal(store.workspace, "alice")).review(to_item_number(item, presentation), said)
+    return Reviewer(store, Journal(store.workspace, "alice")).review(
+        to_item_number(item, is_duplicate=presentation == 2), said
+    )
 
 
 def test_repeat_is_blind_until_it_is_reviewed(store: Store) -> None:

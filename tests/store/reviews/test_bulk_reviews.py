@@ -113,7 +113,7 @@ def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Pa
         nothing = compute_measurements(store)
         make_reviewer(store).review_in_bulk(list_items(store), FAIL)
         assert compute_measurements(store) == nothing
-        make_reviewer(store).review(to_item_number(list_items(store, 5)[0], 2), PASS)
+        make_reviewer(store).review(to_item_number(list_items(store, 5)[0], is_duplicate=True), PASS)
         assert compute_measurements(store) == nothing
         make_reviewer(store, "bob").review(list_items(store, 0)[0], PASS)
         only_bob = compute_measurements(store)

@@ -54,7 +54,7 @@ def test_same_items_are_found_in_the_same_order(open_both_stores: Both) -> None:
 
 def test_duplicate_in_the_view_is_the_same_item(open_both_stores: Both) -> None:
     before, now = open_both_stores(BEFORE, {"maple": [make_row("new"), *BEFORE["maple"]], **OAK})
-    again = to_item_number(item_numbers(before)["maple/simple/a"], 2)
+    again = to_item_number(item_numbers(before)["maple/simple/a"], is_duplicate=True)
     assert find_same_items([again], before, now) == (item_numbers(now)["maple/simple/a"],)
 
 

@@ -1,4 +1,4 @@
-"""Load BFCL datasets. A dataset item consists of question, golden answer and function docs. All runs share it.
+"""Load BFCL datasets. A dataset item consists of question, golden answer and function docs, and all runs share it.
 
 A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in `possible_answer/` under
 the same names and, for multi-turn and agentic categories, function docs in `multi_turn_func_doc/`.
@@ -58,7 +58,7 @@ class DatasetItem:
     """Other fields of the question and answer records, such as `initial_config` or `scenario`, for the metadata."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
-    """Golden calls compiled by `schema.compile_expected_calls`, and copies of the item with errata."""
+    """Results of `schema.compile_expected_calls`, and copies of the item with errata."""
     evaluation_cache: dict[str, Any] = field(default_factory=dict)
     reply_cache: dict[Any, Any] = field(default_factory=dict)
 
@@ -84,11 +84,12 @@ class DatasetItems(Mapping[str, DatasetItem]):
         self._loaded: OrderedDict[str, DatasetItem] = OrderedDict()
 
     def add_item(self, item: DatasetItem, question: JsonRecord | None = None, answer: JsonRecord | None = None) -> None:
+        """Add an item. With the positions of its records, it can be unloaded and loaded again."""
         self.add_unloaded_item(item.id, question, answer)
         self._loaded[item.id] = item
 
     def add_unloaded_item(self, item_id: str, question: JsonRecord | None, answer: JsonRecord | None) -> None:
-        """Add an item by the positions of its records. The item is loaded when it is used."""
+        """Add an item that is loaded from its question and answer records when it is used."""
         self._numbers[item_id] = len(self._numbers)
         for record in (question, answer):
             self._positions.extend((record.line, record.offset, record.length) if record else _NO_POSITION)
@@ -112,8 +113,8 @@ class DatasetItems(Mapping[str, DatasetItem]):
 
     def _load_item(self, item_id: str, *, with_answer: bool) -> DatasetItem:
         number = self._numbers[item_id]
-        places = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
-        question, answer = (JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in places)
+        positions = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
+        question, answer = (JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in positions)
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
@@ -158,6 +159,7 @@ def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dic
 
 
 def _set_turn_and_index(calls: list[Call], turn: int) -> list[Call]:
+    """Number the calls of a turn, and return them."""
     for index, call in enumerate(calls):
         call.turn, call.index = turn, index
     return calls
@@ -171,11 +173,11 @@ def strip_repeat_suffix(name: str, declared_names: set[Any]) -> str:
     return stripped if stripped in declared_names else name
 
 
-def _make_golden_call(name: str, values: Any) -> Call:
-    if not isinstance(values, dict):
-        raw = json.dumps({name: values}, ensure_ascii=False, default=str)
+def _make_golden_call(name: str, arguments: Any) -> Call:
+    if not isinstance(arguments, dict):
+        raw = json.dumps({name: arguments}, ensure_ascii=False, default=str)
         return Call("golden", str(name), None, raw=raw, decode_error="the golden answer has no arguments object")
-    return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in values.items()})
+    return Call("golden", str(name), {key: parse_accepted_values(accepted) for key, accepted in arguments.items()})
 
 
 def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -> list[Call]:
@@ -192,7 +194,7 @@ def _parse_golden_call_texts(texts: list[Any], functions: Sequence[dict[str, Any
 
 
 def parse_accepted_values(alternatives: Any) -> AcceptedValues:
-    """Parse a list of accepted values, in which `""` means that the argument is optional."""
+    """Parse a list of accepted values. The value `""` in it means that the argument is optional."""
     if isinstance(alternatives, dict):  # V1 has objects directly in objects
         return AcceptedValues([_parse_accepted_value(alternatives)])
     if not isinstance(alternatives, list):
@@ -215,6 +217,7 @@ _FUNCTION_DOC_FILES = {
 }  # fmt: skip
 """API class -> name of the file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
 _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
+"""Fields of records that `DatasetItem` has an attribute for. All other fields go to `extra`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +227,8 @@ class DatasetFiles:
     function_docs: Path | None = None
 
     @property
-    def paths(self) -> list[Path]:
+    def record_paths(self) -> list[Path]:
+        """Paths of the question file and, if it exists, the answer file."""
         return [path for path in (self.questions, self.answers) if path is not None]
 
 
@@ -236,7 +240,7 @@ class Dataset:
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id that occurs more than once -> ids of its items in order, `[id, "id#2"]`."""
     ids_by_question: dict[tuple[str, ...] | None, list[str]] | None = None
-    """Index for `joining.find_items_with_question`, which builds it on first use."""
+    """Index of `joining.find_items_with_question`, which builds it on first use."""
 
 
 MAX_CACHED_ITEMS = 20_000
@@ -251,7 +255,7 @@ _shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = 
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     """Load the dataset of a category, or return it from the cache if its files have not changed."""
-    key = (files, category, *(file_stamp(path) for path in files.paths))
+    key = (files, category, *(file_stamp(path) for path in files.record_paths))
     dataset = _cached_datasets.pop(key, None) or _DatasetLoader(files, category).load()
     _cached_datasets[key] = dataset
     while len(_cached_datasets) > MIN_CACHED_DATASETS and len(_shared_items) > MAX_CACHED_ITEMS:
@@ -296,29 +300,31 @@ class _DatasetLoader:
 
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
-        answers, positions = _read_answer_records(self._files.answers, dataset.issues)
+        answers, indexes_by_id = _read_answer_records(self._files.answers, dataset.issues)
         for number, record in enumerate(_read_object_records(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
-            item_id, occurrence = self._assign_id_and_occurrence(dataset, record_id)
+            item_id = self._assign_item_id(dataset, record_id)
             answer = None
-            if found := positions.get(record_id):
-                answer = answers[found[min(occurrence, len(found) - 1)]]
-            elif not positions and number < len(answers):
+            if found := indexes_by_id.get(record_id):
+                n_earlier = len(dataset.repeated_ids.get(record_id, (item_id,))) - 1
+                answer = answers[found[min(n_earlier, len(found) - 1)]]
+            elif not indexes_by_id and number < len(answers):
                 answer = answers[number]
             if len(dataset.items) >= MAX_LOADED_ITEMS:
                 dataset.items.add_unloaded_item(item_id, record, answer)
             elif item := self._make_shared_item(item_id, record, answer):
                 dataset.items.add_item(item, record, answer)
-        self._report_differing_answers(dataset, answers, positions)
+        self._report_differing_answers(dataset, answers, indexes_by_id)
         return dataset
 
     def _report_differing_answers(
-        self, dataset: Dataset, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]
+        self, dataset: Dataset, answers: list[JsonRecord], indexes_by_id: dict[str, tuple[int, ...]]
     ) -> None:
-        for record_id, found in positions.items():
+        """Add an issue for each id with more golden answers than questions, if these golden answers differ."""
+        for record_id, found in indexes_by_id.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
-            surplus = [self._read_answer_value(answers[position]) for position in found[n_questions:]]
+            surplus = [self._read_answer_value(answers[index]) for index in found[n_questions:]]
             if any(value != self._read_answer_value(answers[found[0]]) for value in surplus):
                 what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
                 path, line = str(self._files.answers), answers[found[n_questions]].line
@@ -329,16 +335,16 @@ class _DatasetLoader:
             return reread_value(self._files.answers, record)
         return record.value
 
-    def _assign_id_and_occurrence(self, dataset: Dataset, record_id: str) -> tuple[str, int]:
-        """Return the item id for the next record with this id, and the number of earlier records with the same id."""
+    def _assign_item_id(self, dataset: Dataset, record_id: str) -> str:
+        """Return the item id for the next record with this id. Repeated ids are added to `dataset.repeated_ids`."""
         if record_id not in dataset.items:
-            return record_id, 0
+            return record_id
         ids = dataset.repeated_ids.setdefault(record_id, [record_id])
-        item_id, occurrence = make_repeated_id(record_id, len(ids)), len(ids)
+        item_id = make_repeated_id(record_id, len(ids))
         ids.append(item_id)
         what = f"{record_id} is in the dataset more than once. The later record is imported as {item_id}"
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
-        return item_id, occurrence
+        return item_id
 
     def _make_shared_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
         """Make an item, or return the equal item in memory.
@@ -385,16 +391,15 @@ class AnswerRecords(NamedTuple):
 
 
 def _read_answer_records(path: Path | None, issues: list[ImportIssue]) -> AnswerRecords:
-    answers: list[JsonRecord] = []
-    indexes: dict[str, tuple[int, ...]] = {}
+    found = AnswerRecords([], {})
     for record in _read_object_records(path, issues) if path is not None else ():
         record_id = record.value.get("id")
         if isinstance(record_id, str):
-            indexes[record_id] = (*indexes.get(record_id, ()), len(answers))
-        if len(answers) >= MAX_LOADED_ITEMS:
+            found.indexes_by_id[record_id] = (*found.indexes_by_id.get(record_id, ()), len(found.records))
+        if len(found.records) >= MAX_LOADED_ITEMS:
             record.value = None
-        answers.append(record)
-    return AnswerRecords(answers, indexes)
+        found.records.append(record)
+    return found
 
 
 def _read_object_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
@@ -414,7 +419,10 @@ def make_dataset_item(
     answer: dict[str, Any] | None = None,
     functions: list[dict[str, Any]] | None = None,
 ) -> DatasetItem:
-    """Make an item from records of any BFCL version. `functions` replaces the function docs of the question record."""
+    """Make an item from a question record and an answer record of any BFCL version.
+
+    `functions` replaces the function docs in the question record.
+    """
     if category == "rest":
         question = redact_third_party_keys(question)
     if functions is None:
@@ -437,9 +445,9 @@ def make_dataset_item(
     return item
 
 
-def make_repeated_id(record_id: str, occurrence: int) -> str:
-    """Return the item id of the n-th record with the same id, counted from 0: `id`, `id#2`, `id#3`."""
-    return record_id if occurrence == 0 else f"{record_id}#{occurrence + 1}"
+def make_repeated_id(record_id: str, n_earlier: int) -> str:
+    """Return the item id of a record, given the number of earlier records with its id: `id`, `id#2`, `id#3`."""
+    return record_id if n_earlier == 0 else f"{record_id}#{n_earlier + 1}"
 
 
 def _read_early_v1_answer(answer: dict[str, Any]) -> dict[str, Any] | None:
@@ -460,7 +468,7 @@ def parse_turns(question: Any) -> Turns:
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
-    """Return the messages at the start of each turn. An empty turn gets a log message that lists new functions."""
+    """Return the messages that start each turn. A turn without messages gets a log message about new functions."""
     messages = []
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):
@@ -470,10 +478,8 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
         if not turn:
             functions = withheld.get(str(number)) if isinstance(withheld, dict) else None
             names = [each["name"] if isinstance(each, dict) else str(each) for each in functions or []]
-            text = (
-                f"functions available from this turn: {', '.join(names)}" if names else "this turn has no user message"
-            )
-            messages.append(Message(number, -1, "log", text))
+            new = f"functions available from this turn: {', '.join(names)}"
+            messages.append(Message(number, -1, "log", new if names else "this turn has no user message"))
     return messages
 
 
@@ -485,7 +491,7 @@ def normalise_role(role: Any) -> Any:
 
 
 def convert_content_to_text(content: Any) -> str:
-    """Return the content of a message as text. Text parts of a list are joined; other values become JSON."""
+    """Return the content of a message as text. The texts of a list of parts are joined. Other values become JSON."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -496,7 +502,7 @@ def convert_content_to_text(content: Any) -> str:
 
 
 def to_json_text(value: Any) -> str:
-    """Return a value as JSON. Values that JSON does not have become text."""
+    """Return a value as JSON. Values that JSON cannot represent become text."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:
@@ -510,6 +516,7 @@ def _shorten_first_question(turns: Turns) -> str:
 
 
 def _load_class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
+    """Load the function docs of API classes; None if `classes` is not a list."""
     if not isinstance(classes, list) or folder is None:
         return [] if isinstance(classes, list) else None
     stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
@@ -529,7 +536,7 @@ def _load_function_file(path: Path) -> list[dict[str, Any]]:
 
 
 def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:
-    """Merge the datasets of several categories into one. Format sensitivity uses items of several categories."""
+    """Merge datasets of several categories, because format sensitivity uses items of several categories."""
     merged = Dataset()
     for dataset in datasets:
         for item in dataset.items.values():

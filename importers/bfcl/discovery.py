@@ -72,7 +72,7 @@ FilesByCategory = dict[str, CategoryFiles]
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-    """Find the BFCL runs in `files`, with score files and datasets. A notice states the number of skipped files."""
+    """Find the BFCL runs in `files`, with score files and datasets. Notices state the numbers of ignored files."""
     read_first = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
@@ -159,15 +159,15 @@ def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
 
 
 def _make_plan(
-    path: Path, folder: Path, version: str, results: Files, scores: Files, issues: list[ImportIssue]
+    shown_path: Path, model_folder: Path, version: str, results: Files, scores: Files, issues: list[ImportIssue]
 ) -> RunPlan:
-    """Make the plan of a run. `folder` is the model folder, and `path` is the path that is shown for the run."""
+    """Make the plan of a run. `shown_path` becomes `Run.path`."""
     categories: FilesByCategory = {}
     order = filenames.CATEGORY_ORDER
     for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
         category = categories.setdefault(file.category, CategoryFiles())
         (category.results if file.kind == "result" else category.scores).append(file.path)
-    run = Run("bfcl", version, "en", filenames.get_model_name(folder), str(path))
+    run = Run("bfcl", version, "en", filenames.get_model_name(model_folder), str(shown_path))
     plan = RunPlan(run, [file.path for file in results], [file.path for file in scores], issues=issues)
     plan.importer_data = categories
     plan.reason = f"{len(results)} result files and {len(scores)} score files have names of BFCL {version}"
@@ -176,7 +176,7 @@ def _make_plan(
         plan.reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
     if version not in filenames.VERSIONS:
         what = f"fcreview does not know BFCL {version}. The run is imported by the rules of V4"
-        plan.issues.append(ImportIssue(str(path), None, what))
+        plan.issues.append(ImportIssue(str(shown_path), None, what))
     return plan
 
 
@@ -186,8 +186,8 @@ class Counterpart(NamedTuple):
     files: list[ClassifiedFile]
     issues: list[ImportIssue]
     are_all_files_opened: bool
-    """Whether all result (or score) files of the model folder are opened. If not, `files` has only files of the opened
-    categories."""
+    """Whether the user opened all result (or score) files of the model folder. If not, `files` has only files of the
+    opened categories."""
 
 
 def _find_counterpart_files(
@@ -217,7 +217,7 @@ def _find_counterpart_files(
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield (rank, folder) for folders that may contain a model's files of one kind. A higher rank is more certain."""
+    """Yield (rank, folder) for folders that may contain a model's files of one kind. The highest rank is the best."""
     yield 5, folder
     if filenames.is_result_or_score_folder(folder):
         for sibling in _list_subfolders(folder.parent):
@@ -244,7 +244,7 @@ def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -
 
 
 def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
-    """Return (name, whether it is a folder) of the visible entries, sorted; empty if the folder cannot be listed."""
+    """Return (name, whether it is a folder) of each visible entry, sorted. Empty if the folder cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             visible = (entry for entry in entries if not entry.name.startswith(".") and is_utf8_name(entry.name))
@@ -291,10 +291,10 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 def attach_dataset(
     plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], read_first: FirstRecordReader
 ) -> None:
-    """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
+    """Find the run's dataset. Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
-    `data_folders` are the folders that the user named and their subfolders. If one of them matches, no other folder is
-    searched. `opened_folders` are the folders in the opened paths that contain question files.
+    `data_folders` are the folders that the user named and their subfolders. If one of them has a dataset of the run, no
+    other folder is searched. `opened_folders` are the folders in the opened paths that contain question files.
     """
     categories: FilesByCategory = plan.importer_data
     version = plan.run.generation
@@ -308,15 +308,15 @@ def attach_dataset(
         folder = filenames.find_model_folder((plan.results or plan.scores)[0])
         near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
         below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
-        places = [*opened_folders, *below, *_find_installed_data_folders()]
-        folders = _find_question_folders(places, version, names, read_first)
+        candidates = [*opened_folders, *below, *_find_installed_data_folders()]
+        folders = _find_question_folders(candidates, version, names, read_first)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
     found = {
         name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, read_first))
     }
     for category, several in needed.items():
         categories[category].dataset_files = [found[name] for name in several if name in found]
-    plan.data = list(dict.fromkeys(path for files in found.values() for path in files.paths))
+    plan.data = list(dict.fromkeys(path for files in found.values() for path in files.record_paths))
     if any(category.startswith(("multi_turn", "memory", "web_search")) for category in needed):
         doc_folders = dict.fromkeys(files.function_docs for files in found.values() if files.function_docs)
         plan.data += [path for folder in doc_folders if folder for path in sorted(folder.glob("*.json"))]
@@ -325,10 +325,8 @@ def attach_dataset(
     if missing:
         listed = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
         of_categories = "" if len(missing) == len(needed) else f" for {listed}"
-        what = (
-            f"no BFCL {version} dataset found{of_categories}. Items without a failing score entry have no question and "
-        )
-        what += "no golden answer. Pass --data DIR to show them and to recompute verdicts"
+        what = f"no BFCL {version} dataset found{of_categories}. Items without a failing score entry have no question "
+        what += "and no golden answer. Pass --data DIR to show them and to recompute verdicts"
         plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
@@ -353,8 +351,7 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
 def _choose_dataset_files(
     folders: Sequence[Path], version: str, category: str, plan: RunPlan, read_first: FirstRecordReader
 ) -> DatasetFiles | None:
-    """Return the dataset files in the first folder with readable questions or, if there is none, with a damaged
-    question file."""
+    """Return the dataset files in the first folder with readable questions or, without one, the first damaged ones."""
     found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
     usable = [files for files in found if is_question_file(files.questions, read_first)]
     damaged = [files for files in found if is_damaged_question_file(files.questions, read_first)]
@@ -365,7 +362,7 @@ def _choose_dataset_files(
 
 
 def is_question_file(path: Path, read_first: FirstRecordReader) -> bool:
-    """Whether a file contains questions. The name does not decide, because V1 results may have the same name."""
+    """Whether a file contains questions. Its name is not enough, because V1 results may have the same name."""
     first = read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
@@ -392,13 +389,13 @@ def _find_question_folders(
     return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
 
 
-def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
+def walk_folders(root: Path, max_depth: int = 4) -> Iterator[Path]:
     """Yield a folder and its subfolders, because `--data` may name `data/` or a whole checkout of the repository."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
-    for name, is_folder in _list_folder(root, follow_links=False) if depth else ():
+    for name, is_folder in _list_folder(root, follow_links=False) if max_depth else ():
         if is_folder and name not in SKIPPED_FOLDERS and name not in ("possible_answer", "result", "score"):
-            yield from walk_folders(root / name, depth - 1)
+            yield from walk_folders(root / name, max_depth - 1)
 
 
 @lru_cache(maxsize=1)
@@ -411,12 +408,14 @@ def _find_installed_data_folders() -> list[Path]:
 
 
 def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list[str]) -> list[Path]:
+    """Keep the first of several folders with equal dataset files."""
     if len(folders) < 2:
         return folders
     first: dict[tuple[Any, ...], Path] = {}
     for folder in folders:
         candidates = [find_dataset_files(folder, version, category) for category in categories]
-        key = tuple(tuple(_hash_file(p, file_stamp(p)) for p in files.paths) if files else None for files in candidates)
+        paths = [files.record_paths if files else () for files in candidates]
+        key = tuple(tuple(_hash_file(path, file_stamp(path)) for path in several) for several in paths)
         first.setdefault(key, folder)
     return list(first.values())
 
@@ -468,8 +467,8 @@ class FittingResults(NamedTuple):
     n_known: int
     """Number of results whose id is in the dataset."""
     n_with_function: int
-    """Number of results that contain the name of an available function of their item. Only items that differ between
-    the datasets are counted."""
+    """Number of results that contain the name of an available function. Only items that differ between the datasets are
+    counted."""
 
 
 def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, FittingResults]:
@@ -501,13 +500,10 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, Fit
 
 
 def _make_date_sort_key(folder: Path, plan: RunPlan) -> tuple[str, int]:
-    """Return (ISO date of a dataset, time of its newest file in nanoseconds).
-
-    If the path contains no date, the date is that of the newest file.
-    """
+    """Return (ISO date in the path or else of the newest file, time of the newest file in nanoseconds)."""
     names = [name for category in plan.importer_data for name in _list_question_categories(category)]
     found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
-    changed = max((file_stamp(path)[1] for files in found if files for path in files.paths), default=0)
+    changed = max((file_stamp(path)[1] for files in found if files for path in files.record_paths), default=0)
     return filenames.find_date_in_path(folder) or date.fromtimestamp(changed / 1e9).isoformat(), changed
 
 
@@ -538,11 +534,12 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
 def _find_datasets_with_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
+    """Yield the folders of the datasets that contain the question and golden answer in a score entry."""
     stated, question = prompt.get("id"), prompt["question"]
     dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
     compared: dict[int, bool] = {}
 
-    def is_quoted(item: DatasetItem) -> bool:
+    def is_equal_to_entry(item: DatasetItem) -> bool:
         if id(item) not in compared:
             compared[id(item)] = is_same_question(item.turns, question) and (
                 "possible_answer" not in entry or is_same_golden_answer(item.ground_truth, entry["possible_answer"])
@@ -551,5 +548,5 @@ def _find_datasets_with_item(
 
     for folder, dataset in datasets.items():
         items = [item] if dataset_id and (item := dataset.items.get(dataset_id)) else []
-        if any(map(is_quoted, find_items_with_question(dataset, question) if dataset_id is None else items)):
+        if any(map(is_equal_to_entry, find_items_with_question(dataset, question) if dataset_id is None else items)):
             yield folder

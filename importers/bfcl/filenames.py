@@ -33,7 +33,7 @@ _PROGRAM_FOLDER = re.compile(r"(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
 _RESULT_OR_SCORE = re.compile(r"(?<![a-z])(?:results?|scores?)(?![a-z])")
 _DATE = re.compile(r"20\d\d-\d\d-\d\d")
-_ITEM_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
+_ITEM_ID = re.compile(r"(.+)_\d+(?:-.*)?", re.DOTALL)
 
 VERSIONS = ("V1", "V2", "V3", "V4")
 FLAT_VERSIONS = VERSIONS[:3]
@@ -41,7 +41,7 @@ FLAT_VERSIONS = VERSIONS[:3]
 
 
 def get_rules_version(version: str) -> str:
-    """Return the BFCL version whose rules apply: the version itself, or V4 for all newer versions."""
+    """Return the BFCL version whose rules apply: the version itself, or V4 for a newer version."""
     return version if version in VERSIONS else VERSIONS[-1]
 
 
@@ -80,9 +80,9 @@ class ClassifiedFile:
     version: str
     category: str
     ignored_description: str = ""
-    """Description of an ignored file for a notice, as a plural noun. Empty for files that need no notice."""
+    """Text that the import notice shows for an ignored file, such as `leaderboard tables`. Empty for no notice."""
     is_certain: bool = True
-    """Whether no other benchmark can have a file of the same name."""
+    """Whether only BFCL has files of this name."""
 
 
 def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile | None:
@@ -100,12 +100,8 @@ def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile |
         return _classify_unversioned_file(path, match[1], match[2], read_first)
     else:  # ACEBench has the names data_*.json
         return None
-    in_answers = path.parent.name == "possible_answer"
-    kind = (
-        cast("FileKind | None", suffix)
-        or _infer_kind_from_record(read_first(path))
-        or ("answer" if in_answers else "question")
-    )
+    default: FileKind = "answer" if path.parent.name == "possible_answer" else "question"
+    kind = cast("FileKind | None", suffix) or _infer_kind_from_record(read_first(path)) or default
     return ClassifiedFile(path, kind, version, category)
 
 
@@ -136,7 +132,7 @@ def _infer_kind_from_record(first: Any) -> FileKind | None:
 
 
 def _describe_ignored_file(path: Path) -> str | None:
-    """Return the description of an ignored BFCL file, as a plural noun; None if the file is not ignored."""
+    """Return the text of the import notice for an ignored BFCL file; None if the file is not ignored."""
     name, folders = path.name, path.parts[-6:-1]
     if "memory_snapshot" in folders and path.suffix == ".json":
         return "memory snapshots of the memory categories"
@@ -152,7 +148,7 @@ def _describe_ignored_file(path: Path) -> str | None:
 
 
 def find_model_folder(path: Path) -> Path:
-    """Return the folder with all files of one model, above V4's group folders and the folders in them."""
+    """Return the folder with all files of one model: the file's folder or the folder above V4's group folders."""
     folder = path.parent
     for above in takewhile(
         lambda each: not is_result_or_score_folder(each), list(folder.parents)[: MAX_MODEL_DEPTH - 1]
@@ -165,7 +161,7 @@ def find_model_folder(path: Path) -> Path:
 
 
 def find_run_folder(path: Path, version: str) -> Path:
-    """Return the folder of a file's run. Since V4, a model folder directly in `result/` may have any subfolders."""
+    """Return the folder of a file's run. In V4, it is a folder in `result/` or `score/` that may have subfolders."""
     nearest = find_model_folder(path)
     if version in FLAT_VERSIONS:
         return nearest
@@ -185,7 +181,8 @@ def find_date_in_path(folder: Path) -> str | None:
 def is_early_v1_file(path: Path) -> bool:
     """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
 
-    The date is in a folder name. Without a date, `result-BFCL` and `score-BFCL`, the first published names, are early.
+    A date in a folder name decides. Without one, only `result-BFCL` and `score-BFCL`, the first published names, are
+    early.
     """
     if date := find_date_in_path(path.parent):
         return date < "2024-07-15"
@@ -205,8 +202,8 @@ def is_official_output_folder(folder: Path) -> bool:
 def can_belong_to_same_run(folder: Path, other: Path) -> bool:
     """Whether two folder names are equal without the words `result` and `score`.
 
-    `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A name without these words may belong to any
-    other name.
+    `result-ct2` belongs to `score-ct2`, not to `score` or `score-0TESTS`. A folder without these words in its name can
+    belong to any run.
     """
     if not is_result_or_score_folder(folder) or not is_result_or_score_folder(other):
         return True
@@ -215,26 +212,26 @@ def can_belong_to_same_run(folder: Path, other: Path) -> bool:
 
 
 def get_model_name(folder: Path) -> str:
-    """Return the model of a model folder. Files directly in `RUN/result/` belong to the model RUN."""
+    """Return the name of the model in a model folder: the folder's name, or RUN for files directly in `RUN/result/`."""
     return folder.parent.name if _FOLDER_WITHOUT_MODEL.fullmatch(folder.name) and folder.parent.name else folder.name
 
 
-def split_item_id(item_id: str) -> tuple[str, int | None, str]:
-    """Split `live_simple_19-3-15` into (`live_simple`, 19, `-3-15`). The number is None if the id has none."""
+def get_id_category(item_id: str) -> str:
+    """Return the category in an id such as `live_simple_19-3-15`, or the whole id if it has no number."""
     match = _ITEM_ID.fullmatch(item_id)
-    return (match[1], int(match[2][:18]), match[3]) if match else (item_id, None, "")
+    return match[1] if match else item_id
 
 
 def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
-    """Split `format_sensitivity_N:CONFIG:ORIGINAL` into its three parts. None for any other id."""
+    """Split `format_sensitivity_N:CONFIG:ORIGINAL` into its three parts. Returns None for any other id."""
     parts = item_id.split(":", 2)
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
 
 
 def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str | None]:
-    """Return the category whose rules apply to an item, and the configuration of a format-sensitivity item."""
+    """Return (category whose rules apply to the item, prompt configuration of a format-sensitivity item or None)."""
     parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
-    return (split_item_id(parts[2])[0], parts[1]) if parts else (category, None)
+    return (get_id_category(parts[2]), parts[1]) if parts else (category, None)
 
 
 @lru_cache(maxsize=16_384)
@@ -254,10 +251,7 @@ def to_dataset_id(item_id: str, category: str) -> str:
 
 
 def find_question_category(category: str) -> str:
-    """Return the category whose question file has the questions.
-
-    All backends and variants of a category share one file.
-    """
+    """Return the category whose question file is used. All memory categories share one file, and web search too."""
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category

@@ -62,11 +62,10 @@ class GoldenCorrector(CategoryCorrections):
         super().__init__(errata or Errata(), run, category, is_same_golden_answer)
         self.category = category
 
-    def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return a corrected copy of a dataset item, because other runs use the original.
+    def correct_item(self, item_id: str, item: DatasetItem) -> CorrectedItem:
+        """Return a corrected copy of a dataset item. The original does not change, because other runs use it.
 
-        The golden hash stays that of the original answer, so the reviews that led to the correction do not become
-        stale.
+        The copy keeps the original's golden hash, so the reviews that led to the correction do not become stale.
         """
         if item.ground_truth is None:
             return CorrectedItem(item)
@@ -104,6 +103,8 @@ _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 @dataclass(slots=True)
 class CategoryContext:
+    """What all items of one category of a run have in common."""
+
     version: str
     category: str
     decoder: Decoder
@@ -148,10 +149,10 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     key = inputs.id, context.score_file_name, inputs.official
     # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
     is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
-    shareable = reply.is_cached and inputs.official is not False and not is_corrected
-    shareable = shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
+    is_shareable = reply.is_cached and inputs.official is not False and not is_corrected
+    is_shareable = is_shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
     first = reply.items.get(key)
-    if first is not None and shareable:
+    if first is not None and is_shareable:
         if first.shared_content is None:  # most replies do not repeat, so only the second item with a reply creates it
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
@@ -160,12 +161,13 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         return item
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
-    if shareable:
+    if is_shareable:
         reply.items[key] = item
     return item
 
 
 def _make_partial_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
+    """Make an item with everything except the predicted calls and the recomputed verdict."""
     dataset_item, official = inputs.corrected.item, inputs.official
     item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
     item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
@@ -241,7 +243,7 @@ def _fill_single_turn(
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set the location and the text of the first error, as found by the checker or in the pairs of calls.
+    """Set the location and the text of the first error, which the checker or the comparison of the calls found.
 
     A reply that cannot be decoded has a text but no location.
     """
@@ -299,7 +301,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:
-    """Make an item without calls, for a record that could not be interpreted. `reason` becomes its issue."""
+    """Make an item without calls for a record that could not be interpreted, with `reason` as an issue."""
     dataset_item = inputs.corrected.item
     item = Item(inputs.id, context.category, question=dataset_item.question, official=inputs.official)
     item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls

@@ -1,4 +1,4 @@
-"""Load the result records of a category, and join results, score entries and dataset items by content.
+"""Load the result records of a category, and join them with score entries and dataset items.
 
 A dataset may contain an id twice: in V3, two questions have the id `live_relevance_3-3-0`. They become two items,
 `live_relevance_3-3-0` and `live_relevance_3-3-0#2`. Results and score entries are assigned to one of these items by
@@ -41,12 +41,12 @@ class Results:
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id that several items share -> ids of these items."""
-    replaced: dict[str, int] = field(default_factory=dict)
+    n_replaced: dict[str, int] = field(default_factory=dict)
     """Item id -> number of its records that were replaced by a later record with the same id."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
-        """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
+        """Return the result record of an item, without API keys; None if its file cannot be read again."""
         value: dict[str, Any] | None = _get_or_reread_value(*self.records[item_id])
         return redact_third_party_keys(value) if self.category == "rest" else value
 
@@ -84,7 +84,7 @@ def load_results(
 
 
 def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (id in the record, record) of each valid line, and add issues. In large files, `record.value` is None."""
+    """Return (id in the record, record) of each valid line, and add issues. Records of large files have no `value`."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0
@@ -113,7 +113,7 @@ def _read_result_file(path: Path, results: Results) -> list[tuple[Any, JsonRecor
 def _add_records_with_same_id(
     results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, are_all_scored: bool
 ) -> None:
-    """Add records with the same id as separate items, or else the last record and an issue for each other one."""
+    """Add records with the same id as separate items, or add only the last record, with an issue for each other one."""
     values = [_get_or_reread_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = assign_item_ids(item_id, replies, dataset, are_all_scored=are_all_scored)
@@ -126,7 +126,7 @@ def _add_records_with_same_id(
         what += f" of {before}" if before != path else ""
         results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     results.records[item_id] = found[-1]
-    results.replaced[item_id] = len(found) - 1
+    results.n_replaced[item_id] = len(found) - 1
 
 
 API_KEY = re.compile(
@@ -152,7 +152,7 @@ def is_same_question(turns: Turns, question: Any) -> bool:
 
 
 def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
-    """Yield the items that may have this question. An index avoids a comparison with all items."""
+    """Yield the items that may have this question. An index of the dataset makes this fast."""
     if dataset.ids_by_question is None:
         dataset.ids_by_question = {}
         for item_id, item in dataset.items.items():
@@ -163,7 +163,7 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
 
 
 def _make_question_key(turns: Turns) -> tuple[str, ...] | None:
-    """Return a key that is equal for equal questions. None for a question that may equal any other question."""
+    """Return a key that is equal for equal questions. None if a turn has no user message, because it matches any."""
     messages = _list_last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
@@ -187,7 +187,7 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
 
 
 def _is_same_value_or_text(first: Any, second: Any) -> bool:
-    """Whether two values are equal, or one is the text of the other: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
+    """Whether two values are equal, or one is text for the other: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(_is_same_value_or_text(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
@@ -236,7 +236,7 @@ dataset order."""
 
 
 def assign_replies_to_items(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Return the position of the item for each reply, such that the most replies name a function of their item."""
+    """Return the index of the item for each reply, chosen so that most replies name a function of their item."""
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)
@@ -250,13 +250,16 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
 
 
 def assign_item_ids(
-    item_id: str, replies: Sequence[Any], dataset: Dataset, *, are_all_scored: bool
+    record_id: str, replies: Sequence[Any], dataset: Dataset, *, are_all_scored: bool
 ) -> list[str] | None:
-    """Return an item id for each result with the same id; None if all results belong to one item."""
-    item_ids = dataset.repeated_ids.get(item_id)
+    """Return an item id for each result with the same record id; None if all results belong to one item.
+
+    Without a dataset, they are different items if the score file counts them all.
+    """
+    item_ids = dataset.repeated_ids.get(record_id)
     if item_ids is None:
         is_split = are_all_scored and not dataset.items
-        return [make_repeated_id(item_id, n) for n in range(len(replies))] if is_split else None
+        return [make_repeated_id(record_id, n) for n in range(len(replies))] if is_split else None
     if len(replies) == 1:
         text = to_json_text(replies[0])
         return [next((each for each in item_ids if has_function_name(text, dataset.items[each])), item_ids[0])]
@@ -268,7 +271,7 @@ def assign_item_ids(
 def find_scored_item_id(entry_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset) -> str:
     """Return the id of the item that a score entry scores.
 
-    If several items have the entry's id, the question and the reply in the entry decide.
+    If several items have the entry's id, it is the item with the question and the reply in the entry.
     """
     item_ids = results.repeated_ids.get(entry_id) or ([] if results.records else dataset.repeated_ids.get(entry_id, []))
     if not item_ids:

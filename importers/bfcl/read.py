@@ -1,7 +1,7 @@
 """Read BFCL runs: join results, scores and dataset of each category, and yield items.
 
-If possible, records are joined not only by id but also by content. If the question or golden answer in a failing score
-entry differs from the dataset, the item shows the score entry's text and gets an issue.
+If the question or golden answer in a failing score entry differs from the dataset, the item shows the one in the score
+entry and gets an issue.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ MAX_QUOTED_REPLY = 160
 
 @dataclass(slots=True)
 class JoinedCategory:
+    """Results, scores and dataset of one category of a run."""
+
     context: items.CategoryContext
     dataset: Dataset
     results: joining.Results
@@ -46,7 +48,9 @@ class JoinedCategory:
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
+    """Whether the score entries quote the questions of the dataset. If not, the dataset is ignored."""
     n_without_question: int = 0
+    """Number of items that are not in the dataset."""
     n_without_answer: int = 0
     """Number of items with a question but no golden answer in the dataset, in a category with golden answers."""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -60,7 +64,10 @@ def choose_dataset_item(
     line: int | None,
     issues: list[ImportIssue],
 ) -> DatasetItem:
-    """Return the dataset's item, or one made from the score entry if its question or golden answer differs."""
+    """Return the item in the dataset, or make one from the score entry if its question or golden answer differs.
+
+    `path` and `line` are the position of the item's record, for issues.
+    """
     context = category.context
     dataset_id = filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
@@ -90,9 +97,9 @@ def choose_dataset_item(
 def _make_item_from_entry(
     category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
-    """Make a dataset item from a score entry, with the function docs of `item` if the entry has none."""
+    """Make a dataset item from a score entry. If the entry has no function docs, it gets those of `item`."""
     context = category.context
-    name = filenames.split_item_id(dataset_id)[0] if context.category == "format_sensitivity" else context.category
+    name = filenames.get_id_category(dataset_id) if context.category == "format_sensitivity" else context.category
     if entry is None:
         return DatasetItem(dataset_id, name)
     prompt = entry.record.get("prompt")
@@ -118,7 +125,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decoder | None = None) -> JoinedCategory:
-    """Load and join results, scores and dataset of a category. Also sets its official metrics."""
+    """Load and join results, scores and dataset of a category. Also sets its entry in `plan.run.official_metrics`."""
     if decoder is None:
         decoder, _ = select_run_decoder(plan)
     version = plan.run.generation
@@ -180,7 +187,7 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
 
 
 def _check_item_counts(category: JoinedCategory) -> None:
-    """Compare the numbers of results and scored items. If there are more results, it is unknown which ones passed."""
+    """Compare the numbers of items and scored items, and set `knows_passes`. Extra items may have failed or passed."""
     scored = category.scores
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
     category.knows_passes = scored.is_complete
@@ -221,7 +228,7 @@ def _check_dataset_version(category: JoinedCategory) -> None:
 def _read_item(
     category: JoinedCategory, item_id: str, entry: scores.ScoreEntry | None, corrector: GoldenCorrector
 ) -> Item:
-    """Read an item from its result record or, without one, from its score entry. At least one of them exists."""
+    """Read an item from its result record or, without one, from its score entry `entry`."""
     scored, issues = category.scores, list[ImportIssue]()
     is_quoted = entry is not None and item_id not in category.results.records
     if entry is not None and is_quoted:
@@ -235,7 +242,7 @@ def _read_item(
     if scored.is_complete:
         official = False if entry is not None else (True if category.knows_passes else None)
     inputs = items.ItemInputs(
-        item_id, corrector.apply_errata(item_id, dataset_item), official, entry, str(path), record
+        item_id, corrector.correct_item(item_id, dataset_item), official, entry, str(path), record
     )
     inputs.further_entries = scored.further_entries.get(item_id, ())
     if entry is not None and not is_quoted:
@@ -257,17 +264,18 @@ def _read_item(
 
 
 def _check_quoted_reply(
-    scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
+    scored: scores.ScoreFile, entry: scores.ScoreEntry, record: dict[str, Any] | None
 ) -> Iterator[ImportIssue]:
+    """Yield an issue if a score entry quotes another reply than the result record contains."""
     key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
-    if key and value is not None and "result" in value and not is_same_reply(entry.record[key], value["result"]):
+    if key and record is not None and "result" in record and not is_same_reply(entry.record[key], record["result"]):
         reply = make_excerpt(to_json_text(entry.record[key]), MAX_QUOTED_REPLY)
         what = f"the replies in the result file and the score file differ. The official verdict refers to {reply}"
         yield ImportIssue(str(scored.path), entry.line, what, severity="error")
 
 
 def _make_record_from_entry(entry: scores.ScoreEntry) -> dict[str, Any]:
-    """Make a result record from a score entry. Old entries contain Python's `str` of the result, which stays text."""
+    """Make a result record from a score entry. Old entries contain the result as Python's `str`, which stays text."""
     result = entry.record.get("model_result_raw", entry.record.get("model_result"))
     log = {key: value for key, value in entry.record.items() if key == "inference_log"}
     return {"id": entry.id, "result": result, **log}

@@ -41,12 +41,13 @@ class ScoreEntry:
 
     @property
     def quoted_id(self) -> str | None:
+        """Item id in the dataset record that the entry quotes, or None."""
         stated = as_object(self.record.get("prompt")).get("id")
         return stated if isinstance(stated, str) else None
 
     @property
     def quoted_question(self) -> Any:
-        """Question in the entry, or None. In agentic categories, `prompt` is the question itself."""
+        """Question that the entry quotes, or None. In agentic categories, `prompt` is the question itself."""
         prompt = self.record.get("prompt")
         if isinstance(prompt, dict):
             return prompt.get("question")
@@ -65,7 +66,7 @@ class ScoreFile:
     n_failing: int = 0
     """Number of failing items. A later entry of an item is counted if it scores another record with the same id."""
     is_complete: bool = False
-    """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
+    """Whether the file lists as many failures as its header states. If it does not, official verdicts are unknown."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -76,9 +77,9 @@ class ScoreFile:
 
 
 def load_score_file(path: Path, category: str, results: Results, dataset: Dataset) -> ScoreFile:
-    """Load a score file and find the item of each entry. A position without an item id gets the id `CATEGORY_n`.
+    """Load a score file and find the item of each entry. The entry of an unknown position gets the id `CATEGORY_n`.
 
-    If the category has result files, inference logs are dropped, because the result files contain them.
+    If the category has result files, inference logs are omitted, because the result files contain them.
     """
     scores = ScoreFile(path)
     started, large = False, is_large_file(path)
@@ -115,7 +116,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
             _add_entry(scores, entry, find_scored_item_id(item_id, entry.record, results, dataset) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
-    _check_failure_count(scores, results.replaced)
+    _check_failure_count(scores, results.n_replaced)
     return scores
 
 
@@ -125,9 +126,10 @@ def _index_ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
     return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
 
 
-def _check_failure_count(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
+def _check_failure_count(scores: ScoreFile, n_replaced: Mapping[str, int]) -> None:
+    """Set `n_failing` and `is_complete`. `n_replaced` maps item ids to numbers of replaced result records."""
     scores.n_failing = len(scores.failing) + sum(
-        _count_entries_of_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
+        _count_entries_of_other_records(scores.failing[item_id], further, n_replaced.get(item_id, 0))
         for item_id, further in scores.further_entries.items()
     )
     error = describe_count_error(scores.header, scores.n_failing)
@@ -159,16 +161,16 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
 
 
 def _count_entries_of_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many of the `later` entries score a different record than `first`.
+    """Return how many of an item's `later` entries score another record than `first`.
 
-    Their question differs, or the earlier record was replaced.
+    Such an entry quotes another question, or scores one of the `n_replaced` result records.
     """
     n_other_questions = sum(entry.quoted_question not in (None, first.quoted_question) for entry in later)
     return max(n_other_questions, min(n_replaced, len(later)))
 
 
 def _find_entry_item_id(entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]) -> str | None:
-    """Return the item id from the id of an entry, its quoted question or its position. None without a valid id."""
+    """Return the item id for the id or position in an entry, or for its quoted record. None without a valid id."""
     if isinstance(entry.id, str):
         return entry.id or None
     if not is_integer(entry.id):
@@ -181,6 +183,7 @@ def _find_entry_item_id(entry: ScoreEntry, category: str, ids_by_position: Calla
 
 
 def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
+    """Make an entry from the id at the start of a damaged line, so that its item does not count as passed."""
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:
         return None
@@ -189,14 +192,14 @@ def _recover_entry_from_issue(issue: ImportIssue) -> ScoreEntry | None:
 
 
 def read_error_type(record: dict[str, Any]) -> str | None:
-    """Return the error type, which single-turn entries have at the top level and other entries inside `error`."""
+    """Return the error type. Single-turn entries have it at the top level, other entries inside `error`."""
     value = record.get("error_type")
     value = as_object(record.get("error")).get("error_type") if value is None else value
     return str(value) if value is not None else None
 
 
 def read_rationale(record: dict[str, Any]) -> str | None:
-    """Return the messages and details in `error`, one on each line; None if there are none."""
+    """Return the error messages of a score entry, one on each line; None if there are none."""
     error = record.get("error")
     if isinstance(error, dict):
         error = error.get("error_message")
@@ -223,8 +226,8 @@ def _collect_error_lines(error: Any, lines: list[str]) -> None:
 def add_multi_turn_details(record: dict[str, Any], extra: Extra) -> None:
     """Add the failing turn and the state differences of a multi-turn entry.
 
-    The metadata get `missing_responses`, and the outputs of the golden calls: `golden_outputs` has a list for each turn
-    up to the failing turn, `golden_outputs_of_turn` has only the outputs of the failing turn.
+    The metadata get `missing_responses` and the outputs of the golden calls. `golden_outputs` has a list of outputs for
+    each turn up to the failing turn, `golden_outputs_of_turn` only the outputs of the failing turn.
     """
     error = record.get("error")
     if not isinstance(error, dict):

@@ -42,43 +42,43 @@ class Trajectory:
     final_answer: str | None = None
     """Text of the last step without a call. The benchmark scores agentic items by this text."""
 
-    def add_calls(self, calls: list[Call], raw: Any) -> None:
-        """Add the calls of a step. A reply without calls becomes the final answer."""
-        if not calls and raw:
-            self.final_answer = convert_content_to_text(raw)
+    def add_step(self, calls: list[Call], raw_reply: Any) -> None:
+        """Add the calls in the reply of a step. A reply without calls becomes the final answer."""
+        if not calls and raw_reply:
+            self.final_answer = convert_content_to_text(raw_reply)
         self.calls += calls
 
 
 def build_trajectory(
     record: dict[str, Any], opening_messages: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """Build the trajectory from the inference log or, without a log, from the opening messages and the replies."""
+    """Build the trajectory from the inference log or, without one, from the opening messages and the replies."""
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
-        found = _build_from_log(log, decode, functions)
+        trajectory = _build_from_log(log, decode, functions)
     else:
-        found = _build_from_result(record.get("result"), opening_messages, decode)
-    _insert_reasoning(record.get("reasoning_content"), found)
-    return found
+        trajectory = _build_from_result(record.get("result"), opening_messages, decode)
+    _insert_reasoning(record.get("reasoning_content"), trajectory)
+    return trajectory
 
 
 def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str, Any]]) -> Trajectory:
-    found = Trajectory()
+    trajectory = Trajectory()
     states: dict[str, str] = {}
     turn, n_steps = -1, 0
     for part in log:
         if isinstance(part, list):
-            found.messages += _record_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
+            trajectory.messages += _record_state_changes(part, states, max(turn, 0), n_steps if turn >= 0 else -1)
         elif isinstance(part, dict):
             turn += 1
-            n_steps = _add_logged_turn(part, turn, found, decode, functions)
-            found.n_steps += n_steps
-    found.n_turns = turn + 1
-    return found
+            n_steps = _add_turn_and_count_steps(part, turn, trajectory, decode, functions)
+            trajectory.n_steps += n_steps
+    trajectory.n_turns = turn + 1
+    return trajectory
 
 
 def _record_state_changes(logged_states: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
-    """Return a message for each class whose state differs from `states`, and update `states` (class -> JSON)."""
+    """Return a message for each class whose state differs from `states` (class -> JSON), and update `states`."""
     messages = []
     for state in list_objects(logged_states):
         name, text = str(state.get("class_name") or ""), to_json_text(state.get("content"))
@@ -88,22 +88,22 @@ def _record_state_changes(logged_states: list[Any], states: dict[str, str], turn
     return messages
 
 
-def _add_logged_turn(
-    logged_turn: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
+def _add_turn_and_count_steps(
+    logged_turn: dict[str, Any], turn: int, trajectory: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> int:
-    """Add a turn of the log, and return the number of its steps."""
+    """Add a turn of the inference log to the trajectory, and return the number of its steps."""
     for query in logged_turn.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
             role, content = normalise_role(query.get("role")), convert_content_to_text(query.get("content"))
-            found.messages.append(Message(turn, -1, role, content))
+            trajectory.messages.append(Message(turn, -1, role, content))
     step = index = 0
     while isinstance(entries := logged_turn.get(f"step_{step}"), list):
         start = StepStart(turn, step, index)
         entries = list_objects(entries)
-        raw, calls = _read_logged_step(entries, found.messages, start, functions)
+        raw, calls = _read_logged_step(entries, trajectory.messages, start, functions)
         if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
             calls = _make_predicted_calls(decode(raw), raw, start)
-        found.add_calls(calls, raw)
+        trajectory.add_step(calls, raw)
         index += len(calls)
         step += 1
     return step
@@ -112,6 +112,7 @@ def _add_logged_turn(
 def _read_logged_step(
     entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
+    """Add the messages of a step to `messages`. Returns (raw reply, calls that the log contains in decoded form)."""
     turn, step, _ = start
     raw: Any = None
     calls: list[Call] = []
@@ -195,32 +196,32 @@ def _make_predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepSta
 
 
 def _build_from_result(result: Any, opening_messages: Sequence[Message], decode: DecodeStep) -> Trajectory:
-    found = Trajectory()
+    trajectory = Trajectory()
     if not isinstance(result, list):
         text = result if isinstance(result, str) else to_json_text(result)
-        found.messages = [*opening_messages, *_make_assistant_messages(text, 0, 0)]
-        found.n_turns = found.n_steps = 1 if result else 0
-        return found
-    found.n_turns = len(result)
+        trajectory.messages = [*opening_messages, *_make_assistant_messages(text, 0, 0)]
+        trajectory.n_turns = trajectory.n_steps = 1 if result else 0
+        return trajectory
+    trajectory.n_turns = len(result)
     for turn, steps in enumerate(result):
-        found.messages += [message for message in opening_messages if message.turn == turn]
+        trajectory.messages += [message for message in opening_messages if message.turn == turn]
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
-            found.n_steps += 1
-            found.messages += _make_assistant_messages(raw, turn, step)
+            trajectory.n_steps += 1
+            trajectory.messages += _make_assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
             calls = _make_predicted_calls(
                 native if native is not None else decode(raw), raw, StepStart(turn, step, index)
             )
-            found.add_calls(calls, raw)
+            trajectory.add_step(calls, raw)
             index += len(calls)
-    found.messages += [message for message in opening_messages if message.turn >= len(result)]
-    return found
+    trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]
+    return trajectory
 
 
-def _insert_reasoning(content: Any, found: Trajectory) -> None:
-    """Insert `reasoning_content[turn][step]` before the messages of each step, unless there is reasoning already."""
-    messages = found.messages
+def _insert_reasoning(content: Any, trajectory: Trajectory) -> None:
+    """Insert `content[turn][step]` before the messages of each step, unless the trajectory already has reasoning."""
+    messages = trajectory.messages
     if not isinstance(content, list) or any(message.name == "reasoning" for message in messages):
         return
     for turn, steps in enumerate(content):

@@ -1,9 +1,8 @@
 """Write the annotators' verdicts and golden fixes to BFCL's own files.
 
 A score file lists only failing items. fcreview removes the entries of items that now pass, adds entries for items that
-now fail in the order of the results, and updates the header. Leaderboard tables cover all models, so only the official
-program can rewrite them.
-A golden fix is `{"ground_truth": ...}` in the form of the BFCL version.
+now fail, in the order of the results, and updates the header. Leaderboard tables cover all models, so only the official
+program can rewrite them. A golden fix is `{"ground_truth": ...}` in the form of the BFCL version.
 
 Source: `eval_runner.py` and `save_eval_results` of the official program, V1 to V4.
 """
@@ -89,7 +88,7 @@ def _make_line_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequen
 
 
 def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
-    """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
+    """Return a header with new counts. For format sensitivity, also update counts and spread of the configurations."""
     changes = [
         (scored_item.setting, 1 if writeback.get_item_override(scored_item) else -1) for scored_item in overridden
     ]
@@ -108,7 +107,7 @@ def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> 
 
 
 def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
-    """Return range, variance and standard deviation of the accuracies (in %) of the configurations."""
+    """Return range, variance and standard deviation of the configurations' accuracies, in percentage points."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
         return {}
@@ -118,7 +117,7 @@ def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an item that annotators fail, with the fields known from results and dataset."""
+    """Make the score entry of an item that annotators failed, from its result record and the dataset."""
     context = category.context
     result = (
         category.results.read_record(scored_item.id) if scored_item.id in category.results.records else None
@@ -147,7 +146,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: Sco
 
 
 def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
-    """Return the id of a new entry: a record id or, if existing entries have positions, the position counted from 1."""
+    """Return the id of a new entry: a record id or, if the existing entries have positions, its position from 1."""
     known = [entry.id for entry in category.scores.failing.values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.parse_item_number(item_id)
@@ -158,7 +157,7 @@ def _choose_score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
 
 def _find_question_record(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
     for dataset_files in files.dataset_files:
-        question = _read_question_records(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(
+        question = _read_question_records(dataset_files.questions, filenames.get_id_category(dataset_id)).get(
             dataset_id
         )
         if question is not None:
@@ -180,9 +179,9 @@ def _read_question_records(path: Path, category: str) -> dict[str, dict[str, Any
     return found
 
 
-def _make_record_id(category: str, position: int, record: JsonObject) -> str:
+def _make_record_id(category: str, index: int, record: JsonObject) -> str:
     stated = record.get("id")
-    return stated if isinstance(stated, str) else f"{category}_{position}"
+    return stated if isinstance(stated, str) else f"{category}_{index}"
 
 
 def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
@@ -247,7 +246,7 @@ def _check_golden_call_texts(texts: list[str], item: Item) -> str | None:
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Rewrite the files with golden answers: answer files or, for executable categories, question files."""
+    """Apply golden fixes to answer files or, in executable categories, to question files."""
     categories: FilesByCategory = plan.importer_data
     for category, files in categories.items():
         wanted = {
@@ -262,7 +261,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
                 own = {
                     dataset_id: fix
                     for dataset_id, fix in wanted.items()
-                    if name == filenames.question_file_name(version, filenames.split_item_id(dataset_id)[0])
+                    if name == filenames.question_file_name(version, filenames.get_id_category(dataset_id))
                 }
             if own:
                 path = dataset_files.answers or dataset_files.questions
@@ -292,7 +291,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
 
 
 def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
-    """Return the recomputed verdict with another golden answer; None if the category has no recomputed verdicts."""
+    """Recompute the verdict with another golden answer. None if the category has no recomputed verdicts."""
     if not isinstance(record, dict):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)

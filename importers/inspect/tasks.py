@@ -336,7 +336,7 @@ def _add_failing_turn_and_states(item: Item, explanation: str) -> None:
 
 def list_sample_categories(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
-    names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
+    names = dict.fromkeys(filenames.get_id_category(each) for each in as_list(sample_ids) if isinstance(each, str))
     return [name for name in names if find_category_rule(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
 
 

@@ -82,9 +82,9 @@ def test_model_folder_is_above_v4_groups() -> None:
 
 
 def test_ids() -> None:
-    assert filenames.split_item_id("live_simple_19-3-15") == ("live_simple", 19, "-3-15")
-    assert filenames.split_item_id("memory_kv_3-customer-3") == ("memory_kv", 3, "-customer-3")
-    assert filenames.split_item_id("nothing") == ("nothing", None, "")
+    assert filenames.get_id_category("live_simple_19-3-15") == "live_simple"
+    assert filenames.get_id_category("memory_kv_3-customer-3") == "memory_kv"
+    assert filenames.get_id_category("nothing") == "nothing"
     assert filenames.to_dataset_id("memory_kv_3-customer-3", "memory_kv") == "memory_3-customer-3"
     assert filenames.to_dataset_id("web_search_no_snippet_7", "web_search_no_snippet") == "web_search_7"
     config = "ret_fmt=json&tool_call_tag=True"
@@ -99,13 +99,13 @@ def test_ids() -> None:
 @given(st.sampled_from(filenames.V4_CATEGORIES), st.integers(0, 99999), st.sampled_from(["", "-1-2", "-customer-3"]))
 def test_id_has_category_and_number(category: str, number: int, rest: str) -> None:
     item = f"{category}_{number}{rest}"
-    assert filenames.split_item_id(item) == (category, number, rest)
+    assert filenames.get_id_category(item) == category
     assert filenames.parse_item_number(item) == number
 
 
 @pytest.mark.sweep
 @given(st.text())
 def test_any_text_is_valid_id(text: str) -> None:
-    filenames.split_item_id(text)
+    filenames.get_id_category(text)
     filenames.parse_item_number(text)
     filenames.to_dataset_id(text, "memory_kv")

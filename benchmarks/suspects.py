@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from fcreview.golden_audit.score import REASON_CHANCES, Suspect, build_suspect, rank_suspects
+from fcreview.golden_audit.score import REASON_CHANCES, Suspect, rank_suspects, score_suspect
 from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries.golden_audit import AuditInput
@@ -72,7 +72,7 @@ def list_ids_without(ranked: Sequence[Suspect], kinds: set[str]) -> list[str]:
     """Rank without these kinds of reasons."""
     chances = {kind: 0.0 if kind in kinds else chance for kind, chance in REASON_CHANCES.items()}
     return list_ids(
-        sorted((build_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score)
+        sorted((score_suspect(each.question, each.reasons, chances) for each in ranked), key=lambda each: -each.score)
     )
 
 

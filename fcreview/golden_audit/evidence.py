@@ -1,18 +1,18 @@
 """Collect the evidence about one question that all checks of the golden audit use.
 
-The evidence includes the weights of runs. The weight of a run is the information content, in bits, of a failure of this
-run: log2(1 / share of failures in the category). It is 3.3 bits for a run that passes 90 % of the items, 1 bit for a
-run that passes 50 %, and almost 0 bits for a run that always fails. The weight is divided by the number of runs of the
-same model family, so that a family with many runs does not weigh more than a family with one run.
+The evidence includes the weights of runs. The weight of a run is the information content, in bits, of its failure:
+log2(1 / share of failures in the category). It is 3.3 bits for a run that passes 90 % of the items, 1 bit for a run
+that passes 50 %, and almost 0 bits for a run that always fails. The weight is divided by the number of runs of the
+model family, so that a family with many runs does not weigh more than a family with one run.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import log2
 from typing import Any
 
@@ -26,33 +26,6 @@ from fcreview.golden_audit.question import (
 )
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
-
-_NAMES_OF_FAMILY = {
-    "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
-    "claude": ("claude",),
-    "gemini": ("gemini", "gemma", "palm", "bison"),
-    "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral", "pixtral"),
-    "llama": ("llama",),
-    "qwen": ("qwen", "qwq"),
-    "cohere": ("command", "aya", "c4ai"),
-    "nova": ("nova", "titan"),
-}
-_FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
-_WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
-_MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
-
-
-@lru_cache(1 << 12)
-def find_model_family(model: str) -> str:
-    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. For an unknown family, return the first word of
-    the model name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
-    name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
-    word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
-    if word is None:
-        return name or "unnamed"
-    base = word.rstrip("0123456789")
-    return _FAMILY_OF_NAME.get(word) or _FAMILY_OF_NAME.get(base) or base
-
 
 _UNITS = (
     ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"), ("m", "meter", "meters", "metre", "metres"),
@@ -88,8 +61,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may have the same meaning: `same unit, written differently`. Returns None if
-    nothing suggests the same meaning. `depth` is the number of lists around the values."""
+    """Describe why two different values may have the same meaning: `same unit, written differently`; else return None.
+    `depth` is the number of lists around the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -249,7 +222,7 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 
 
 def _merge_equal_differences(
-    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], weights: Mapping[int, float]
+    differences_by_answer: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], counted_runs: Container[int]
 ) -> list[SharedDifference]:
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
@@ -258,7 +231,8 @@ def _merge_equal_differences(
             first.setdefault(difference.match_key, difference)
             runs[difference.match_key].update(answer.runs)
     return [
-        SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in weights)) for key, one in first.items()
+        SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in counted_runs))
+        for key, one in first.items()
     ]
 
 
@@ -320,11 +294,6 @@ def compute_failure_bits(pass_rate: float) -> float:
     return -log2(max(1.0 - pass_rate, 1e-3))
 
 
-def smooth_pass_rate(n_passed: int, n_verdicts: int) -> float:
-    """Return the pass rate after adding one passing and one failing item, so that it is never 0 or 1."""
-    return (n_passed + 1) / (n_verdicts + 2)
-
-
 @dataclass(frozen=True, slots=True)
 class SharedDifference:
     """A difference from the golden answer, with the runs whose answers have this difference."""
@@ -363,12 +332,11 @@ class QuestionEvidence:
         schema = find_schema(function, self.function_schemas)
         return schema.parameters.get(argument) if schema else None
 
-    def is_never_omitted(self, call: Call, argument: str) -> bool:
-        """Whether no passing answer omits the argument of a golden call."""
-        return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
+    def is_omitted_by_passing_answer(self, call: Call, argument: str) -> bool:
+        return (call.turn, call.index, call.name, argument, "-", "") in self.passing_differences
 
-    def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer that these runs gave. Its text contains the number of the golden call if several
+    def build_alternative_answer(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
+        """Build the alternative answer that `runs` gave. Its text contains the number of the golden call if several
         golden calls have the same function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
@@ -402,17 +370,13 @@ def collect_evidence(
     return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)
 
 
-def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses a function doc and caches the result, because many questions share one function
-    doc."""
+def create_cached_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
+    """Return a function that parses a function doc and caches the result."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:
-        if id(raw) not in cache:
-            cache[id(raw)] = (
-                raw,
-                read_function_schema(raw),
-            )  # As long as the cache refers to `raw`, no other object gets its id.
+        if id(raw) not in cache:  # The cache keeps `raw`, so that no other object gets its id.
+            cache[id(raw)] = raw, read_function_schema(raw)
         return cache[id(raw)][1]
 
     return read_schema

@@ -32,8 +32,7 @@ from fcreview.stats.run_comparison import QuestionKey
 
 
 def is_documented_default(value: Any, default: Any) -> bool:
-    """Whether a value has the same meaning as the documented default. The default may be a text that was extracted from
-    a description."""
+    """Whether a value has the same meaning as the documented default, which may be a text from a description."""
     if type(value) is type(default) and value == default:
         return True
     if isinstance(value, bool) or isinstance(default, bool):
@@ -49,15 +48,14 @@ def is_documented_default(value: Any, default: Any) -> bool:
 _SAME_DEFAULT = (CASE_DIFFERS, SAME_NUMBER, SINGLE_VALUE, SAME_WORDS, SAME_UNIT)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
-"""Maximum length, in characters, of texts in which unmatched brackets count as damage. Longer texts are probably
-prose."""
+"""Maximum length, in characters, of texts in which unmatched brackets count as damage."""
 PARTIAL_STRENGTH = 0.5
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    reasons = [*_check_golden_calls(evidence)]
+    reasons = [*_check_called_functions(evidence)]
     for argument in evidence.golden_arguments:
-        if evidence.is_never_omitted(argument.call, argument.name):
+        if not evidence.is_omitted_by_passing_answer(argument.call, argument.name):
             reasons += _check_required_default(argument)
         reasons += _check_optional_argument(argument)
         reasons += _check_accepted_values(argument)
@@ -66,7 +64,7 @@ def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
     return reasons
 
 
-def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
+def _check_called_functions(evidence: QuestionEvidence) -> Iterable[Reason]:
     if not any(schema.lists_parameters for schema in evidence.function_schemas):
         return
     for call in evidence.question.golden:
@@ -75,9 +73,8 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
             yield Reason("contract", 1.0, f"undocumented function: {call.name} has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
-            if (
-                missing and evidence.question.group is None
-            ):  # In a conversation, the user may state the value in a later turn.
+            # In a conversation, the user may state the value in a later turn.
+            if missing and evidence.question.group is None:
                 text = f"missing argument: the golden answer omits {missing[0]}, which is required"
                 yield Reason("contract", 1.0, text, function=call.name)
 
@@ -229,57 +226,50 @@ class ArgumentUsage:
     """How golden answers use one argument of one function. Each counter counts an item at most once per key."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """Number of items in which the argument may be omitted (key True), and in which it may not be omitted (key
-    False)."""
+    """Number of items in which the argument may be omitted (True), and in which it may not (False)."""
     types: Counter[str] = field(default_factory=Counter)
     """Number of items by the JSON type of the first accepted value."""
 
 
 class GoldenAnswerIndex:
+    """Index of a dataset's golden answers, to find golden answers that differ from those of similar questions."""
+
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """For each argument and accepted string, the other strings that the same golden answer accepts, each with the
-        id of an item. The strings are normalized."""
+        """(argument, accepted string) -> other strings that the golden answer accepts, each with the id of an item. All
+        strings are normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """For each question text with function names, the distinct golden answers, each with the key of an item that
-        has it. Questions of conversations are excluded."""
+        """Question text and function names -> distinct golden answers, each with the key of an item that has it.
+        Questions of conversations are excluded."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """For each item, its question text with function names, and its golden answer. Questions of conversations are
-        excluded."""
+        """Item -> its question text and function names, and its golden answer."""
         for question in questions:
             self._index_question(question)
 
     def _index_question(self, question: AuditedQuestion) -> None:
-        counted: set[tuple[str, str, bool | str]] = set()
+        uses: set[tuple[str, str, bool | str]] = set()
         for call in question.golden:
             for name, accepted in (call.arguments or {}).items():
                 if isinstance(accepted, AcceptedValues):
-                    self._count_usage(call.name, name, accepted, counted)
-                    self._index_strings(question.key.id, name, accepted)
-        # Questions of a conversation are excluded, because the same words can have another meaning later in a
-        # conversation.
+                    uses.add((call.name, name, accepted.optional))
+                    uses.add((call.name, name, _get_first_accepted_type(accepted)))
+                    self._index_accepted_strings(question.key.id, name, accepted)
+        for function, argument, use in uses:
+            if isinstance(use, bool):
+                self.usage[function, argument].optional[use] += 1
+            elif use:
+                self.usage[function, argument].types[use] += 1
+        # In a conversation, the same words can have another meaning later.
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
-            golden = _format_canonical_golden(question.golden)
+            golden = _format_normalized_golden(question.golden)
             self._content_of_question[question.key] = content, golden
             self._golden_of_content[content].setdefault(golden, question.key)
 
-    def _count_usage(
-        self, function: str, argument: str, accepted: AcceptedValues, counted: set[tuple[str, str, bool | str]]
-    ) -> None:
-        """Count an argument of a golden call. `counted` contains what was already counted for the same item."""
-        usage = self.usage[function, argument]
-        if (function, argument, accepted.optional) not in counted:
-            usage.optional[accepted.optional] += 1
-        json_type = _get_first_accepted_type(accepted)
-        if json_type and (function, argument, json_type) not in counted:
-            usage.types[json_type] += 1
-        counted |= {(function, argument, accepted.optional), (function, argument, json_type)}
-
-    def _index_strings(self, item_id: str, argument: str, accepted: AcceptedValues) -> None:
+    def _index_accepted_strings(self, item_id: str, argument: str, accepted: AcceptedValues) -> None:
         texts = [normalize_text(value) for value in accepted.any_of if isinstance(value, str) and value]
         if 1 < len(texts) <= 20:
             for one in texts:
@@ -287,8 +277,8 @@ class GoldenAnswerIndex:
                     self._accepted_with[argument, one].setdefault(other, item_id)
 
     def find_item_id_accepting_both(self, argument: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Return the id of an item whose argument of this name accepts the predicted string and also one of the
-        `accepted` strings. Returns None if there is no such item."""
+        """Return the id of an item whose argument of this name accepts both the predicted string and one of the
+        `accepted` strings, or None."""
         if not isinstance(predicted, str):
             return None
         others = (
@@ -340,7 +330,7 @@ def _get_first_accepted_type(accepted: AcceptedValues) -> str:
     return get_json_type(accepted.any_of[0]) if accepted.any_of else ""
 
 
-def _format_canonical_golden(golden_calls: Iterable[Call]) -> str:
+def _format_normalized_golden(golden_calls: Iterable[Call]) -> str:
     calls = []
     for call in golden_calls:
         arguments = {
@@ -431,8 +421,8 @@ def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
 
 
 class TextContent:
-    """Numbers and words in a text. `scaled` contains every number multiplied by each of `UNIT_SCALES`, as text with up
-    to 9 significant digits. `stems` contains the first `STEM_LENGTH` letters of every word."""
+    """Numbers and words in a text. `scaled` contains every number multiplied by each of `UNIT_SCALES`, as text. `stems`
+    contains the first `STEM_LENGTH` letters of every word."""
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 
@@ -446,7 +436,7 @@ class TextContent:
         """Whether the text contains the number, possibly with another sign or in another unit (`UNIT_SCALES`)."""
         return f"{abs(value):.9g}" in self.scaled
 
-    def has_word_of(self, text: str) -> bool:
+    def has_any_word_of(self, text: str) -> bool:
         """Whether this content contains at least one word of `text`. For a non-ASCII word, two consecutive letters are
         sufficient, because some scripts do not separate words."""
         folded = text.casefold()
@@ -472,9 +462,8 @@ def _check_grounding(
         return
     if accept.optional and parameter.default is not NO_DEFAULT:
         return
-    if any(
-        _is_grounded(value, question_text) for value in accept.any_of
-    ):  # In most cases, this saves the time to parse the function docs.
+    # In most cases, this saves the time to parse the function docs.
+    if any(_is_grounded(value, question_text) for value in accept.any_of):
         return
     description = argument.function_schema.description
     docs = TextContent(f"{parameter.name.replace('_', ' ')} {parameter.description} {description}")
@@ -506,12 +495,11 @@ def _is_mentioned(leaf: Any, text: TextContent) -> bool:
         return True
     if isinstance(leaf, (int, float)):
         return leaf in (0, 1) or text.has_number(float(leaf))
-    return text.has_word_of(leaf)
+    return text.has_any_word_of(leaf)
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings inside a value, up to 8 levels deep. If there are several accepted values, only the
-    first is searched."""
+    """Yield the numbers and strings inside a value, up to 8 levels deep, for the first of several accepted values."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()

@@ -36,7 +36,7 @@ class AnswerDifference:
     """`Call.index` of the golden call, or -1 if the predicted call has no golden call."""
     function: str
     path: str
-    """Path of the argument or nested value. It is empty if a call is missing, unexpected or of another function."""
+    """Path of the argument or nested value; empty if a call is missing, unexpected or of another function."""
     state: str
     predicted: Any
     golden: Any
@@ -105,9 +105,8 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         name, *inside = split_path(diff.path)
         path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
         right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        if (
-            inside and diff.state not in "+-" and _has_nested_objects(left)
-        ):  # Each field of an object is a separate difference.
+        # Each field of an object is a separate difference.
+        if inside and diff.state not in "+-" and _has_nested_objects(left):
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
@@ -167,6 +166,33 @@ class AuditedQuestion:
         return sum(len(answer.runs) for answer in self.failing_answers)
 
 
+_NAMES_OF_FAMILY = {
+    "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
+    "claude": ("claude",),
+    "gemini": ("gemini", "gemma", "palm", "bison"),
+    "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral", "pixtral"),
+    "llama": ("llama",),
+    "qwen": ("qwen", "qwq"),
+    "cohere": ("command", "aya", "c4ai"),
+    "nova": ("nova", "titan"),
+}
+_FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
+_WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
+_MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
+
+
+@lru_cache(1 << 12)
+def find_model_family(model: str) -> str:
+    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. For an unknown family, return the first word of
+    the model name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
+    name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
+    word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
+    if word is None:
+        return name or "unnamed"
+    base = word.rstrip("0123456789")
+    return _FAMILY_OF_NAME.get(word) or _FAMILY_OF_NAME.get(base) or base
+
+
 @dataclass(frozen=True, slots=True)
 class RunProfile:
     model: str
@@ -178,6 +204,11 @@ class RunProfile:
     """Share, from 0 to 1, of the run's items on which the official and the recomputed verdict differ."""
     n_passed: int = 0
     n_verdicts: int = 0
+
+
+def smooth_pass_rate(n_passed: int, n_verdicts: int) -> float:
+    """Return the pass rate after adding one passing and one failing item, so that it is never 0 or 1."""
+    return (n_passed + 1) / (n_verdicts + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +240,10 @@ class Reason:
     as string`."""
     alternative: AlternativeAnswer | None = None
     function: str = ""
-    """Function of the golden call that the reason is about. It is empty if `text` contains the function, or if the
-    reason is not about a single call."""
+    """Function of the golden call that the reason is about; empty if `text` contains it or the reason is not about a
+    single call."""
 
     @property
     def full_text(self) -> str:
+        """`text` with the function."""
         return f"{self.text} ({self.function})" if self.function else self.text

@@ -23,7 +23,7 @@ from fcreview.golden_audit.evidence import (
     QuestionEvidence,
     RunWeigher,
     collect_evidence,
-    create_schema_reader,
+    create_cached_schema_reader,
     describe_equivalence,
 )
 from fcreview.golden_audit.golden_checks import (
@@ -52,7 +52,8 @@ RateAndWeight = tuple[float, float]
 """Pass rate, from 0 to 1, and weight of a run."""
 
 
-def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
+def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
+    """Find the reasons that compare the verdicts and answers of runs."""
     return [
         *_find_failing_models(evidence),
         *_find_consensus(evidence),
@@ -71,11 +72,8 @@ def _find_failing_models(evidence: QuestionEvidence) -> list[Reason]:
     answers = format_count(len(evidence.run_weights.bits), "decoded answer")
     verb = "fails" if len(failing) == 1 else "fail"
     items = format_count(best.n_verdicts, "item")
-    text = (
-        f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
-        f" which passes {best.n_passed:,} of {items}"
-    )
-    return [Reason("failing", share, text)]
+    text = f"models fail: {len(failing)} of {answers} {verb}, including {best.model},"
+    return [Reason("failing", share, f"{text} which passes {best.n_passed:,} of {items}")]
 
 
 def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
@@ -84,7 +82,7 @@ def _find_consensus(evidence: QuestionEvidence) -> list[Reason]:
     if not several:
         return []
     best = max(several, key=lambda each: weights.compute_weight_share(each.runs))
-    alternative = evidence.build_alternative(best.difference, best.runs)
+    alternative = evidence.build_alternative_answer(best.difference, best.runs)
     families = f"{len(alternative.families)} of {format_count(weights.n_families, 'model family', 'model families')}"
     golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
     models = format_count(len(alternative.models), "model")
@@ -142,8 +140,7 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right, because an explanation exists for every difference from the golden
-    answer."""
+    """Find failing answers that may be right, because every difference from the golden answer may not matter."""
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
@@ -166,11 +163,8 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
     count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
     text = f"answer may be right: {example.label}; {explanation}{count}"
-    return [
-        Reason(
-            "explained", weights.compute_weight_share(explained_runs), text, evidence.build_alternative(example, runs)
-        )
-    ]
+    alternative = evidence.build_alternative_answer(example, runs)
+    return [Reason("explained", weights.compute_weight_share(explained_runs), text, alternative)]
 
 
 def _explain_differences(
@@ -187,7 +181,7 @@ def _explain_differences(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter. Returns None if there is no explanation."""
+    """Explain why a difference may not matter, or return None."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -220,8 +214,8 @@ BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 def update_reason_chances(
     chances: Mapping[str, float], question_reasons: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the probability that a reason of each kind is right. Reviews confirm or refute it: (PRIOR_REVIEWS * prior
-    + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
+    """Update the probability that a reason of each kind is right by the reviews that confirm or refute it:
+    (PRIOR_REVIEWS * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
     for question, reasons in question_reasons:
@@ -235,8 +229,8 @@ def update_reason_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators decided on one of `BENCHMARK_FAULTS` for an item of the question. Returns False if they
-    decided only on the fault `model`, and None if they decided on no fault."""
+    """Whether annotators decided on one of `BENCHMARK_FAULTS` for an item of the question. Returns None if they decided
+    neither on these faults nor on the fault `model`."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -248,8 +242,8 @@ REASON_CHANCES = {
 }  # fmt: skip
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Maximum share of a dataset's questions that may have a kind of reason. If more questions have the kind, its reasons
-are weakened, because the dataset probably has this convention."""
+"""Maximum share of a dataset's questions that may have a kind of reason. More of them are probably a convention of the
+dataset, and are weakened."""
 MIN_CONVENTION_ITEMS = 20
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
@@ -278,8 +272,7 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer of the strongest reason that has one. Answers that models gave take precedence over
-        derived answers."""
+        """Alternative answer of the strongest reason that has one, preferably an answer that models gave."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -290,11 +283,11 @@ def rank_suspects(
     on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
     """Score all questions and sort them by score, highest first. Before each question, call `on_progress` with the
-    number of checked questions and the number of all questions. It can raise an exception to cancel."""
+    numbers of checked and of all questions. It can raise an exception to cancel."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
-    read_schema = create_schema_reader()
+    read_schema = create_cached_schema_reader()
     weigher = RunWeigher(run_profiles)
     found: QuestionReasons = []
     for dataset in datasets.values():
@@ -307,13 +300,13 @@ def rank_suspects(
                 *find_format_conflicts(evidence),
                 *find_deviations_from_other_items(evidence, index),
                 *find_ungrounded_values(evidence),
-                *find_consensus_reasons(evidence),
+                *find_reasons_from_runs(evidence),
                 *find_explained_failures(evidence, index),
             ]
             found.append((question, reasons))
     found = _weaken_conventions(found)
     chances = update_reason_chances(REASON_CHANCES, found)
-    suspects = (build_suspect(question, reasons, chances) for question, reasons in found)
+    suspects = (score_suspect(question, reasons, chances) for question, reasons in found)
     # The last digits of equal scores can differ, because they depend on the order of the factors.
     return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
@@ -340,10 +333,9 @@ def _weaken_conventions(question_reasons: QuestionReasons) -> QuestionReasons:
     ]
 
 
-def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score of a question: 1 minus the probability that the strongest reason of each kind is wrong. If
-    annotators decided on a fault, move the score halfway to 1 (fault of the benchmark) or to 0 (fault of the
-    model)."""
+def score_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
+    """Compute the score of a question: 1 minus the probability that the strongest reasons of all kinds are wrong. If
+    annotators decided on a fault, move the score halfway to 1 (benchmark) or to 0 (model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fcreview.golden_audit.evidence import find_model_family, smooth_pass_rate
 from fcreview.golden_audit.question import (
     AnswerDifference,
     AuditedQuestion,
     DistinctAnswer,
     RunProfile,
     find_differences,
+    find_model_family,
+    smooth_pass_rate,
 )
 from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.evidence import (
-    QuestionEvidence,
-    RunWeigher,
-    collect_evidence,
-    create_schema_reader,
+from fcreview.golden_audit.evidence import QuestionEvidence, RunWeigher, collect_evidence, create_cached_schema_reader
+from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
+from fcreview.golden_audit.question import (
+    AuditedQuestion,
+    DistinctAnswer,
+    Reason,
+    RunProfile,
+    find_differences,
     find_model_family,
 )
-from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
-from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile, find_differences
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey
@@ -85,7 +86,7 @@ def make_profiles(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, Ru
 
 
 def make_evidence(audited: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
-    return collect_evidence(audited, RunWeigher(make_profiles(rates)), create_schema_reader())
+    return collect_evidence(audited, RunWeigher(make_profiles(rates)), create_cached_schema_reader())
 
 
 def make_empty_index() -> GoldenAnswerIndex:

@@ -11,20 +11,19 @@ from fcreview.golden_audit.evidence import (
     RunWeigher,
     collect_evidence,
     compute_failure_bits,
-    create_schema_reader,
-    find_model_family,
+    create_cached_schema_reader,
 )
 from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
-from fcreview.golden_audit.question import AuditedQuestion, Reason
+from fcreview.golden_audit.question import AuditedQuestion, Reason, find_model_family
 from fcreview.golden_audit.score import (
     MIN_CONVENTION_ITEMS,
     PRIOR_REVIEWS,
     REASON_CHANCES,
-    build_suspect,
-    find_consensus_reasons,
     find_explained_failures,
+    find_reasons_from_runs,
     is_benchmark_at_fault,
     rank_suspects,
+    score_suspect,
     sum_win_weights,
     update_reason_chances,
 )
@@ -66,15 +65,15 @@ def test_all_questions_are_ranked_by_score() -> None:
 
 def test_score_combines_the_strongest_reason_of_each_kind() -> None:
     reasons = [Reason("default", 1.0, "a"), Reason("default", 0.5, "b"), Reason("loose", 0.5, "c")]
-    made = build_suspect(make_plain_question(0), reasons, {"default": 0.5, "loose": 0.4})
+    made = score_suspect(make_plain_question(0), reasons, {"default": 0.5, "loose": 0.4})
     assert made.score == pytest.approx(1 - 0.5 * 0.8)
     assert [reason.text for reason in made.reasons] == ["a", "b", "c"]
 
 
 def test_failures_alone_are_no_strong_suspicion() -> None:
     reasons = [Reason("failing", 1.0, "a"), Reason("reversed", 1.0, "b")]
-    assert not build_suspect(make_plain_question(0), reasons, REASON_CHANCES).is_strong
-    assert build_suspect(make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES).is_strong
+    assert not score_suspect(make_plain_question(0), reasons, REASON_CHANCES).is_strong
+    assert score_suspect(make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES).is_strong
 
 
 def test_alternative_is_preferably_an_answer_of_models() -> None:
@@ -167,7 +166,7 @@ WANTED = [make_golden(unit=["mile"])]
 def reason_strength(
     answers: list[ModelAnswer], kind: str = "agreement", rates: tuple[float, ...] = (0.9,) * 6
 ) -> float:
-    found = select_kind(find_consensus_reasons(make_evidence(make_question(WANTED, [UNIT], answers), rates)), kind)
+    found = select_kind(find_reasons_from_runs(make_evidence(make_question(WANTED, [UNIT], answers), rates)), kind)
     return found[0].strength if found else 0.0
 
 
@@ -217,7 +216,7 @@ def test_unreadable_answers_do_not_count() -> None:
 
 def test_reason_names_answer_models_and_golden_value() -> None:
     made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"}), ModelAnswer([3], passed=True)])
-    (reason,) = select_kind(find_consensus_reasons(make_evidence(made)), "agreement")
+    (reason,) = select_kind(find_reasons_from_runs(make_evidence(made)), "agreement")
     assert reason.text == 'models agree: unit: "km", golden "mile" (2 of 3 model families, 3 models)'
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
@@ -262,8 +261,8 @@ def test_reason_states_pass_rate_of_best_failing_run() -> None:
     profiles = make_profiles()
     profiles[0] = replace(profiles[0], n_passed=1, n_verdicts=6)
     made = make_question(WANTED, [UNIT], [ModelAnswer([0], {"unit": "km"}), ModelAnswer([2], passed=True)])
-    evidence = collect_evidence(made, RunWeigher(profiles), create_schema_reader())
-    (reason,) = select_kind(find_consensus_reasons(evidence), "failing")
+    evidence = collect_evidence(made, RunWeigher(profiles), create_cached_schema_reader())
+    (reason,) = select_kind(find_reasons_from_runs(evidence), "failing")
     assert reason.text == "models fail: 1 of 2 decoded answers fails, including gpt-4, which passes 1 of 6 items"
 
 

@@ -32,7 +32,7 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.keymap import KeymapError, find_changed_keys, list_help_sections, make_bindings, validate_keymap
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
-from fcreview.tui.screens.queue import QueueScreen, focused_item_pane, open_overview
+from fcreview.tui.screens.queue import QueueScreen, focused_item_pane
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
 from fcreview.tui.text.lines import fit_line
@@ -354,6 +354,8 @@ class FcreviewApp(App[int]):
         call_after_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
 
     def action_overview(self) -> None:
+        from fcreview.tui.screens.palette_context import open_overview
+
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002

@@ -438,7 +438,7 @@ class LiveReload:
         if items := self._item_panes:
             items[-1].show_message(StatusMessage(sanitize(message), "warn"))
         else:
-            self._queue_screen.show_message(sanitize(message))
+            self._queue_screen.pane.show_message(sanitize(message))
 
     def _clear_message(self, message: str) -> None:
         with suppress(NoMatches):  # The app is closing.

@@ -1,10 +1,14 @@
-"""Collect the objects that palette commands act on: the screen below the palette, the queue and the session."""
+"""Run palette commands on the screen below the palette, on the queue and on the session.
+
+A command that changes the queue first closes the screens above the queue.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
@@ -15,7 +19,7 @@ from textual.app import App
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
-from fcreview.store.rows import ItemMatch, RunRow
+from fcreview.store.rows import ItemMatch, RunRow, View
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.commands import ExportRequest, deliver_download, make_download_name, path_exists, write_export
 from fcreview.tui.keymap import list_available_actions
@@ -23,17 +27,12 @@ from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, r
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
-from fcreview.tui.screens.queue import (
-    find_queue_screen,
-    focused_item_pane,
-    open_estimates,
-    open_overview,
-    return_to_queue,
-)
+from fcreview.tui.screens.queue import QueueScreen, find_queue_screen, focused_item_pane
 
 if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
     from fcreview.tui.queue.state import QueueState
+    from fcreview.tui.screens.overview import OverviewChoice
     from fcreview.tui.session import Session
 
 MAX_ITEMS = 20
@@ -89,7 +88,7 @@ class PaletteContext:
         if self._item_pane is not None and self._item_pane.screen is self.app.screen:
             self._item_pane.show_message(StatusMessage(sanitize(message), style))
         elif self._queue is not None and self.app.screen is self._queue:
-            self._queue.show_message(sanitize(message))
+            self._queue.pane.show_message(sanitize(message))
         else:
             severity: Literal["information", "error"] = "error" if style == "bad" else "information"
             self.app.notify(sanitize(message), severity=severity, markup=False)
@@ -250,3 +249,56 @@ class PaletteContext:
         self.app.push_screen(
             AskScreen("Already exists. Press Enter to replace it:" if argument else f"{prompt}:", argument), submit
         )
+
+
+CLOSE_POLL_INTERVAL = 0.01
+"""Seconds between two checks for whether a screen has closed."""
+
+
+def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
+    """Close the screens above the queue, then call `callback`.
+
+    If a review cannot be saved, its screen stays open and `callback` is not called.
+    """
+    queue = find_queue_screen(app)
+    if queue is not None:
+        app.run_worker(_return_to_queue(app, session, queue, callback), group="return_to_queue", exclusive=True)
+
+
+async def _return_to_queue(
+    app: App[Any], session: Session, queue: QueueScreen, callback: Callable[[QueueScreen], object]
+) -> None:
+    while app.screen is not queue or focused_item_pane(app) is not None:
+        screen, pane = app.screen, focused_item_pane(app)
+        getattr(pane or screen, "action_back", screen.dismiss)()
+        if not await session.actions.wait_until_idle():
+            return
+        while app.screen is screen and focused_item_pane(app) is pane:
+            await asyncio.sleep(CLOSE_POLL_INTERVAL)
+    queue.call_later(callback, queue)
+
+
+def open_overview(app: App[Any], session: Session) -> None:
+    """Show the overview above the current screen. A choice closes both screens and changes the queue."""
+    queue = find_queue_screen(app)
+    if queue is None:
+        return
+    if app.screen is queue and focused_item_pane(app) is None:
+        queue.action_overview()
+    else:
+        app.push_screen(queue.make_overview(), partial(_apply_overview_choice, app, session))
+
+
+def open_estimates(app: App[Any], session: Session) -> None:
+    """Show the estimates above the current screen. A choice closes both screens and changes the queue."""
+    from fcreview.tui.screens.estimates import EstimatesScreen
+
+    queue = find_queue_screen(app)
+    if queue is not None:
+        screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
+        app.push_screen(screen, partial(_apply_overview_choice, app, session))
+
+
+def _apply_overview_choice(app: App[Any], session: Session, choice: OverviewChoice | None) -> None:
+    if choice is not None:
+        return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))

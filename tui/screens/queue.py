@@ -6,8 +6,7 @@ clusters, and `SplitView` shows the item under the cursor on a wide screen.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -114,10 +113,6 @@ class QueueScreen(GuardedScreen[None]):
     def list(self) -> QueueList:
         return self.pane.list
 
-    @property
-    def _filter_line(self) -> FilterLine:
-        return self.pane.filter_line
-
     # -- items
 
     def action_open(self) -> None:
@@ -151,7 +146,7 @@ class QueueScreen(GuardedScreen[None]):
                 self.action_open()
 
     def _mention_restored_search(self) -> None:
-        """Show a message if a search or filter of the last session hides items."""
+        """Show a message if the search or filter restored from the last session hides items."""
         where, search = self.state.where, self.state.search
         if self._is_restored and (search or where not in ("", FAILING_FILTER)):
             what = f'search "{search}"' if search else f"filter {where}"
@@ -171,9 +166,9 @@ class QueueScreen(GuardedScreen[None]):
 
         screen = ItemScreen(self._session, self.state.view, item)
         screen.can_close_for_split = not self._split.is_split
-        self.app.push_screen(screen, partial(self._return_from_item_screen, screen))
+        self.app.push_screen(screen, partial(self._on_item_screen_closed, screen))
 
-    def _return_from_item_screen(self, screen: ItemScreen, item: int | None) -> None:
+    def _on_item_screen_closed(self, screen: ItemScreen, item: int | None) -> None:
         if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
             self._split.adopt_item(screen.pane)
         self._reload_view(item)
@@ -200,7 +195,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @work(group="share")
     async def _suggest_queue_file(self) -> None:
-        """Show how to review the annotator's items of a queue file, because the queue shows other items."""
+        """If a queue file assigns unreviewed items to the annotator, show which keys open it."""
         share = await self._session.query_in_background(find_unfinished_share)
         keys = find_action_key_names(self.app)
         path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
@@ -226,7 +221,7 @@ class QueueScreen(GuardedScreen[None]):
             self.apply_overview_choice(choice)
 
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Do what the user chose on the overview: open a menu, or list items by order or filter."""
+        """Open the menu or list the items that the user chose on the overview."""
         menu_name, value = choice
         if menu_name == "menu":
             self.action_show_list(value)
@@ -242,7 +237,7 @@ class QueueScreen(GuardedScreen[None]):
                 self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
     def _reload_view(self, item: int | None) -> None:
-        """Load the view again, because reviews may have changed it, with the cursor on `item`."""
+        """Load the view again with the cursor on `item`, because reviews may have changed the view."""
         self.pane.load_view(CursorPosition(item, self.list.cursor))
 
     # -- settings
@@ -250,10 +245,10 @@ class QueueScreen(GuardedScreen[None]):
     def action_open_filter(self) -> None:
         key = find_action_key_names(self.app).get("app.help", "")
         hint = FilterLine.FILTER_HINT + (f"  ({key} lists all filter keys)" if key else "")
-        self._filter_line.open("filter", self.state.where, hint)
+        self.pane.filter_line.open("filter", self.state.where, hint)
 
     def action_open_search(self) -> None:
-        self._filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
+        self.pane.filter_line.open("search", self.state.search, FilterLine.SEARCH_HINT)
 
     def on_filter_line_submitted(self, submitted: FilterLine.Submitted) -> None:
         cursor, settings = self.pane.cursor_position, self.state.settings
@@ -262,7 +257,7 @@ class QueueScreen(GuardedScreen[None]):
         else:
             self.state.where = submitted.text
         self._levels.push_level(settings, cursor)
-        self._filter_line.close()
+        self.pane.filter_line.close()
         self.list.focus()
         self.pane.load_view(
             CursorPosition(cursor.item), cancel_key=find_action_key_names(self.app).get("queue.back", "")
@@ -272,10 +267,10 @@ class QueueScreen(GuardedScreen[None]):
         self.list.focus()
 
     def on_descendant_focus(self) -> None:
-        """Close the filter line when the list or the item gets the focus, as after a click."""
+        """Close the filter line when a click moves the focus to the list or to the item."""
         self._ignore_quit_until_drawn()
-        if self._filter_line.display and not self._filter_line.has_focus_within:
-            self._filter_line.close()
+        if self.pane.filter_line.display and not self.pane.filter_line.has_focus_within:
+            self.pane.filter_line.close()
 
     def action_clear_filter(self) -> None:
         if not self.state.is_narrowed:
@@ -305,10 +300,11 @@ class QueueScreen(GuardedScreen[None]):
             apply = partial(self._apply_menu_choice, list_name, self._session.n_bulk_changes)
             self.app.push_screen(menu.make_screen(), apply)
 
-    def _apply_menu_choice(self, menu_name: str, n_bulk_changes: int, choice: Any) -> None:
+    def _apply_menu_choice(self, menu_name: str, n_bulk_changes_before: int, choice: Any) -> None:
+        """Apply a choice of a menu. Without a choice, load the view again if items were reviewed in bulk meanwhile."""
         if choice is not None:
             self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position))
-        elif self._session.n_bulk_changes != n_bulk_changes:
+        elif self._session.n_bulk_changes != n_bulk_changes_before:
             self._reload_view(self.pane.cursor_position.item)
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
@@ -319,15 +315,12 @@ class QueueScreen(GuardedScreen[None]):
         """Open an item. If the view contains the item, the cursor moves to it."""
         self.pane.load_first_rows(self.pane.cursor_position, item, "")
 
-    def show_message(self, message: str) -> None:
-        self.pane.show_message(message)
-
     # -- levels
 
     def action_back(self, can_quit: bool) -> None:
-        """Return to the level above, and open the list where the current level was selected.
+        """Return to the level above, and open the menu where the current level was selected.
 
-        At the outermost level, the app quits if `can_quit` is true.
+        At the top level, quit the app if `can_quit` is true.
         """
         level = self._levels.pop_level()
         if level is not None:
@@ -337,7 +330,7 @@ class QueueScreen(GuardedScreen[None]):
             elif level.opened_from:
                 self.action_show_list(level.opened_from)
         elif can_quit and getattr(self.app, "last_key_time", inf) < self._focused_at:
-            self.app.bell()  # the key was pressed to leave an item or a menu
+            self.app.bell()
         elif can_quit:
             self.app.call_later(self.app.run_action, "quit")
         else:
@@ -351,7 +344,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @property
     def idle_actions(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
+        """Ids of actions that only show a message now. The key line and the help omit them."""
         hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
         return self._menus.disabled_actions | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
@@ -360,7 +353,7 @@ class QueueScreen(GuardedScreen[None]):
             return True
         if action == "focus_item" and not self._split.is_split:
             return False
-        return not (self._filter_line.display or self._split.is_item_focused or self.is_opening)
+        return not (self.pane.filter_line.display or self._split.is_item_focused or self.is_opening)
 
     @property
     def is_opening(self) -> bool:
@@ -368,8 +361,7 @@ class QueueScreen(GuardedScreen[None]):
         return self._split.is_opening or self.pane.opens_unreviewed
 
     def show_unavailable_key(self, key: str) -> None:
-        """Show a message that the key has no action here."""
-        if self._filter_line.display:
+        if self.pane.filter_line.display:
             return
         if self._split.is_item_focused and self._split.item_pane is not None:
             self._split.item_pane.show_unavailable_key(key)
@@ -382,7 +374,7 @@ class QueueScreen(GuardedScreen[None]):
         self._ignore_quit_until_drawn()
 
     def _ignore_quit_until_drawn(self) -> None:
-        """Ignore the key to quit if it is pressed before the user sees the list again."""
+        """Ignore the quit key until the list is drawn, because the user pressed it to leave an item or a menu."""
         if not self._preloaded:  # the list was not left yet
             return
         self._focused_at = inf
@@ -391,10 +383,6 @@ class QueueScreen(GuardedScreen[None]):
             self._focused_at = monotonic()
 
         self.call_after_refresh(set_focus_time)
-
-
-CLOSE_POLL_INTERVAL = 0.01
-"""Seconds between two checks for whether a screen has closed."""
 
 
 def focused_item_pane(app: App[Any]) -> ItemPane | None:
@@ -409,54 +397,3 @@ def find_queue_screen(app: App[Any]) -> QueueScreen | None:
     """Return the queue at the bottom of the screen stack. None if the app shows disagreements only."""
     bottom = app.screen_stack[0]
     return bottom if isinstance(bottom, QueueScreen) else None
-
-
-def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
-    """Close the screens above the queue, then call `callback`.
-
-    If a review cannot be saved, its screen stays open and `callback` is not called.
-    """
-    app.run_worker(_return_to_queue(app, session, callback), group="return_to_queue", exclusive=True)
-
-
-async def _return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueScreen], object]) -> None:
-    queue = find_queue_screen(app)
-    if queue is None:
-        return
-    while app.screen is not queue or focused_item_pane(app) is not None:
-        screen, pane = app.screen, focused_item_pane(app)
-        getattr(pane or screen, "action_back", screen.dismiss)()
-        if not await session.actions.wait_until_idle():
-            return
-        while app.screen is screen and focused_item_pane(app) is pane:
-            await asyncio.sleep(CLOSE_POLL_INTERVAL)
-    queue.call_later(callback, queue)
-
-
-def open_overview(app: App[Any], session: Session) -> None:
-    """Show the overview above the current screen. A choice closes both screens and changes the queue."""
-    queue = find_queue_screen(app)
-    if queue is None:
-        return
-    if app.screen is queue and focused_item_pane(app) is None:
-        queue.action_overview()
-    else:
-        app.push_screen(queue.make_overview(), _overview_choice_handler(app, session))
-
-
-def open_estimates(app: App[Any], session: Session) -> None:
-    """Open the estimates on top of the current screen. A choice closes both screens and changes the queue."""
-    from fcreview.tui.screens.estimates import EstimatesScreen
-
-    queue = find_queue_screen(app)
-    if queue is not None:
-        screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
-        app.push_screen(screen, _overview_choice_handler(app, session))
-
-
-def _overview_choice_handler(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
-    def apply_in_queue(choice: OverviewChoice | None) -> None:
-        if choice is not None:
-            return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))
-
-    return apply_in_queue

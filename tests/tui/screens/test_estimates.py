@@ -22,7 +22,8 @@ from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
-from fcreview.tui.screens.queue import QueueScreen, open_estimates
+from fcreview.tui.screens.palette_context import open_estimates
+from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.idle import ignore_threads
 from tests.tui.key_input import send_keys, wait_until
 

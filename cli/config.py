@@ -1,4 +1,6 @@
-"""Load the configuration file: FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`).
+"""Load the configuration file, and save the theme and the teams of the user.
+
+The configuration file is FCREVIEW_CONFIG, or `$XDG_CONFIG_HOME/fcreview/config.toml` (`~/.config/...`):
 
 ```toml
 annotator = "alice"                   # annotator name
@@ -16,6 +18,7 @@ reasons = ["too strict", "misread"]   # reasons for an override, at most 9
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +26,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.options import check_decoder
+from fcreview.cli.options import parse_decoder
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
+from fcreview.safe_files import read_file
+
+if TYPE_CHECKING:
+    from fcreview.store.team_exchange import TeamLink
+    from fcreview.store.workspace import Workspace
 
 MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes
+MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
@@ -98,7 +107,7 @@ def _check_keys(value: Any) -> dict[str, str]:
 def _check_decoders(value: Any) -> dict[str, str]:
     decoders = _check_string_table("decoders", '"my-model-*" = "HERMES"', value)
     try:
-        return {model: check_decoder(name) or "" for model, name in decoders.items()}
+        return {model: parse_decoder(name) or "" for model, name in decoders.items()}
     except UsageError as error:
         raise ValueError(error) from error
 
@@ -135,7 +144,7 @@ class Config:
     @property
     def file(self) -> Path:
         """Path of the configuration file, which may not exist."""
-        return config_file()
+        return locate_config_file()
 
     @property
     def dataset_folders(self) -> list[Path]:
@@ -144,7 +153,7 @@ class Config:
         return [self.file.parent / os.path.expanduser(each) for each in self.data]  # noqa: PTH111
 
 
-def config_file() -> Path:
+def locate_config_file() -> Path:
     if path := os.environ.get("FCREVIEW_CONFIG"):
         return Path(path)
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "config.toml"
@@ -155,7 +164,7 @@ def find_user_folder(variable: str, default: str) -> Path:
     return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
 
 
-def theme_file() -> Path:
+def locate_theme_file() -> Path:
     """Return the path of the file with the theme that the user chose in the app."""
     return find_user_folder("XDG_STATE_HOME", "~/.local/state") / "theme"
 
@@ -166,22 +175,22 @@ def load_theme(config: Config) -> str | None:
 
     chosen = None
     with suppress(OSError, ValueError):
-        chosen = resolve_theme_name(theme_file().read_text("utf-8")[:100])
+        chosen = resolve_theme_name(locate_theme_file().read_text("utf-8")[:100])
     return chosen or config.theme or config.colours
 
 
 def save_theme(name: str) -> None:
     """Save the theme that the user chose. Ignore errors of the file system."""
-    file = theme_file()
+    file = locate_theme_file()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(name + "\n", "utf-8")
 
 
-def is_first_start() -> bool:
+def record_first_start() -> bool:
     """Whether this user starts the app for the first time. The first call creates a file that records the start. If it
     cannot create the file, it returns False, so that the welcome line does not appear at every start."""
-    mark = theme_file().with_name("welcome")
+    mark = locate_theme_file().with_name("welcome")
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch(exist_ok=False)
@@ -191,9 +200,9 @@ def is_first_start() -> bool:
 
 def load_config() -> Config:
     """Load the configuration file, or the defaults if there is no file. Raises CommandError for an invalid setting."""
-    file = config_file()
+    file = locate_config_file()
     try:
-        settings = tomllib.loads(_read_text(file))
+        settings = tomllib.loads(_read_limited_text(file))
     except (FileNotFoundError, NotADirectoryError):
         return Config()
     except OSError as error:
@@ -214,7 +223,7 @@ def _check_setting(name: str, value: Any) -> Any:
     return CHECKS[name](value)
 
 
-def _read_text(file: Path) -> str:
+def _read_limited_text(file: Path) -> str:
     """Read a file of limited size. Refuse a pipe, which would block. The size limit stops at devices that never end,
     and `/dev/null` is an empty file."""
     if file.is_fifo():
@@ -224,3 +233,66 @@ def _read_text(file: Path) -> str:
     if len(content) > MAX_CONFIG_BYTES:
         raise CommandError(f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, which is the limit of a configuration")
     return content.decode()
+
+
+def _locate_teams_file() -> Path:
+    """Return the path of `teams.json`. The file is not in the workspace, because the creator of the workspace must not
+    decide to which server fcreview connects."""
+    return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
+
+
+def find_team_link(workspace: Workspace) -> TeamLink | None:
+    """Return the team that the workspace has joined, or None."""
+    entry = _read_team_entries().get(_build_workspace_key(workspace))
+    if entry is None:
+        return None
+    from fcreview.store.team_exchange import TeamLink
+    from fcreview.store.team_server import parse_server_url
+
+    try:
+        return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
+    except (LookupError, TypeError, AttributeError):
+        file = _locate_teams_file()
+        raise CommandError(f"the entry for {workspace.root} in {file} is damaged. Join the team again") from None
+
+
+def save_team_link(workspace: Workspace, link: TeamLink) -> None:
+    entry = {"url": str(link.address), "project": link.project, "annotator": link.annotator}
+    _write_team_entries(_read_team_entries() | {_build_workspace_key(workspace): entry})
+
+
+def remove_team_link(workspace: Workspace) -> bool:
+    """Remove the team of the workspace. Return False if the workspace has joined no team."""
+    entries = _read_team_entries()
+    if entries.pop(_build_workspace_key(workspace), None) is None:
+        return False
+    _write_team_entries(entries)
+    return True
+
+
+def _build_workspace_key(workspace: Workspace) -> str:
+    return os.path.realpath(workspace.root)
+
+
+def _read_team_entries() -> dict[str, Any]:
+    file = _locate_teams_file()
+    try:
+        entries = json.loads(read_file(file, MAX_TEAMS_BYTES))["workspaces"]
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    except (ValueError, LookupError, TypeError, RecursionError):
+        entries = None
+    if not isinstance(entries, dict):
+        raise CommandError(f"{file} is damaged. Delete the file and join your teams again")
+    return entries
+
+
+def _write_team_entries(entries: dict[str, Any]) -> None:
+    file = _locate_teams_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
+    temporary.chmod(0o600)
+    temporary.replace(file)

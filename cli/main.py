@@ -24,7 +24,7 @@ UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
 """Commands and options that run without checks, because they need little memory and no working folder."""
 
 
-def check_environment(arguments: Sequence[str]) -> None:
+def check_memory_and_folder(arguments: Sequence[str]) -> None:
     """Raise a CommandError if the memory limit is too low or the working folder was deleted."""
     if not arguments or not UNCHECKED_ARGUMENTS.isdisjoint(arguments):
         return
@@ -54,7 +54,7 @@ _received_signals: list[int] = []
 def run_command_line(arguments: list[str]) -> int:
     """Run a command and return its exit code. Errors are printed to stderr; FCREVIEW_DEBUG=1 adds the traceback."""
     try:
-        check_environment(arguments)
+        check_memory_and_folder(arguments)
         from fcreview.cli.commands import add_default_command, build_program
 
         arguments = add_default_command(arguments)

@@ -127,7 +127,7 @@ def workspace_command(
         def run_command(**arguments: Any) -> None:
             paths, shared = arguments.pop("path"), {name: arguments.pop(name) for name in names}
             if "decoder" in shared:
-                shared["decoder"] = check_decoder(shared["decoder"])
+                shared["decoder"] = parse_decoder(shared["decoder"])
             arguments[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
             command(**arguments)
 
@@ -143,7 +143,7 @@ def workspace_command(
     return decorate
 
 
-def check_decoder(name: str | None) -> str | None:
+def parse_decoder(name: str | None) -> str | None:
     """Return the decoder's name in the importer's spelling. Raises UsageError for an unknown decoder."""
     if name is None or name == DEFAULT_DECODER:
         return name

@@ -68,42 +68,42 @@ _json_escapes = _JsonEscapes()
 def format_json_line(value: Any) -> bytes:
     """Serialise a value, such as a dataclass or named tuple, as a line of JSON that is safe on a terminal."""
     try:
-        line = orjson.dumps(value, default=_to_plain_fields)
+        line = orjson.dumps(value, default=_convert_named_tuple)
     except TypeError:
-        line = orjson.dumps(to_plain_json(_to_plain_tree(value)))
-    return escape_json(line) + b"\n"
+        line = orjson.dumps(to_plain_json(_convert_to_plain_tree(value)))
+    return escape_invisible_characters(line) + b"\n"
 
 
-def escape_json(lines: bytes) -> bytes:
+def escape_invisible_characters(lines: bytes) -> bytes:
     """Escape DEL, C1, bidi, zero-width and other invisible characters in JSON text."""
     if lines.isascii() and b"\x7f" not in lines:
         return lines
     return lines.decode().translate(_json_escapes).encode()
 
 
-def _to_plain_fields(value: Any) -> Any:
+def _convert_named_tuple(value: Any) -> Any:
     fields = getattr(value, "_asdict", None)  # a named tuple
     return fields() if fields is not None else to_plain_json(value)
 
 
-def _to_plain_tree(value: Any) -> Any:
+def _convert_to_plain_tree(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     elif hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        return {key: _to_plain_tree(each) for key, each in value.items()}
+        return {key: _convert_to_plain_tree(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_to_plain_tree(each) for each in value]
+        return [_convert_to_plain_tree(each) for each in value]
     return value
 
 
 def emit_json(value: Any) -> None:
     """Print a value as a line of JSON."""
-    emit_bytes(format_json_line(value))
+    emit_raw_bytes(format_json_line(value))
 
 
-def emit_bytes(chunk: bytes) -> None:
+def emit_raw_bytes(chunk: bytes) -> None:
     """Print bytes unchanged. Raises OutputClosedError if the reader has closed the pipe."""
     try:
         sys.stdout.buffer.write(chunk)
@@ -115,7 +115,7 @@ def emit_utf8(chunk: bytes) -> None:
     """Print UTF-8 text. Sanitise the text only if stdout is a terminal."""
     if sys.stdout.isatty():
         chunk = "\n".join(sanitize(line.rstrip("\r")) for line in chunk.decode().split("\n")).encode()
-    emit_bytes(chunk)
+    emit_raw_bytes(chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,11 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
     if content == "binary" and sys.stdout.isatty():
         raise UsageError("This format cannot be printed to a terminal. Use -o FILE.")
     return StdoutWriter(
-        {"json": lambda lines: emit_bytes(escape_json(lines)), "text": emit_utf8, "binary": emit_bytes}[content]
+        {
+            "json": lambda lines: emit_raw_bytes(escape_invisible_characters(lines)),
+            "text": emit_utf8,
+            "binary": emit_raw_bytes,
+        }[content]
     )
 
 
@@ -177,14 +181,14 @@ def is_in_browser() -> bool:
     return os.environ.get("FCREVIEW_BROWSER") == "1"
 
 
-def has_terminal() -> bool:
+def can_show_app() -> bool:
     """Whether stdin and stdout are a terminal that can show a full-screen app, or are connected to a browser."""
     return is_in_browser() or (
         sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
     )
 
 
-def output_width() -> int | None:
+def find_page_width() -> int | None:
     """Return the width of the terminal or of the app's pager in columns, or None for files and pipes."""
     if sys.stdout.isatty():
         return max(shutil.get_terminal_size().columns, MIN_WIDTH)
@@ -192,17 +196,17 @@ def output_width() -> int | None:
     return max(int(width), MIN_WIDTH) if width.isdecimal() else None
 
 
-def text_width() -> int:
+def get_wrap_width() -> int:
     """Return the width in terminal columns to which text is wrapped."""
-    return output_width() or DEFAULT_WIDTH
+    return find_page_width() or DEFAULT_WIDTH
 
 
 def clip_to_terminal(line: str) -> str:
     """Clip a line to the width of the terminal. Without a terminal, return the whole line."""
-    return clip(line, text_width()) if sys.stdout.isatty() else line
+    return clip(line, get_wrap_width()) if sys.stdout.isatty() else line
 
 
-def cell_text(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """Format a value as sanitised text for a table cell."""
     if value is None:
         return ""
@@ -214,7 +218,7 @@ def cell_text(value: Any) -> str:
 def format_run_heading(run_number: int | None, names: Sequence[str], n_items: int) -> str:
     """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs."""
     first = "combined" if run_number is None else f"run {run_number}"
-    return f"{first}   {'  '.join(filter(None, map(cell_text, names)))}   {n_items:,} items"
+    return f"{first}   {'  '.join(filter(None, map(format_cell, names)))}   {n_items:,} items"
 
 
 def format_table(
@@ -231,7 +235,7 @@ def format_table(
     the last column are wrapped instead of clipped. `right_aligned` are indexes of columns.
     """
     body = [list(headers), *map(list, rows)]
-    cells = page_width or output_width()
+    cells = page_width or find_page_width()
     widths = compute_column_widths(headers, body, max_width=max_width)
     least = [width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)]
     if cells is not None:
@@ -302,7 +306,7 @@ class Progress:
         _rewrite_progress_line(clip(line, 78))
         self._visible = True
 
-    def show_at_once(self) -> None:
+    def show_first_line(self) -> None:
         """Show the name of the activity at once, because the first progress report may take seconds."""
         if self._enabled:
             _rewrite_progress_line(f"{self._activity} ...")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
-from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
+from fcreview.cli.output import Progress, format_cell, format_run_heading, format_table, print_message
 from fcreview.cli.workspace import load_workspace_errata, select_errata
 from fcreview.exporters import report_sections as sections
 from fcreview.exporters import report_summary as summary
@@ -357,7 +357,7 @@ def format_metric_lines(
         disputed = any(line.open_disagreements for line in part)
         cells = [
             [
-                "  " * line.level + cell_text(line.name),
+                "  " * line.level + format_cell(line.name),
                 *(
                     format_metric_value(summary.get_displayed_value(line, source), line.unit, line.digits)
                     for source in sources
@@ -368,7 +368,7 @@ def format_metric_lines(
             ]
             for line in part
         ]
-        heads = [cell_text(table), *("recomp." if source == "rule" else source for source in sources)]
+        heads = [format_cell(table), *("recomp." if source == "rule" else source for source in sources)]
         heads += [
             *([summary.OPEN_DISAGREEMENTS] if disputed else []),
             *([summary.ESTIMATE_HEADING] if found else []),
@@ -383,7 +383,7 @@ def format_metric_lines(
 
 def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate | None) -> str:
     sample = summary.describe_sample(interval, metric) if interval is not None else ""
-    return "; ".join(filter(None, (summary.format_denominator(metric), cell_text(metric.note), sample)))
+    return "; ".join(filter(None, (summary.format_denominator(metric), format_cell(metric.note), sample)))
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:

@@ -43,7 +43,7 @@ WRONG_LOGIN = "Wrong name or password."
 TOO_MANY_ATTEMPTS = "Too many attempts. Wait five minutes and try again."
 
 
-def is_loopback(host: str) -> bool:
+def is_loopback_host(host: str) -> bool:
     """Whether only programs on this machine can reach the address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
@@ -67,7 +67,7 @@ def parse_origin(url: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise UsageError(f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org")
-    if parts.scheme == "http" and not is_loopback(parts.hostname):
+    if parts.scheme == "http" and not is_loopback_host(parts.hostname):
         raise UsageError(f"--url {url} is not encrypted: pass an https URL, with --tls-cert or a proxy that encrypts")
     return format_origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme])
 
@@ -147,10 +147,10 @@ class HeaderLogin:
     def identify_annotator(self, request: web.Request) -> str | None:
         if self.secret is not None:
             sent = request.headers.getall(SECRET_HEADER, [])
-            if len(sent) != 1 or not hmac.compare_digest(_to_bytes(sent[0]), _to_bytes(self.secret)):
+            if len(sent) != 1 or not hmac.compare_digest(_encode_header(sent[0]), _encode_header(self.secret)):
                 return None
         names = request.headers.getall(self.header, [])
-        return _parse_annotator_name(names[0]) if len(names) == 1 else None
+        return _parse_name_or_none(names[0]) if len(names) == 1 else None
 
     def answer_without_login(self, request: web.Request) -> web.Response:  # noqa: ARG002
         text = f"The header {self.header} has no valid annotator name, or the header {SECRET_HEADER} is wrong.\n"
@@ -160,11 +160,11 @@ class HeaderLogin:
         return []
 
 
-def _to_bytes(text: str) -> bytes:
+def _encode_header(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _parse_annotator_name(name: str) -> str | None:
+def _parse_name_or_none(name: str) -> str | None:
     try:
         return check_annotator(name)
     except AnnotatorError:
@@ -226,8 +226,8 @@ class PasswordLogin:
     async def _log_in(self, request: web.Request) -> web.Response:
         form = await request.post()
         name, password = (each if isinstance(each := form.get(key), str) else "" for key in ("name", "password"))
-        annotator, address = _parse_annotator_name(name.strip()), request.remote or ""
-        if not self._try_login_attempt(annotator or "", address):
+        annotator, address = _parse_name_or_none(name.strip()), request.remote or ""
+        if not self._count_login_attempt(annotator or "", address):
             return self._render_login_page(TOO_MANY_ATTEMPTS, 429)
         async with self._hashing:
             is_right = await asyncio.to_thread(self.users.is_right_password, annotator or "", password)
@@ -246,12 +246,12 @@ class PasswordLogin:
         )
         return response
 
-    def _try_login_attempt(self, name: str, address: str) -> bool:
+    def _count_login_attempt(self, name: str, address: str) -> bool:
         """Count an attempt, and return whether the limits allow it. Call this before the check of the password, so that
         parallel attempts count, too. An address of this machine has no limit, because a proxy may use it for many
         annotators."""
         allowed = [self._by_pair.try_attempt(f"{name} {address}"), self._by_name.try_attempt(name)]
-        if address and not is_loopback(address):
+        if address and not is_loopback_host(address):
             allowed.append(self._by_address.try_attempt(address))
         return all(allowed)
 

@@ -68,7 +68,7 @@ class SessionCommand:
         }
 
 
-def clamp_terminal_size(sent: object, default: int) -> int:
+def clamp_terminal_dimension(sent: object, default: int) -> int:
     """Limit the number of columns or rows that a browser sent to a valid number; `default` if it sent no number."""
     try:
         return max(1, min(int(sent), MAX_SIZE))  # type: ignore[call-overload, no-any-return]
@@ -252,8 +252,8 @@ class BrowserServer:
         self.sessions[session] = websocket
         try:
             await session.start(
-                clamp_terminal_size(request.query.get("width"), 80),
-                clamp_terminal_size(request.query.get("height"), 24),
+                clamp_terminal_dimension(request.query.get("width"), 80),
+                clamp_terminal_dimension(request.query.get("height"), 24),
             )
             await _forward_messages(websocket, session, lambda: self.login.identify_annotator(request) == annotator)
         except OSError as error:
@@ -337,7 +337,7 @@ async def _forward_messages(
             await session.send_bytes(value.encode("utf-8", "replace"))
         elif kind == "resize" and isinstance(value, dict):
             await session.set_terminal_size(
-                clamp_terminal_size(value.get("width"), 80), clamp_terminal_size(value.get("height"), 24)
+                clamp_terminal_dimension(value.get("width"), 80), clamp_terminal_dimension(value.get("height"), 24)
             )
         elif kind == "ping" and isinstance(value, str):
             await websocket.send_json(["pong", value[:100]])

@@ -25,7 +25,7 @@ import orjson
 from fcreview.cli.config import load_config
 from fcreview.cli.main import TERMINATION_SIGNALS, describe_error, install_signal_handlers
 from fcreview.cli.options import WorkspaceOptions
-from fcreview.cli.workspace import locate_workspace, resolve_search_paths
+from fcreview.cli.workspace import locate_workspace, resolve_run_paths
 from fcreview.cli.workspace_import import update_workspace
 from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
@@ -51,7 +51,7 @@ class FileWatcher:
         self.interval = interval
         self.runs: Sequence[int] = ()  # numbers of the opened runs; empty for all runs of the workspace
         self._options = options
-        self._paths = resolve_search_paths(options)
+        self._paths = resolve_run_paths(options)
         self._files = read_file_states(gather_files(self._paths).files)
         self._sources: FileStates = {}
         self._imported: FileStates | None = None  # sources at the last import; None to load them from the store
@@ -67,7 +67,7 @@ class FileWatcher:
     def has_changed(self) -> bool:
         files = read_file_states(gather_files(self._paths).files)
         if self._imported is None:
-            self._imported = self._read_imported_sources()
+            self._imported = self._load_imported_file_states()
         sources = read_file_states(Path(path) for path in self._imported if path not in files)
         before = self._imported | self._sources
         changed = files != self._files or any(before[path] != state for path, state in sources.items())
@@ -117,7 +117,7 @@ class FileWatcher:
         answer: dict[str, Any] = orjson.loads(line) if line else {"error": "The import process ended without a result"}
         return answer
 
-    def _read_imported_sources(self) -> FileStates:
+    def _load_imported_file_states(self) -> FileStates:
         from fcreview.store.importing.builder import read_store_index
 
         workspace = locate_workspace(self._options, create=False)

@@ -98,7 +98,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
         from fcreview.cli.report_data import build_report_text
 
         app_session = replace(session, scope=tuple(runs), _store=store, _runs=[])
-        return build_report_text(app_session, is_stopped, _pager_width())
+        return build_report_text(app_session, is_stopped, _get_pager_width())
 
     def build_services(print_text: Callable[[str], None]) -> BenchmarkServices:
         options = session.options or WorkspaceOptions([session.workspace.parent_folder])
@@ -119,7 +119,7 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
     return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)
 
 
-def _pager_width() -> int:
+def _get_pager_width() -> int:
     """Return the width of text in the app's pager, in terminal columns. The scroll bar takes one column."""
     return shutil.get_terminal_size().columns - 1
 
@@ -129,7 +129,7 @@ def build_command_service(session: WorkspaceSession) -> CommandService:
     from fcreview.tui.commands import CommandService
 
     async def run_command(command: str, arguments: Sequence[str]) -> CommandResult:
-        return await _run_python(build_command_line(session, command, arguments))
+        return await _run_python(build_python_arguments(session, command, arguments))
 
     return CommandService(build_form_fields, run_command)
 
@@ -164,7 +164,7 @@ def _find_parameters(command: str) -> list[Any]:
     return list(found.params)
 
 
-def build_command_line(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
+def build_python_arguments(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
     """Build the arguments of the Python interpreter that run a command on the session's workspace. In `arguments`, `--`
     separates the command's options from its arguments."""
     options = session.options or WorkspaceOptions([session.workspace.parent_folder])
@@ -193,7 +193,7 @@ async def _run_python(arguments: Sequence[str]) -> CommandResult:
         stdout=PIPE,
         stderr=STDOUT,
         start_new_session=True,
-        env=os.environ | {PAGER_WIDTH_VARIABLE: str(_pager_width())},
+        env=os.environ | {PAGER_WIDTH_VARIABLE: str(_get_pager_width())},
     )
     try:
         output, _ = await process.communicate()

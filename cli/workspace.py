@@ -38,7 +38,7 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
     """Locate the workspace of the path, or of the common parent of several paths."""
     from fcreview.store.workspace import find_workspace
 
-    lake = find_lake(options.paths)
+    lake = find_lake_location(options.paths)
     if lake is not None:
         given = {"data": options.data, "errata": options.errata, "format": options.format, "decoder": options.decoder}
         for name, value in given.items():
@@ -55,9 +55,9 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
     return find_workspace(start, options.workspace, create=create)
 
 
-def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
+def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
     """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
-    lake = find_lake(options.paths)
+    lake = find_lake_location(options.paths)
     if lake is not None:
         raise CommandError(f"{lake} is a lake and has no result files. Pass the folder that you imported")
     for path in options.paths:
@@ -67,7 +67,7 @@ def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
     return [path.parent if path.name == ".fcreview" else path for path in paths]
 
 
-def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
+def is_whole_workspace(workspace: Workspace, paths: Sequence[Path]) -> bool:
     """Whether every path is the folder of the workspace, and the workspace has a store."""
     own = {workspace.root.resolve(), workspace.parent_folder.resolve()}
     return workspace.store.exists() and all(path.resolve() in own for path in paths)
@@ -85,7 +85,7 @@ def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
     return find_default_annotator()
 
 
-def find_lake(paths: Sequence[Path]) -> str | None:
+def find_lake_location(paths: Sequence[Path]) -> str | None:
     """Return the absolute path or the `s3://` address of the lake if the only path is a lake, else None."""
     found = [lake for path in paths if (lake := _find_lake_at(path)) is not None]
     if found and len(paths) > 1:
@@ -230,7 +230,9 @@ class WorkspaceSession:
         """Build a view for review. If the queue is a file, the view has only the items that it assigns to the
         annotator. For the parameters, see `build_view`."""
         default = "dataset" if blind else "failures"
-        return self.limit_to_annotator(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
+        return self.limit_to_assigned_items(
+            self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind)
+        )
 
     def load_queue_file(self, name: str) -> QueueFile:
         """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
@@ -242,7 +244,7 @@ class WorkspaceSession:
             raise UsageError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
         return self.store.load_queue(name)
 
-    def limit_to_annotator(self, view: View) -> View:
+    def limit_to_assigned_items(self, view: View) -> View:
         """Limit a view of a queue file to the annotator's items. Raises CommandError if the annotator has no items."""
         if view.queue_file is None:
             return view
@@ -297,7 +299,7 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
     return None if content is None else parse_errata(content, str(workspace.errata))
 
 
-def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
+def set_and_save_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
     """Set the errata of each run. Copy a valid file of --errata to the workspace."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)

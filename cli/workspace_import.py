@@ -33,13 +33,13 @@ from fcreview.cli.workspace import (
     MAX_MESSAGES,
     RunNumbers,
     WorkspaceSession,
-    find_lake,
-    is_workspace_path,
+    find_lake_location,
+    is_whole_workspace,
     locate_workspace,
     pop_lake_problems,
     resolve_annotator,
-    resolve_search_paths,
-    set_errata,
+    resolve_run_paths,
+    set_and_save_errata,
 )
 from fcreview.errors import CommandError
 from fcreview.importers.common.discovery import gather_files
@@ -79,11 +79,11 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     the import for a lake, and if no file changed since the last command."""
     from fcreview.store.workspace import WorkspaceError
 
-    if find_lake(options.paths) is not None:
+    if find_lake_location(options.paths) is not None:
         pop_lake_problems()  # discards the problems that earlier commands in this process found
         return locate_workspace(options), ()
     cache = ImportCache(
-        resolve_search_paths(options),
+        resolve_run_paths(options),
         list_data_folders(options, config),
         f"{options.format} {options.decoder} {config.decoders}",
     )
@@ -94,22 +94,22 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
             if runs is not None:
                 return workspace, runs
     search = Progress("looking for runs")
-    search.show_at_once()
+    search.show_first_line()
     try:
         discovered = discover_runs(options, config)
     finally:
         search.erase()
-    cache.record_datasets(discovered.plans)
+    cache.record_dataset_state(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
     _print_failed_imports(summary)
     print_missing_datasets(summary)
     _print_unapplied_errata(summary, workspace.errata)
-    if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
+    if not usable and (summary.runs or not is_whole_workspace(workspace, options.paths)):
         raise CommandError(explain_no_runs(options, summary))
-    scope = () if is_workspace_path(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
+    scope = () if is_whole_workspace(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
     if all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs):
-        cache.save_runs(workspace, scope)  # the store has the current results of every run
+        cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
     return workspace, scope
 
 
@@ -118,48 +118,48 @@ class ImportCache:
     so that the next command notices files that change during the import."""
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
-        self._key = _digest_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
+        self._key = _hash_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather_files(paths).files
         code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
-        self._inside = _digest_files([*self._files, *code.files])
+        self._inside = _hash_file_states([*self._files, *code.files])
         self._others: list[str] | None = None
         self._outside = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> RunNumbers | None:
-        """Return the numbers of the runs at the paths, or None if a file changed since `save_runs`."""
-        match workspace.files.read_json_object(_cache_file(workspace)).get(self._key):
+        """Return the numbers of the runs at the paths, or None if a file changed since `save_run_numbers`."""
+        match workspace.files.read_json_object(_locate_cache_file(workspace)).get(self._key):
             case {"state": state, "others": [*others], "runs": [*runs]}:
                 if any(type(path) is not str for path in others) or any(type(run) is not int for run in runs):
                     return None
-                unchanged = state == self._compute_digest(workspace, _digest_files(map(Path, others)))
+                unchanged = state == self._compute_digest(workspace, _hash_file_states(map(Path, others)))
                 return tuple(runs) if unchanged else None
         return None
 
-    def record_datasets(self, plans: Sequence[RunPlan]) -> None:
+    def record_dataset_state(self, plans: Sequence[RunPlan]) -> None:
         """Record the state of the datasets. Call this before the import reads the datasets."""
         if plans and all(plan.data for plan in plans):
             inside = set(self._files)
             self._others = sorted({os.fspath(path) for plan in plans for path in plan.files if path not in inside})
-            self._outside = _digest_files(map(Path, self._others))
+            self._outside = _hash_file_states(map(Path, self._others))
 
-    def save_runs(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
+    def save_run_numbers(self, workspace: Workspace, run_numbers: Sequence[int]) -> None:
         """Save the numbers of the runs in `.fcreview/seen.json`. Call this when the store has their current results."""
         if self._others is None:
             return
         state = self._compute_digest(workspace, self._outside)
         entry = {"state": state, "others": self._others, "runs": list(run_numbers)}
-        saved = workspace.files.read_json_object(_cache_file(workspace))
+        saved = workspace.files.read_json_object(_locate_cache_file(workspace))
         others = [pair for pair in saved.items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
         with suppress(OSError):
-            workspace.files.write_json(_cache_file(workspace), entries)
+            workspace.files.write_json(_locate_cache_file(workspace), entries)
 
     def _compute_digest(self, workspace: Workspace, others_digest: str) -> str:
-        return _digest_texts(self._inside, others_digest, _digest_files([workspace.store, workspace.errata]))
+        return _hash_texts(self._inside, others_digest, _hash_file_states([workspace.store, workspace.errata]))
 
 
-def _digest_files(files: Iterable[Path]) -> str:
-    return _digest_texts(*(_fingerprint_file(file) for file in files))
+def _hash_file_states(files: Iterable[Path]) -> str:
+    return _hash_texts(*(_fingerprint_file(file) for file in files))
 
 
 def _fingerprint_file(file: Path) -> str:
@@ -171,11 +171,11 @@ def _fingerprint_file(file: Path) -> str:
     return f"{file} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
-def _digest_texts(*parts: str) -> str:
+def _hash_texts(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
-def _cache_file(workspace: Workspace) -> Path:
+def _locate_cache_file(workspace: Workspace) -> Path:
     return workspace.root / "seen.json"
 
 
@@ -185,14 +185,14 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
 
     if options.format is not None:
         check_choice(sorted(IMPORTERS), options.format, "format")
-    paths, permanent = resolve_search_paths(options), list_data_folders(replace(options, data=None), config)
+    paths, permanent = resolve_run_paths(options), list_data_folders(replace(options, data=None), config)
 
     def search_runs(folders: Folders) -> DiscoveredRuns:
         return discover(paths, data=[*folders, *permanent], format=options.format)
 
     remembered = None if options.forget_data else load_remembered_datasets(options)
     named = resolve_data_option(options)
-    return search_runs(named) if remembered is None else assign_datasets(search_runs, named, remembered)
+    return search_runs(named) if remembered is None else find_runs_and_datasets(search_runs, named, remembered)
 
 
 def load_remembered_datasets(options: WorkspaceOptions) -> DatasetFolders | None:
@@ -222,14 +222,16 @@ def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
 
 
-def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
+def find_runs_and_datasets(
+    search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders
+) -> DiscoveredRuns:
     """Find the runs, and choose the matching dataset for each run.
 
     `named_folders` are the folders of --data. `remembered` are the dataset folders of earlier commands.
     """
     from fcreview.store.importing.source_files import select_folders_with_dataset
 
-    search_once, usual_folders = cache(search_runs), _existing_folders(remembered.most_common_folders)
+    search_once, usual_folders = cache(search_runs), _select_existing_folders(remembered.most_common_folders)
 
     @cache
     def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
@@ -242,7 +244,7 @@ def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: 
         if select_folders_with_dataset(named_folders, plan):
             return plan
         before = remembered.get_dataset_folders(plan.run)
-        assigned = search_plans(_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
+        assigned = search_plans(_select_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
         if named_folders and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
             assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
@@ -260,7 +262,7 @@ def _make_run_id(plan: RunPlan) -> RunId:
     return run.benchmark, run.generation, run.language, run.model, run.path
 
 
-def _existing_folders(folders: Iterable[Path]) -> Folders:
+def _select_existing_folders(folders: Iterable[Path]) -> Folders:
     return tuple(folder for folder in folders if folder.is_dir())
 
 
@@ -281,9 +283,9 @@ def import_discovered_runs(
         except WorkspaceError:
             raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
-    set_import_options(discovered.plans, options, config, workspace)
+    set_decoders_and_errata(discovered.plans, options, config, workspace)
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
-    progress.show_at_once()
+    progress.show_first_line()
     try:
         summary = import_runs(
             workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
@@ -301,15 +303,15 @@ def import_discovered_runs(
     return workspace, summary
 
 
-def set_import_options(
+def set_decoders_and_errata(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
     """Set the decoder and the errata of each run, from the options or from earlier commands."""
-    set_decoders(plans, options.decoder, config.decoders, workspace)
-    set_errata(plans, options.errata, workspace)
+    set_and_save_decoders(plans, options.decoder, config.decoders, workspace)
+    set_and_save_errata(plans, options.errata, workspace)
 
 
-def set_decoders(
+def set_and_save_decoders(
     plans: Iterable[RunPlan], decoder_option: str | None, decoders_by_model: Mapping[str, str], workspace: Workspace
 ) -> None:
     """Set the decoder of each BFCL run, and save the value of --decoder.

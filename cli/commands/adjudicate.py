@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.cli.commands.open import show_app
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, workspace_command
-from fcreview.cli.output import emit, emit_json, emit_lines, has_terminal, print_message, text_width
+from fcreview.cli.output import can_show_app, emit, emit_json, emit_lines, get_wrap_width, print_message
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM, RESPONSE, describe_address, parse_address
@@ -48,7 +48,7 @@ def adjudicate(
     """
     with open_workspace(options) as session:
         view = session.build_view(where, run=run)
-        if has_terminal() and not as_json:
+        if can_show_app() and not as_json:
             show_app(session, view, start="adjudicate")
             return
         disagreements = session.store.analysis.fetch_disagreements(view)
@@ -57,7 +57,7 @@ def adjudicate(
             if as_json:
                 emit_json(_build_disagreement_json(detail, each.disagreement))
                 continue
-            emit_lines(_format_disagreement_lines(detail, each.disagreement, options, text_width()))
+            emit_lines(_format_disagreement_lines(detail, each.disagreement, options, get_wrap_width()))
             emit()
     if not as_json or not disagreements:
         print_message(
@@ -105,7 +105,7 @@ def _format_disagreement_lines(
             ("", ", ".join(answer.tags or ())),
             ("", answer.note or ""),
         ]
-    texts += zip(("golden", "predicted", "differs"), _format_target_calls(item, disagreement.target), strict=True)
+    texts += zip(("golden", "predicted", "differs"), _extract_target_texts(item, disagreement.target), strict=True)
     for verdict in list_verdicts_for_adjudication(item, disagreement):
         texts.append((verdict.source, format_source_verdict(verdict, disagreement.criterion)))
     for label, text in (*texts, ("majority", format_majority(disagreement))):
@@ -119,7 +119,7 @@ class TargetTexts(NamedTuple):
     difference: str  # first difference between the calls
 
 
-def _format_target_calls(item: Item, target: str) -> TargetTexts:
+def _extract_target_texts(item: Item, target: str) -> TargetTexts:
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:

@@ -15,7 +15,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table, text_width
+from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, get_wrap_width, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
@@ -55,8 +55,8 @@ def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json
     emit("self-agreement on hidden duplicates")
     rows = [
         [
-            "all" if each.annotator is None else cell_text(each.annotator), cell_text(each.criterion), f"{each.n:,}",
-            format_metric_value(each.percent, "share"),
+            "all" if each.annotator is None else format_cell(each.annotator), format_cell(each.criterion),
+            f"{each.n:,}", format_metric_value(each.percent, "share"),
             _format_interval(each.percent_low, each.percent_high, "share"),
             format_metric_value(_round_score(each.kappa), "score"),
             _format_interval(each.kappa_low, each.kappa_high, "score"),
@@ -160,7 +160,7 @@ def _print_agreement_tables(
     unsure = sum(not is_definite(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [
-        f"{format_count(len(names), 'annotator')} ({cell_text(', '.join(names))})",
+        f"{format_count(len(names), 'annotator')} ({format_cell(', '.join(names))})",
         format_count(len(ratings) - unsure, "label"),
         *([f"{unsure:,} unsure"] if unsure else []),
     ]
@@ -193,7 +193,7 @@ def _print_annotator_pairs(coefficients: Sequence[AgreementCoefficient], scope: 
     rows = []
     for each in coefficients:
         if each.metric == "cohen":
-            first_cells = [*format_group_cells(coefficients, each), cell_text(", ".join(each.annotators))]
+            first_cells = [*format_group_cells(coefficients, each), format_cell(", ".join(each.annotators))]
             share = format_value_and_interval(shares[get_group_key(each), each.annotators])
             rows.append([*first_cells, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
     heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
@@ -208,6 +208,6 @@ def _print_scope_table(
 ) -> None:
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in right_aligned]
-    width = max(text_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
+    width = max(get_wrap_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
     emit("", heading)
     print_table([*first, *headers], rows, right_aligned=right, max_width=width)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.commands.show import find_item
+from fcreview.cli.commands.show import find_item_number
 from fcreview.cli.options import ItemArgument, JsonOption, RunOption, WorkspaceOptions, workspace_command
-from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
+from fcreview.cli.output import emit_json, emit_lines, get_wrap_width, print_message
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.json_value import to_json_text
@@ -36,18 +36,18 @@ def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, 
     Example: fcreview audit runs/gpt4o live_simple_3-3-0
     """
     with open_workspace(options) as session:
-        detail = session.store.read_detail(find_item(session, item, run))
-    for event in _build_events_json(detail):
+        detail = session.store.read_detail(find_item_number(session, item, run))
+    for event in _build_event_objects(detail):
         if as_json:
             emit_json(event)
         else:
-            emit_lines(_format_event_lines(event, text_width()))
+            emit_lines(_format_event_lines(event, get_wrap_width()))
     if not as_json:
         count = format_count(len(detail.history), "event")
         print_message(f"{count} on {detail.key.id}" if detail.history else f"{detail.key.id} has no reviews")
 
 
-def _build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
+def _build_event_objects(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """Build a JSON object for each event of the item, oldest first.
 
     `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that this event retracts, or null.

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table
+from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import format_verdict
 from fcreview.stats.calibration import (
@@ -130,7 +130,7 @@ def _print_confusion_matrices(build_filter: FilterBuilder, groups: Sequence[Cali
         first = format_source_and_criterion(group)
         for cell in group.cells:
             verdicts = (format_verdict(value, group.criterion) for value in (cell.automatic, cell.human))
-            rows.append([*first, *verdicts, f"{cell.n:,}", cell_text(build_filter(group, cell, group.scope) or "")])
+            rows.append([*first, *verdicts, f"{cell.n:,}", format_cell(build_filter(group, cell, group.scope) or "")])
             first = ["", ""]
     emit()
     print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
@@ -140,7 +140,7 @@ def _print_measures(groups: Sequence[Calibration], scope: CalibrationScope) -> N
     emit("", scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
-        first_cells = [*([] if scope == "overall" else [cell_text(group.name)]), *format_source_and_criterion(group)]
+        first_cells = [*([] if scope == "overall" else [format_cell(group.name)]), *format_source_and_criterion(group)]
         rows.append([*first_cells, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
     heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
     print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
@@ -151,8 +151,8 @@ def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[Erro
     rows = []
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(build_filter(kind, kind, kind.by) or "")
-            first_cells = [*format_source_and_criterion(kind), kind.by, cell_text(kind.name)]
+            of, where = f"{kind.wrong:,} of {kind.of:,}", format_cell(build_filter(kind, kind, kind.by) or "")
+            first_cells = [*format_source_and_criterion(kind), kind.by, format_cell(kind.name)]
             rows.append([*first_cells, format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
     print_table(heads, rows, right_aligned=(5,), max_width=32)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, WhereOption, WorkspaceOptions, argument, option, workspace_command
-from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, format_table, print_table
+from fcreview.cli.output import check_choice, emit, emit_json, emit_lines, format_cell, format_table, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
@@ -32,9 +32,9 @@ class ComparisonSide:
     is_requested: bool  # whether an option sets the source
 
     @property
-    def run_and_source(self) -> str:
+    def sanitized_title(self) -> str:
         """Sanitised text such as `run 2  gpt-4o  (official)`."""
-        return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
+        return f"run {self.row.run}  {format_cell(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object of the side: {run, model, generation, language, source, source_reason}."""
@@ -78,13 +78,12 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
         count = format_count(matrix.n_other_question, "id")
         emit(f"questions differ between the runs for {count}. Each question counts as a separate item")
     if len(matrix.generations) > 1:
-        emit(
-            f"the runs have the versions {cell_text(', '.join(matrix.generations))}; items are matched across versions"
-        )
+        versions = format_cell(", ".join(matrix.generations))
+        emit(f"the runs have the versions {versions}; items are matched across versions")
     emit()
     ranking = [
         [
-            str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
+            str(each.rank), str(sides[each.run].row.run), format_cell(sides[each.run].row.info.model),
             format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
         ]
         for each in matrix.ranking
@@ -113,7 +112,7 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
     marks = VERDICT_MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else ASCII_VERDICT_MARKS
     rows = [
         [
-            cell_text(item.aligned_item.question_key.id), cell_text(item.aligned_item.question_key.category),
+            format_cell(item.aligned_item.question_key.id), format_cell(item.aligned_item.question_key.category),
             f"{item.passing} of {item.known}",
             _join_verdict_marks([marks[verdict] for verdict in item.verdicts]),
         ]
@@ -179,8 +178,8 @@ def _print_comparison_text(
     sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int
 ) -> None:
     a, b = sides
-    emit(f"A  {a.run_and_source}")
-    emit(f"B  {b.run_and_source}")
+    emit(f"A  {a.sanitized_title}")
+    emit(f"B  {b.sanitized_title}")
     for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
     emit()
@@ -212,7 +211,7 @@ def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
         found = [flip for flip in flips if flip.passing_side == side]
         if found:
             emit("", f"only {side.upper()} passes: {format_count(len(found), 'item')}")
-        rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
+        rows = [[format_cell(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
         emit_lines(f"  {line}" for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows)
         if len(found) > limit:
             emit(f"  … {format_count(len(found) - limit, 'more item')}. Use --limit {len(found)} to list all")
@@ -253,7 +252,7 @@ def compare(
 
     Example: fcreview compare result/ 1 2 --source rule
     """
-    first_source, second_source = _check_verdict_source(source), _check_verdict_source(against)
+    first_source, second_source = _parse_verdict_source(source), _parse_verdict_source(against)
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         view = session.build_view(where, queue="dataset")
@@ -293,7 +292,7 @@ def _make_comparison_side(row: RunRow, requested_source: stats.VerdictSource | N
     return ComparisonSide(row, source, is_requested=requested_source is not None)
 
 
-def _check_verdict_source(name: str | None) -> stats.VerdictSource | None:
+def _parse_verdict_source(name: str | None) -> stats.VerdictSource | None:
     return None if name is None else check_choice(stats.VERDICT_SOURCES, name, "source")
 
 

@@ -34,19 +34,19 @@ def completion(
     Example: fcreview completion bash
     """
     check_choice(SHELLS, shell, "shell")
-    commands = list_commands()
+    commands = list_completable_commands()
     emit(_format_fish_script(commands) if shell == "fish" else _format_bash_script(commands, zsh=shell == "zsh"))
 
 
-def list_commands() -> list[CompletableCommand]:
+def list_completable_commands() -> list[CompletableCommand]:
     """List every command, in the order of `fcreview --help`."""
     from fcreview.cli.commands import build_program
 
     program: Any = typer.main.get_command(build_program())  # typed Any, because Typer has its own copy of click
-    return [_describe_command(name, command) for name, command in program.commands.items()]
+    return [_make_completable_command(name, command) for name, command in program.commands.items()]
 
 
-def _describe_command(name: str, command: Any) -> CompletableCommand:
+def _make_completable_command(name: str, command: Any) -> CompletableCommand:
     inner = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
     shown = [option for each in (command, *inner) for option in each.params if not getattr(option, "hidden", False)]
     options = {text for option in shown for text in option.opts if text[:2] == "--"}

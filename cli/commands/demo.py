@@ -10,7 +10,7 @@ import typer
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.options import AnnotatorOption, WorkspaceOptions, option
-from fcreview.cli.output import cell_text, emit, has_terminal, print_message
+from fcreview.cli.output import can_show_app, emit, format_cell, print_message
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 
@@ -34,7 +34,7 @@ def demo(
     """
     folder = _copy_sample_runs(output or into)
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
-        if has_terminal():
+        if can_show_app():
             show_queue(session, OpenOptions(overview=True))
             print_message(f"The sample runs and your reviews are in {folder}")
             return
@@ -43,7 +43,7 @@ def demo(
         view = session.build_view()
         clusters = session.store.fetch_clusters(view)
         print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
-    name = cell_text(str(folder))
+    name = format_cell(str(folder))
     emit("", f"There is no terminal for the app, so the failures are printed. The sample runs are in {name}. Try:")
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")

@@ -15,8 +15,8 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
-from fcreview.cli.workspace import NOT_VERIFIED_ADVICE, find_lake, is_workspace_path, locate_workspace
+from fcreview.cli.output import can_show_app, emit, emit_json, format_cell
+from fcreview.cli.workspace import NOT_VERIFIED_ADVICE, find_lake_location, is_whole_workspace, locate_workspace
 from fcreview.cli.workspace_import import (
     discover_runs,
     list_data_folders,
@@ -57,7 +57,7 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
-    lake = find_lake(options.paths)
+    lake = find_lake_location(options.paths)
     caches: list[Fact] = []
     try:
         workspace = locate_workspace(options, create=False)
@@ -74,10 +74,10 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     facts += caches
     if lake is None:
         discovered = discover_runs(options, config)
-        stored = _collect_stored_run_facts(options, discovered)
+        stored = _collect_store_facts(options, discovered)
         facts += stored
         if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
-            facts += _collect_run_facts(discovered, options)
+            facts += _collect_discovered_run_facts(discovered, options)
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
@@ -87,7 +87,7 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         emit_json(fact)
     for fact in () if as_json else _merge_similar_facts(facts):
         mark = "!" if fact["problem"] else " "
-        emit(f"{mark} {fact['kind']:<15} {cell_text(': '.join(filter(None, (fact['name'], fact['value']))))}")
+        emit(f"{mark} {fact['kind']:<15} {format_cell(': '.join(filter(None, (fact['name'], fact['value']))))}")
     if damaged:
         raise typer.Exit(EXIT_FAILURE)
 
@@ -137,7 +137,7 @@ def _collect_journal_facts(workspace: Workspace) -> Iterator[Fact]:
             yield _build_fact("journal", f"fcreview saved an incomplete last line as {torn}", report.annotator)
 
 
-def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
+def _collect_store_facts(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
     """Report the state of the store, and the runs in the store that have no files at the path."""
     from fcreview.store.importing.builder import read_store_index
     from fcreview.store.importing.source_files import build_run_key
@@ -152,7 +152,7 @@ def _collect_stored_run_facts(options: WorkspaceOptions, discovered: DiscoveredR
     if index.usable:
         state = "verified" if index.is_verified else f"the store is not verified. {NOT_VERIFIED_ADVICE}"
         facts.append(_build_fact("store", state, is_problem=not index.is_verified))
-    if not is_workspace_path(workspace, options.paths):
+    if not is_whole_workspace(workspace, options.paths):
         return facts
     found = {build_run_key(workspace, plan.run) for plan in discovered.plans}
     for key, stored in index.runs.items():
@@ -178,7 +178,7 @@ def _collect_unsafe_file_facts(workspace: Workspace) -> Iterator[Fact]:
                 continue  # the file was deleted, or this user cannot read it
 
 
-def _collect_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
+def _collect_discovered_run_facts(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
     from fcreview.store.importing.source_files import find_folder_without_dataset, select_folders_with_dataset
 
     remembered = load_remembered_datasets(options)
@@ -225,7 +225,7 @@ def _collect_versions_and_terminal_facts() -> Iterator[Fact]:
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = "{}x{}".format(*os.get_terminal_size()) if sys.stdout.isatty() else ""
     yield _build_fact("terminal", size or "unknown, because standard output is not a terminal", "size")
-    yield _build_fact("terminal", "yes" if has_terminal() else "no, so fcreview open prints text", "full-screen app")
+    yield _build_fact("terminal", "yes" if can_show_app() else "no, so fcreview open prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):
             yield _build_fact("terminal", "set" if name == "TMUX" else os.environ[name], name)

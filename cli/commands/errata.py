@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-from fcreview.cli.commands.rules import load_rules
+from fcreview.cli.commands.rules import load_accepted_rules
 from fcreview.cli.options import ForceOption, JsonOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import load_errata, load_workspace_errata
@@ -71,7 +71,7 @@ def create_errata(
         source = ExportSource(session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options))
         new = [fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes]
         entries = (dict(before.entries) if before else {}) | {entry.key: entry for entry in new}
-        rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
+        rules = list(dict.fromkeys([*(before.rules if before else ()), *load_accepted_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
                 "there are no corrected golden answers or accepted rules. Use fcreview label --golden-fix or"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, SeedOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_run_heading, print_message, print_table
+from fcreview.cli.output import emit, emit_json, emit_lines, format_cell, format_run_heading, print_message, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.metric import Metric, RunItems, ScoredItem
@@ -172,7 +172,7 @@ def _print_estimate_tables(
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
-                "  " * one.level + cell_text(one.name),
+                "  " * one.level + format_cell(one.name),
                 *(format_metric_value(value, one.unit, one.digits) for value in (one.automatic, one.corrected)),
                 *format_estimate_and_interval(one), *([_format_bounds(one)] if has_bounds else []),
                 f"{one.n_random:,}", f"{one.n_known:,}", "" if one.needed is None else f"{one.needed:,}",
@@ -182,7 +182,7 @@ def _print_estimate_tables(
         ]  # fmt: skip
         emit()
         bounds = ["range (undecided)"] if has_bounds else []
-        heads = [cell_text(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
+        heads = [format_cell(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
         heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
         right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
         print_table(heads, cells, right_aligned=right_aligned, max_width=44)
@@ -217,7 +217,7 @@ def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_count
         if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
             reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
-        shown = ", ".join(map(cell_text, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        shown = ", ".join(map(format_cell, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         yield f"There is no confidence interval for {shown}: {reason}"
 
 

@@ -89,7 +89,7 @@ def export(
         if not any(counts.values()):
             print_message(f"nothing to export, because {_explain_empty_export(session, view, choice, format)}")
     if format == "native":
-        _print_runs_without_dataset(Path(out))
+        _warn_of_missing_datasets(Path(out))
     if check:
         from fcreview.exporters.inspect_log import check_and_count_log_copies
 
@@ -124,7 +124,7 @@ def _parse_training_options(
     return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
 
 
-def _print_runs_without_dataset(folder: Path) -> None:
+def _warn_of_missing_datasets(folder: Path) -> None:
     for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
             name = f"{plan.run.full_title}, {plan.run.model}"

@@ -68,7 +68,7 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
     return list(READERS[format_name]()(content))
 
 
-def _read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
+def _read_reviews_in_runs(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
     from fcreview.store.label_import import ImportedReview, normalize_time
@@ -117,10 +117,10 @@ def record_labels(
     from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
     if format == RUN_FORMAT:
-        reviews = _read_recorded_reviews([file], format)
+        reviews = _read_reviews_in_runs([file], format)
     elif format == NOTES_FORMAT:
         paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
-        reviews = _read_recorded_reviews([*paths, file], "tau")
+        reviews = _read_reviews_in_runs([*paths, file], "tau")
     else:
         reviews = _read_labels(file, format)
     if not_blind:

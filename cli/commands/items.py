@@ -16,7 +16,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message, show_activity
+from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_cell, format_row, print_message, show_activity
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import display_width, sanitize
@@ -59,12 +59,12 @@ def items(
                 for row in rows:
                     emit_json(_build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
-            print_rows(session, view, limit)
+            print_item_rows(session, view, limit)
         if limit != 0 and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
 
 
-def iterate_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
+def iterate_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
     return (row for rows in _fetch_row_windows(session, view, limit) for row in rows)
 
 
@@ -87,13 +87,15 @@ def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
     return {"run": row.run, "model": row.model, **names, **fields}
 
 
-def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
+def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
     """Print items as a table with complete ids."""
     several = (len(view.runs) or session.n_runs) > 1
     headers = ["model", *HEADERS] if several else HEADERS
     printed, widths = 0, list[int]()
     for rows in _fetch_row_windows(session, view, limit):
-        batch = [[cell_text(row.model), *_format_row_cells(row)] if several else _format_row_cells(row) for row in rows]
+        batch = [
+            [format_cell(row.model), *_format_row_cells(row)] if several else _format_row_cells(row) for row in rows
+        ]
         widths = _print_table_batch(headers, batch, widths)
         printed += len(batch)
     total = session.store.count_items(view)
@@ -103,9 +105,9 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
 def _format_row_cells(row: QueueRow) -> list[str]:
     error = row.error_type or row.rule_error_type
     return [
-        sanitize(row.id), cell_text(row.category),
+        sanitize(row.id), format_cell(row.category),
         *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
-        cell_text(error), cell_text(row.first_difference),
+        format_cell(error), format_cell(row.first_difference),
     ]  # fmt: skip
 
 

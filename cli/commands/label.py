@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.import_labels import AdjudicateOption, read_input_file, record_labels
-from fcreview.cli.commands.show import find_item
+from fcreview.cli.commands.show import find_item_number
 from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import check_choice, emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceSession
@@ -91,7 +91,7 @@ def label(
         if undo:
             _retract_last_review(session, as_json)
             return
-        chosen = find_item(session, item or "", run)
+        chosen = find_item_number(session, item or "", run)
         detail = session.store.read_detail(chosen)
         _check_target(detail, target)
         scale = _find_scale(detail, target, criterion)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.commands.rules import load_rules, save_rules
+from fcreview.cli.commands.rules import load_accepted_rules, save_accepted_rules
 from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.output import emit, emit_json, format_cell, format_table, print_message
 from fcreview.cli.workspace import (
     load_workspace_errata,
     locate_workspace,
@@ -73,10 +73,10 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
-    here, there = load_rules(workspace), load_rules(other)
+    here, there = load_accepted_rules(workspace), load_accepted_rules(other)
     new = [rule for rule in dict.fromkeys(there) if rule not in here]
     if new:
-        save_rules(workspace, [*here, *new])
+        save_accepted_rules(workspace, [*here, *new])
     return MergedErrata("rules", len(new), len(there) - len(new))
 
 
@@ -92,7 +92,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.new or merged.rules:
         print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
     for key in merged.conflicts[:MAX_CONFLICTS]:
-        name = cell_text(" ".join(filter(None, key)))
+        name = format_cell(" ".join(filter(None, key)))
         print_message(
             f"fcreview: {name}: the workspaces correct this golden answer differently. This workspace keeps its own"
         )
@@ -187,7 +187,7 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, is_confirmed
         others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
     if others:
         print_message(
-            f"fcreview: reviews by {cell_text(', '.join(others))} were not sent. Each member sends their own reviews"
+            f"fcreview: reviews by {format_cell(', '.join(others))} were not sent. Each member sends their own reviews"
         )
 
 
@@ -196,7 +196,7 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
         return
     rows = [
         [
-            cell_text(each.annotator), str(each.new - each.adjudications - each.retractions),
+            format_cell(each.annotator), str(each.new - each.adjudications - each.retractions),
             str(each.retractions), str(each.adjudications),
         ]
         for each in journals
@@ -216,9 +216,9 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
 def _print_merged_journal(merged: MergedJournal) -> None:
     apart = f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
     new = f"{format_count(merged.new, 'new event')}{apart}"
-    emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
+    emit(f"{format_cell(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
     if merged.withheld:
-        count = f"{cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')}"
+        count = f"{format_cell(merged.annotator)}: {format_count(merged.withheld, 'new event')}"
         reason = "these are your own reviews. Pass --mine to merge them"
         print_message(f"fcreview: {count} not merged, because {reason}")
     for warning in merged.warnings:
@@ -229,5 +229,5 @@ def _print_merged_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
     else:
-        names = {"queue": cell_text(merged.queue), "kept_as": cell_text(merged.kept_as)}
+        names = {"queue": format_cell(merged.queue), "kept_as": format_cell(merged.kept_as)}
         emit(QUEUE_MESSAGES[merged.state].format(**names))

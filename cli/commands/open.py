@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from fcreview.cli.commands.team import find_team_link, sync_team, warn_of_ignored_team_files
-from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
+from fcreview.cli.commands.team import sync_team_in_background, warn_of_ignored_team_files
+from fcreview.cli.config import find_team_link, load_config, load_theme, record_first_start, save_theme
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -22,8 +22,8 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
-from fcreview.cli.workspace import WorkspaceSession, find_lake
+from fcreview.cli.output import can_show_app, format_cell, is_in_browser, print_message
+from fcreview.cli.workspace import WorkspaceSession, find_lake_location
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
@@ -76,10 +76,10 @@ def open_(
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
-    if follow and find_lake(options.paths) is not None:
+    if follow and find_lake_location(options.paths) is not None:
         raise UsageError("--follow has no effect on a lake. Omit --follow")
     watcher = None
-    if follow and has_terminal():
+    if follow and can_show_app():
         from fcreview.cli.watch import FileWatcher
 
         watcher = FileWatcher(options, load_config().follow)  # created first, to notice changes during the import
@@ -101,10 +101,10 @@ def show_queue(
     warn_of_ignored_team_files(session.workspace)
     view, first = selection.build_view(session), None
     if selection.item is not None:
-        from fcreview.cli.commands.show import find_item
+        from fcreview.cli.commands.show import find_item_number
 
-        first = find_item(session, selection.item, selection.run)
-    if has_terminal():
+        first = find_item_number(session, selection.item, selection.run)
+    if can_show_app():
         if watcher is not None:
             watcher.runs = session.scope
         names = " ".join(filter(None, (selection.where, selection.queue, selection.run, selection.item)))
@@ -118,9 +118,9 @@ def show_queue(
         )
     print_message("fcreview: There is no terminal for the app. Use fcreview review --plain to review line by line")
     if first is None:
-        from fcreview.cli.commands.items import print_rows
+        from fcreview.cli.commands.items import print_item_rows
 
-        print_rows(session, view, MAX_PRINTED_ITEMS)
+        print_item_rows(session, view, MAX_PRINTED_ITEMS)
     else:
         from fcreview.cli.commands.show import print_item
 
@@ -198,10 +198,10 @@ def make_app(
         screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
         screens.theme = load_theme(config)
         if is_in_browser():
-            _prepare_for_browser(screens)
+            _configure_for_browser(screens)
             screens.start_options = start_options
         else:
-            screens.shows_welcome, screens.save_theme = switch is None and is_first_start(), save_theme
+            screens.shows_welcome, screens.save_theme = switch is None and record_first_start(), save_theme
         from fcreview.tui.app import FcreviewApp
 
         return FcreviewApp(
@@ -217,14 +217,14 @@ def make_app(
 
 def explain_fixed_annotator(session: WorkspaceSession) -> str:
     """Return the reason why the user cannot change the annotator in the app, or an empty string."""
-    name = cell_text(session.annotator)
+    name = format_cell(session.annotator)
     if is_in_browser():
         return f"You are logged in as {name}. To review as another annotator, log in with that name"
     link = find_team_link(session.workspace)
     if link is not None:
-        team_name = cell_text(link.annotator)
+        team_name = format_cell(link.annotator)
         return f"Your annotator name in the team is {team_name}. To use another name, start fcreview with --annotator"
-    if session.workspace.lake is None and session.options and find_lake(session.options.paths) is not None:
+    if session.workspace.lake is None and session.options and find_lake_location(session.options.paths) is not None:
         return f"Only items for {name} were copied from the lake. Start fcreview with --annotator to use another name"
     return ""
 
@@ -234,17 +234,17 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
 
     Raises SystemExit if the return code of the app is not 0.
     """
-    with sync_team(session) as app.session.team:
+    with sync_team_in_background(session) as app.session.team:
         reviewed = app.run()
     if reviewed:
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
-        print_message(f"{format_count(reviewed, 'item')} reviewed. The reviews are in {cell_text(str(journal))}")
+        print_message(f"{format_count(reviewed, 'item')} reviewed. The reviews are in {format_cell(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)
     return app.next_switch
 
 
-def _prepare_for_browser(screens: Session) -> None:
+def _configure_for_browser(screens: Session) -> None:
     """Set up the app for a browser. There, it may write only files of the annotator, so that it saves the theme with
     the annotator's state."""
     from fcreview.store.workspace import AnnotatorState

@@ -22,7 +22,7 @@ from fcreview.cli.options import (
     split_at_commas,
     workspace_command,
 )
-from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
+from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.workspace import format_run_choices
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -60,7 +60,7 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
                 emit_json(_build_queue_json(session, queue))
             return
         rows = [
-            [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.summary]
+            [format_cell(queue.name), f"{len(queue.items):,}", format_cell(each.annotator), each.summary]
             for queue in queues
             for each in session.store.measure_queue_progress(queue.name)
         ]
@@ -82,7 +82,7 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
 
 
 @workspace_command()
-def show_sampling(
+def show_queue_details(
     options: WorkspaceOptions, name: Annotated[str, argument("NAME", "Queue name.")], as_json: JsonOption = False
 ) -> None:
     """Show the sampling and the progress of a queue.
@@ -124,12 +124,12 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     emit(f"All annotators review {format_count(design.overlap, 'item')}. Each annotator has {repeats}.")
     emit()
     chances = [
-        [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
+        [format_cell(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
     ]
     print_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
     emit()
     progress = session.store.measure_queue_progress(queue.name)
-    done = [[cell_text(each.annotator), each.summary, str(each.missing)] for each in progress]
+    done = [[format_cell(each.annotator), each.summary, str(each.missing)] for each in progress]
     print_table(["annotator", "done", "missing"], done)
 
 
@@ -239,7 +239,7 @@ def extend_queue(
     names = split_at_commas(annotators)
     with open_workspace(options) as session:
         row, sample_status, sample = _find_sampled_run(session, name, run)
-        draws, metric = _draw_target_metric(session, row, sample_status, target)
+        draws, metric = _draw_metric_values(session, row, sample_status, target)
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
             raise UsageError(f"--target {metric.name} is not a rate. Only rates have intervals in percentage points")
@@ -285,7 +285,7 @@ def _find_sampled_run(
     return matches[0]
 
 
-def _draw_target_metric(
+def _draw_metric_values(
     session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
 ) -> tuple[MetricDraws, Metric]:
     from fcreview.stats.answer_model import AnswerModel
@@ -324,4 +324,4 @@ def _find_metric_by_name(target: str, metrics: Sequence[Metric], benchmark_title
     raise UsageError(f"--target {target!r} is not one metric of the run. Choose {names}")
 
 
-COMMANDS = {"create": create_queue, "extend": extend_queue, "list": list_queues, "show": show_sampling}
+COMMANDS = {"create": create_queue, "extend": extend_queue, "list": list_queues, "show": show_queue_details}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import ForceOption, JsonOption, RunOption, WorkspaceOptions, option, workspace_command
 from fcreview.cli.output import (
-    cell_text,
     emit_json,
     emit_lines,
     emit_utf8,
+    format_cell,
     format_run_heading,
     format_table,
     print_message,
@@ -127,7 +127,7 @@ def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow
         [
             row.figure if row.figure != before else "", f"{'* ' if row.is_own else '  '}{row.convention}",
             format_metric_value(row.value, "share", 2), f"{row.n:,}", f"{row.n_tasks:,}",
-            cell_text(_describe_convention_differences(row)),
+            format_cell(_describe_convention_differences(row)),
         ]
         for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False)
     ]  # fmt: skip

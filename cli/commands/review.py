@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_item_heading
-from fcreview.cli.commands.team import sync_team, warn_of_ignored_team_files
+from fcreview.cli.commands.team import sync_team_in_background, warn_of_ignored_team_files
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -22,7 +22,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import emit, emit_lines, has_terminal
+from fcreview.cli.output import can_show_app, emit, emit_lines
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError
 from fcreview.model.review import FAULTS
@@ -59,7 +59,7 @@ def review(
     Example: fcreview review runs/gpt4o --plain --where 'official:fail -reviewed'
     """
     with open_workspace(options) as session:
-        if has_terminal() and not plain:
+        if can_show_app() and not plain:
             show_queue(session, OpenOptions(None, queue, seed, where, run, blind))
             return
 
@@ -94,7 +94,7 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
 
     session.close()
     warn_of_ignored_team_files(session.workspace)
-    with sync_team(session), Store.open(session.workspace, session.annotator, blind=blind) as store:
+    with sync_team_in_background(session), Store.open(session.workspace, session.annotator, blind=blind) as store:
         if view.queue_file is not None:
             store.load_queue(view.queue_file)
         reviewer = Reviewer(store, session.open_journal())
@@ -225,10 +225,12 @@ class ReviewLoop:
         run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
         hide_verdicts = self._store.blind and detail.row.you is None
         emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
-        emit_lines(format_item_text(detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full))
+        emit_lines(format_plain_item_lines(detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full))
 
 
-def format_item_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False) -> Iterator[str]:
+def format_plain_item_lines(
+    detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False
+) -> Iterator[str]:
     """Format the item as lines of sanitised text, without columns and horizontal rules. With `full`, messages and long
     texts are complete."""
     if not hide_verdicts:

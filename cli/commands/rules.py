@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
+from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.workspace import load_workspace_errata, locate_workspace, read_workspace_file, supports_equivalences
-from fcreview.cli.workspace_import import discover_runs, open_workspace, set_import_options
+from fcreview.cli.workspace_import import discover_runs, open_workspace, set_decoders_and_errata
 from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
 from fcreview.model.item import Item
@@ -54,7 +54,7 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     applies to none of the runs."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
-    set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
+    set_decoders_and_errata(plans, replace(options, decoder=None, errata=None), config, workspace)
     affected = [
         plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
     ]
@@ -98,20 +98,20 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     counts = f"{gained:,} from fail to pass, {len(flips) - gained:,} from pass to fail"
     emit(f"The rule changes {format_count(len(flips), 'verdict')} ({items}, {runs}): {counts}")
     cells = [
-        [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
+        [FLIP_TEXT[flip.passes], format_cell(flip.run.model), format_cell(flip.id), format_cell(flip.difference)]
         for flip in ordered
     ]
     emit()
     print_table(["flip", "model", "item", "first difference"], cells)
 
 
-def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
+def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:
     """Load the accepted rules of the workspace, oldest first. Raises ErrataError for an invalid line."""
     content = read_workspace_file(workspace, workspace.rules)
     return [] if content is None else parse_rules(content, str(workspace.rules))
 
 
-def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
+def save_accepted_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
     workspace.files.write(workspace.rules, serialize_rules(rules))
 
 
@@ -128,13 +128,18 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     with open_workspace(options) as session:
         errata = load_workspace_errata(session.workspace)
         in_errata = errata.rules if errata else ()
-        rules = list(dict.fromkeys([*load_rules(session.workspace), *in_errata]))
+        rules = list(dict.fromkeys([*load_accepted_rules(session.workspace), *in_errata]))
         if as_json:
             for rule in rules:
                 emit_json({**rule.as_json(), "says": str(rule), "applied": rule in in_errata})
             return
         rows = [
-            [cell_text(str(rule)), cell_text(rule.who), rule.date[:10], "applied" if rule in in_errata else "not yet"]
+            [
+                format_cell(str(rule)),
+                format_cell(rule.who),
+                rule.date[:10],
+                "applied" if rule in in_errata else "not yet",
+            ]
             for rule in rules
         ]
         if not rows:
@@ -183,12 +188,12 @@ def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
-        known = load_rules(session.workspace)
+        known = load_accepted_rules(session.workspace)
         if parsed in known:
             raise CommandError(f"the rule is already accepted: {sanitize(str(parsed))}")
         print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
+        save_accepted_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
     next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
     print_message(f"accepted the rule {sanitize(str(parsed))}. {next_step}")
 
@@ -205,11 +210,11 @@ def remove_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
-        known = load_rules(session.workspace)
+        known = load_accepted_rules(session.workspace)
         if parsed not in known:
             problem = f"rule not found: {sanitize(str(parsed))}"
             raise CommandError(f"{problem}. Run fcreview rules list to see the accepted rules")
-        save_rules(session.workspace, [each for each in known if each != parsed])
+        save_accepted_rules(session.workspace, [each for each in known if each != parsed])
     print_message(f"removed the rule {sanitize(str(parsed))}")
 
 

@@ -17,7 +17,7 @@ import typer
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.options import NO_ERRATA, PATHS_ARGUMENT, JsonOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import Progress, cell_text, emit, emit_json, print_table
+from fcreview.cli.output import Progress, emit, emit_json, format_cell, print_table
 from fcreview.cli.workspace import resolve_lake_location
 from fcreview.cli.workspace_import import (
     discover_runs,
@@ -25,7 +25,7 @@ from fcreview.cli.workspace_import import (
     import_discovered_runs,
     print_missing_datasets,
     resolve_data_option,
-    set_import_options,
+    set_decoders_and_errata,
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
@@ -117,8 +117,8 @@ def _print_import_summary(
     if rows:
         table = [
             [
-                cell_text(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
-                cell_text(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}",
+                format_cell(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
+                format_cell(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}",
                 row["status"],
             ]
             for row in rows
@@ -136,7 +136,7 @@ def _print_import_summary(
     n_items = sum(row["items"] for row in rows)
     emit(
         f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
-        f" saved in {cell_text(location)}"
+        f" saved in {format_cell(location)}"
     )
 
 
@@ -149,8 +149,8 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     emit("", format_count(len(issues), severity))
     for issues_of_kind in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
         first = issues_of_kind[0]
-        where = cell_text(first["file"]) + (f":{first['line']}" if first["line"] else "")
-        emit(f"  {len(issues_of_kind):>5} x  {cell_text(_summarize_issues(issues_of_kind))}")
+        where = format_cell(first["file"]) + (f":{first['line']}" if first["line"] else "")
+        emit(f"  {len(issues_of_kind):>5} x  {format_cell(_summarize_issues(issues_of_kind))}")
         emit(f"           {where}" + (" and others" if len(issues_of_kind) > 1 else ""))
     if len(kinds) > MAX_KINDS:
         emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
@@ -227,7 +227,7 @@ def _import_to_lake(
         open_lake_files(location),
         sorted(path.resolve() for path in options.paths),
         read_items,
-        lambda plans, workspace: set_import_options(plans, options, config, workspace),
+        lambda plans, workspace: set_decoders_and_errata(plans, options, config, workspace),
         DatasetOptions(resolve_data_option(options)),
         progress,
         n_workers,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import cell_text, check_choice, emit, emit_json, format_table, print_warning
+from fcreview.cli.output import check_choice, emit, emit_json, format_cell, format_table, print_warning
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,
@@ -70,7 +70,7 @@ def runs(
                     emit_json(_build_run_json(row) | ({"group": part.name} if by else {}))
             return
         if only and not selected:
-            emit(f"None of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
+            emit(f"None of {format_count(len(session.runs), 'run')} matches {format_cell(only)}")
             return
         names = build_run_names_with_files(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
@@ -78,7 +78,7 @@ def runs(
         emit(first)
         for part in groups:
             if by:
-                emit(f"{cell_text(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
+                emit(f"{format_cell(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
             for _ in part.runs:
                 emit(lines.pop(0))
         emit(
@@ -107,8 +107,8 @@ def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str
 def _format_run_cells(row: RunRow, name: str) -> list[str]:
     info = row.info
     return [
-        str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
-        cell_text(name), f"{row.n_items:,}", row.official_rate_text,
+        str(row.run), format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
+        format_cell(name), f"{row.n_items:,}", row.official_rate_text,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",

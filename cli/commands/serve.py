@@ -127,7 +127,7 @@ def build_open_arguments(
 
 
 def _check_serve_options(options: ServeOptions) -> None:
-    from fcreview.cli.serve_login import is_loopback, parse_origin
+    from fcreview.cli.serve_login import is_loopback_host, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
         raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
@@ -142,7 +142,7 @@ def _check_serve_options(options: ServeOptions) -> None:
             raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
     if options.url is not None:
         parse_origin(options.url)
-    if options.socket is None and options.tls_cert is None and not is_loopback(options.host or DEFAULT_HOST):
+    if options.socket is None and options.tls_cert is None and not is_loopback_host(options.host or DEFAULT_HOST):
         raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
 
 
@@ -160,7 +160,7 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     def list_origins(port: int) -> list[str]:
         if named is not None:
             return [named]
-        hosts = checks.LOOPBACK_NAMES if checks.is_loopback(host) else [host]
+        hosts = checks.LOOPBACK_NAMES if checks.is_loopback_host(host) else [host]
         return [checks.format_origin(scheme, each, port) for each in hosts]
 
     def make_server(port: int) -> BrowserServer:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.commands.items import iterate_rows
+from fcreview.cli.commands.items import iterate_item_rows
 from fcreview.cli.options import (
     ForceOption,
     ItemArgument,
@@ -19,7 +19,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
+from fcreview.cli.output import emit_json, emit_lines, get_wrap_width, print_message
 from fcreview.cli.workspace import WorkspaceSession, format_run_choices
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -56,7 +56,7 @@ def show(
     Example: fcreview show runs/gpt4o live_simple_3-3-0 --full
     """
     with open_workspace(options) as session:
-        chosen = find_item(session, item, run)
+        chosen = find_item_number(session, item, run)
         if html is not None:
             if as_json:
                 raise UsageError("--html and --json exclude each other. Pass only one of them")
@@ -77,13 +77,13 @@ def _write_item_page(session: WorkspaceSession, item: int, file: Path, *, force:
     print_message(f"wrote the item to {file}")
 
 
-def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
+def find_item_number(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     """Return the number of the item with an id. Raises CommandError if no item or several items have the id."""
     matches = [(row, item) for row in session.select_runs(run) for item in session.store.find_items(item_id, row.run)]
     if len(matches) == 1:
         return matches[0][1]
     if not matches:
-        ids = dict.fromkeys(row.id for row in iterate_rows(session, session.build_view(run=run), MAX_SEARCHED))
+        ids = dict.fromkeys(row.id for row in iterate_item_rows(session, session.build_view(run=run), MAX_SEARCHED))
         close = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
         advice = f"Did you mean {' or '.join(close)}?" if close else "Run fcreview items to list the ids"
         raise CommandError(f"no item has the id {item_id!r}. {advice}")
@@ -115,7 +115,7 @@ def _get_dataclass_fields(value: Any) -> dict[str, Any]:
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    emit_lines(format_item_lines(session.store.read_detail(item), session.annotator, text_width(), full=full))
+    emit_lines(format_item_lines(session.store.read_detail(item), session.annotator, get_wrap_width(), full=full))
 
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:

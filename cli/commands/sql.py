@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option, workspace_command
-from fcreview.cli.output import cell_text, emit_json, emit_utf8, print_message, print_table
+from fcreview.cli.output import emit_json, emit_utf8, format_cell, print_message, print_table
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.model.wording import format_count
@@ -38,7 +38,9 @@ def sql(
         elif as_csv:
             emit_utf8(_format_csv([columns, *rows]))
         else:
-            print_table([cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows))
+            print_table(
+                [format_cell(column) for column in columns], ([format_cell(cell) for cell in row] for row in rows)
+            )
             print_message(format_count(len(rows), "row"))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, WorkspaceOptions, option, workspace_command
-from fcreview.cli.output import emit, emit_json, emit_lines, print_warning, show_activity, text_width
+from fcreview.cli.output import emit, emit_json, emit_lines, get_wrap_width, print_warning, show_activity
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.sanitize import sanitize
@@ -135,4 +135,6 @@ def _format_alternative(answer: AlternativeAnswer) -> str:
 def _wrap_indented(prefix: str, text: str) -> list[str]:
     indent = " " * 11
     first = f"{indent}{prefix} "
-    return textwrap.wrap(sanitize(text), max(text_width(), 60), initial_indent=first, subsequent_indent=indent + "  ")
+    return textwrap.wrap(
+        sanitize(text), max(get_wrap_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
+    )

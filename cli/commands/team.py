@@ -8,7 +8,6 @@ Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -16,18 +15,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fcreview.cli.config import find_user_folder, load_config
+from fcreview.cli.config import find_team_link, load_config, remove_team_link, save_team_link
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, option
 from fcreview.cli.output import (
-    cell_text,
     check_choice,
     emit,
     emit_json,
     emit_lines,
+    format_cell,
     is_in_browser,
     print_message,
     print_table,
@@ -36,49 +35,14 @@ from fcreview.cli.workspace import locate_workspace, resolve_annotator
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.safe_files import read_file
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.team_exchange import Exchange, SyncStatus, TeamLink, TeamSync
+    from fcreview.store.team_exchange import Exchange, SyncStatus, TeamSync
     from fcreview.store.team_server import RunDigest, ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
-MAX_BYTES = 1_000_000  # size limit of `teams.json`
 IGNORED_FILE = "team.toml"
-
-
-def _find_teams_file() -> Path:
-    """Return the path of `teams.json` in the user's configuration folder. The file is not in the workspace, because
-    another user may have created the workspace and must not decide to which server fcreview connects."""
-    return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
-
-
-def find_team_link(workspace: Workspace) -> TeamLink | None:
-    entry = _read_team_entries().get(_workspace_key(workspace))
-    if entry is None:
-        return None
-    from fcreview.store.team_exchange import TeamLink
-    from fcreview.store.team_server import parse_server_url
-
-    try:
-        return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
-    except (LookupError, TypeError, AttributeError):
-        file = _find_teams_file()
-        raise CommandError(f"the entry for {workspace.root} in {file} is damaged. Join the team again") from None
-
-
-def save_team_link(workspace: Workspace, link: TeamLink) -> None:
-    entry = {"url": str(link.address), "project": link.project, "annotator": link.annotator}
-    _write_team_entries(_read_team_entries() | {_workspace_key(workspace): entry})
-
-
-def _remove_team_link(workspace: Workspace) -> bool:
-    entries = _read_team_entries()
-    if entries.pop(_workspace_key(workspace), None) is None:
-        return False
-    _write_team_entries(entries)
-    return True
 
 
 def warn_of_ignored_team_files(workspace: Workspace) -> None:
@@ -88,34 +52,6 @@ def warn_of_ignored_team_files(workspace: Workspace) -> None:
             print_message(
                 f"fcreview: ignoring {file}, because a file in a workspace cannot set the team. Use fcreview team join"
             )
-
-
-def _workspace_key(workspace: Workspace) -> str:
-    return os.path.realpath(workspace.root)
-
-
-def _read_team_entries() -> dict[str, Any]:
-    file = _find_teams_file()
-    try:
-        entries = json.loads(read_file(file, MAX_BYTES))["workspaces"]
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror or error}") from error
-    except (ValueError, LookupError, TypeError, RecursionError):
-        entries = None
-    if not isinstance(entries, dict):
-        raise CommandError(f"{file} is damaged. Delete the file and join your teams again")
-    return entries
-
-
-def _write_team_entries(entries: dict[str, Any]) -> None:
-    file = _find_teams_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
-    temporary.chmod(0o600)
-    temporary.replace(file)
 
 
 @contextmanager
@@ -136,7 +72,7 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
 
 
 @contextmanager
-def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
+def sync_team_in_background(session: WorkspaceSession) -> Iterator[TeamSync | None]:
     """Exchange reviews with the annotator's team in a thread while the block runs. Yield None if there is no team."""
     sync = start_team_sync(session)
     try:
@@ -155,7 +91,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     if link is None:
         return None
     if link.annotator != session.annotator:
-        name = f"your annotator name in the team is {cell_text(link.annotator)}"
+        name = f"your annotator name in the team is {format_cell(link.annotator)}"
         print_message(f"fcreview: {name}, so reviews by {session.annotator} are not sent")
         return None
     from fcreview.store.team_exchange import TeamSync
@@ -261,7 +197,7 @@ def invite_member(
     check_choice(ROLES, role, "role")
     with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
         invitation = exchange.connect().invite(name, role)
-        emit(f"{cell_text(name)}: {role}")
+        emit(f"{format_cell(name)}: {role}")
         if invitation is not None:
             _print_invitation(exchange.link.address.with_user(invitation.login), invitation.password)
 
@@ -298,7 +234,7 @@ def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: Workspac
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
     save_team_link(here, link)
-    emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}) · reveal rule: {member.reveal}")
+    emit(f"joined {link.project} as {format_cell(link.annotator)} ({member.role}) · reveal rule: {member.reveal}")
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(
             f"fcreview: your annotator name in the team is {link.annotator}. Review with --annotator {link.annotator}"
@@ -324,7 +260,7 @@ def leave_team(path: PathArgument = Path(), workspace: WorkspaceOption = None) -
     Example: fcreview team leave runs/gpt4o
     """
     here = _locate_workspace(path, workspace)
-    if not _remove_team_link(here):
+    if not remove_team_link(here):
         raise CommandError(f"{here.root} belongs to no team, so there is nothing to leave")
     emit("You have left the team. All reviews stay in the workspace.")
 
@@ -367,7 +303,7 @@ def sync_reviews(
         while True:
             try:
                 if exchange.server is None:
-                    _report_own_runs(exchange.connect(), here)
+                    _send_run_digests(exchange.connect(), here)
                     _fetch_queues(exchange, here)
                 sent, received, wait = exchange.push_lines(), exchange.pull_lines(), WATCH_SECONDS
                 if sent or received or not watch:
@@ -409,7 +345,7 @@ def show_team_status(
             f"{what} by {login} has delayed new reviews for {n} s"
             for what, login, n in server.fetch_blocking_transactions()
         ]
-        runs = _report_own_runs(server, here)
+        runs = _send_run_digests(server, here)
         problems += describe_run_differences(runs, server.fetch_run_digests(), exchange.link.annotator)
         problems += exchange.inbox.warnings
         link, me = exchange.link, exchange.membership
@@ -419,13 +355,13 @@ def show_team_status(
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
     emit(f"{link.project} at {link.address} · reveal rule: {reveal}")
-    emit(f"you are {cell_text(link.annotator)} ({role}) · {format_count(unsent, 'unsent review')}")
-    rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
+    emit(f"you are {format_cell(link.annotator)} ({role}) · {format_count(unsent, 'unsent review')}")
+    rows = [[format_cell(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
-def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
+def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDigest]:
     """Send digests of the workspace's golden answers and predictions to the team server, and return the digests."""
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import compute_run_digests, report_run_digests
@@ -446,7 +382,7 @@ def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
             if merged.why:
                 print_message(f"fcreview: {merged.why}")
             elif merged.state == "new":
-                emit(f"queue {cell_text(merged.kept_as)} received")
+                emit(f"queue {format_cell(merged.kept_as)} received")
 
 
 def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:

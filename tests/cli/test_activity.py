@@ -34,7 +34,7 @@ def test_progress_is_shown_before_the_first_amount(
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", stderr := stream())
     progress = output.Progress()
-    progress.show_at_once()
+    progress.show_first_line()
     progress.erase()
     assert stderr.getvalue() == text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.main import check_environment, describe_error
+from fcreview.cli.main import check_memory_and_folder, describe_error
 from fcreview.errors import EXIT_FAILURE, CommandError
 from tests.commands import PROGRAM, Done, environment
 
@@ -62,11 +62,11 @@ def test_deleted_working_folder_is_reported_in_one_line(
 
 def test_command_runs_without_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    check_environment(["runs", "."])
+    check_memory_and_folder(["runs", "."])
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 29, 1 << 29))
-    check_environment(["runs", "--help"])
+    check_memory_and_folder(["runs", "--help"])
     with pytest.raises(CommandError, match="512 MB"):
-        check_environment(["runs", "."])
+        check_memory_and_folder(["runs", "."])
 
 
 class OutOfMemoryException(Exception):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.commands.rules import load_rules, save_rules
+from fcreview.cli.commands.rules import load_accepted_rules, save_accepted_rules
 from fcreview.cli.workspace import load_workspace_errata
 from fcreview.errors import CommandError
 from fcreview.model.review import Annotation
@@ -155,7 +155,7 @@ def test_linked_errata_and_rules_are_not_read(workspace: Workspace, outside: Pat
     with pytest.raises(CommandError, match=r"errata\.jsonl (is|has)"):
         load_workspace_errata(workspace)
     with pytest.raises(CommandError, match=r"rules\.jsonl (is|has)"):
-        load_rules(workspace)
+        load_accepted_rules(workspace)
 
 
 @attacks
@@ -170,7 +170,7 @@ def test_replaced_file_leaves_the_linked_file_unchanged(workspace: Workspace, ou
     for name in ("copied.txt", "rules.jsonl", "seen.json"):
         attack(workspace.root / name, outside)
     assert write_copy_file("$(touch pwned)", workspace.root).read_text() == "$(touch pwned)"
-    save_rules(workspace, [])
+    save_accepted_rules(workspace, [])
     workspace.files.write_json(workspace.root / "seen.json", {})
     assert outside.read_bytes() == SECRET
     assert outside.stat().st_nlink == 1

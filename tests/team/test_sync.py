@@ -78,7 +78,8 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
 def test_only_the_member_is_synchronized(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fcreview.cli.commands.team import save_team_link, start_team_sync
+    from fcreview.cli.commands.team import start_team_sync
+    from fcreview.cli.config import save_team_link
     from fcreview.cli.workspace import WorkspaceSession
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

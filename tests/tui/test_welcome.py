@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.widgets._toast import Toast
 
-from fcreview.cli.config import is_first_start
+from fcreview.cli.config import record_first_start
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
@@ -29,10 +29,10 @@ def combine(one: tuple[Any, Any], other: tuple[Any, Any]) -> list[Any]:
 
 def test_first_start_is_detected_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert [is_first_start(), is_first_start()] == [True, False]
+    assert [record_first_start(), record_first_start()] == [True, False]
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert not is_first_start()
+    assert not record_first_start()
 
 
 @pytest.mark.parametrize(("n_runs", "overview"), combine((1, 2), (False, True)))

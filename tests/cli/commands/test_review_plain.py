@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.commands.review import format_item_text
+from fcreview.cli.commands.review import format_plain_item_lines
 from fcreview.model.item import Extra, Item, Message, StateDifference, Verdict
 from tests.commands import PROGRAM, Done
 from tests.tui.item_view.document_text import make_detail
@@ -108,8 +108,8 @@ def test_labels_and_states_are_printed_like_arguments() -> None:
     item.extra = Extra(
         state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
     )
-    lines = list(format_item_text(make_detail(item), "alice", hide_verdicts=False))
+    lines = list(format_plain_item_lines(make_detail(item), "alice", hide_verdicts=False))
     assert "labels, differs. golden: inform. predicted: ask" in lines
     assert "root, differs. golden: b. predicted: c" in lines
-    hidden = [line.split() for line in format_item_text(make_detail(item), "alice", hide_verdicts=True)]
+    hidden = [line.split() for line in format_plain_item_lines(make_detail(item), "alice", hide_verdicts=True)]
     assert ["labels", "inform", "(hidden)"] in hidden

@@ -10,7 +10,7 @@ from textual.command import CommandList
 
 from fcreview.cli.commands import COMMANDS, errata, queue, rules
 from fcreview.cli.options import WorkspaceOptions
-from fcreview.cli.wiring import build_command_line, build_command_service, build_form_fields
+from fcreview.cli.wiring import build_command_service, build_form_fields, build_python_arguments
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.commands import FORMS, FormField, ReportServices, build_arguments
@@ -67,11 +67,12 @@ def test_values_become_unambiguous_options_and_arguments() -> None:
 def test_command_line_names_workspace_and_annotator(tmp_path: Path) -> None:
     options = WorkspaceOptions([tmp_path / "run"], data=[tmp_path / "data"])
     session = WorkspaceSession(workspace=None, annotator="alice", options=options)  # type: ignore[arg-type]
-    assert build_command_line(session, "export", ["--format=csv", "--"]) == [
+    assert build_python_arguments(session, "export", ["--format=csv", "--"]) == [
         *("-m", "fcreview.cli", "export", "--format=csv", "--annotator=alice", f"--data={tmp_path / 'data'}", "--"),
         str(tmp_path / "run"),
     ]
-    assert build_command_line(session, "errata check", ["--", "x.jsonl"])[2:] == ["errata", "check", "--", "x.jsonl"]
+    arguments = build_python_arguments(session, "errata check", ["--", "x.jsonl"])
+    assert arguments[2:] == ["errata", "check", "--", "x.jsonl"]
 
 
 async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait_for_screen: Any) -> None:

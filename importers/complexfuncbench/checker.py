@@ -19,7 +19,7 @@ Source of the rules: the modules `utils/utils.py` and `compare` of the release (
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -100,12 +100,9 @@ class CallError(NamedTuple):
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
     """Return whether two values of a parameter are equal. The order of filters in `categories_filter` is ignored."""
     if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
-        return _split_filters(predicted) == _split_filters(golden)
+        filters, golden_filters = ({name.strip() for name in text.split(",")} for text in (predicted, golden))
+        return filters == golden_filters
     return bool(predicted == golden)
-
-
-def _split_filters(filters: str) -> set[str]:
-    return {name.strip() for name in filters.split(",")}
 
 
 def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
@@ -117,7 +114,7 @@ def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
 
 
 def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error that the tier `exact` finds, or None if a later tier decides."""
+    """Return the first error that the tier `exact` finds, or None if it finds none, so that a later tier decides."""
     if predicted.get("name") != golden.get("name"):
         return CallError("func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}")
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
@@ -134,7 +131,7 @@ def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
     """Return the error of a rejected call.
 
-    It is about the alphabetically first golden argument that differs or, if none differs, about an unexpected argument.
+    It concerns the alphabetically first golden argument that differs or, if none differs, an unexpected argument.
     """
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
@@ -179,12 +176,10 @@ class GoldenPath:
 
 
 def parse_golden_path(record: dict[str, Any] | None) -> GoldenPath:
-    """Read the golden path from a dataset record. It is empty without a record."""
+    """Read the golden path from a dataset record. Without a record, the path is empty."""
     path = GoldenPath()
-    for entry in (record or {}).get(
-        "conversations"
-    ) or []:  # Another type raises an error, which `fill_safely` reports.
-        entry = as_object(entry)
+    # If `conversations` is not a list, this raises an error, which `fill_safely` reports.
+    for entry in map(as_object, (record or {}).get("conversations") or []):
         if entry.get("function_call"):
             for call in entry["function_call"]:
                 arguments = as_object(as_object(call).get("arguments"))
@@ -230,14 +225,14 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
             replies = content if isinstance(content, list) else [_parse_json_if_text(content)]
             if path.replies:
                 path.replies[-1] += replies
-            path.messages += [Message(0, max(step, 0), "tool", to_text_or_json(reply)) for reply in replies]
+            path.messages += [Message(0, max(step, 0), "tool", convert_to_text(reply)) for reply in replies]
         elif role == "system":
             n_system_prompts += 1
-            path.messages += [Message(0, -1, "system", to_text_or_json(content))] if n_system_prompts == 1 else []
+            path.messages += [Message(0, -1, "system", convert_to_text(content))] if n_system_prompts == 1 else []
         elif role == "user":
-            path.messages.append(Message(0, -1 if step < 0 else step, "user", to_text_or_json(content)))
+            path.messages.append(Message(0, -1 if step < 0 else step, "user", convert_to_text(content)))
         elif content is not None:
-            path.messages.append(Message(0, step + 1, "assistant", to_text_or_json(content)))
+            path.messages.append(Message(0, step + 1, "assistant", convert_to_text(content)))
     if n_system_prompts > 1:
         text = f"The record contains {n_system_prompts} copies of the system prompt."
         path.messages.append(Message(0, -1, "log", text))
@@ -246,11 +241,11 @@ def parse_predicted_path(record: dict[str, Any]) -> PredictedPath:
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Call("predicted", "", None, 0, step, index, to_text_or_json(call), "the value is not a call")
+        return Call("predicted", "", None, 0, step, index, convert_to_text(call), "the value is not a call")
     arguments = _parse_json_if_text(call.get("arguments"))
     if not isinstance(arguments, dict):
         error = "the arguments are not a JSON object"
-        return Call("predicted", call["name"], None, 0, step, index, to_text_or_json(call), error)
+        return Call("predicted", call["name"], None, 0, step, index, convert_to_text(call), error)
     return Call("predicted", call["name"], arguments, 0, step, index)
 
 
@@ -261,7 +256,7 @@ def _parse_json_if_text(value: Any) -> Any:
         return value
 
 
-def to_text_or_json(value: Any) -> str:
+def convert_to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -403,23 +398,3 @@ def index_verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[Call
         for position, pair in enumerate(pairs)
         if pair.predicted in by_predicted
     }
-
-
-def list_required_call_addresses(
-    golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
-) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
-
-    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all golden calls are
-    required, except optional ones without an accepted call. If it failed although every required call was accepted,
-    the result ends with an empty list, so that no verdict on a call makes the sample pass.
-    """
-    required, answered = list[list[str]](), list[list[str]]()
-    for call in golden_path.calls:
-        answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
-        accepted = any(verdicts[address].ok for address in answers)
-        required += [answers] if accepted or not is_optional_call(call) else []
-        answered += [answers] if accepted else []
-    if is_success:
-        return answered
-    return [*required, []] if len(answered) == len(required) else required

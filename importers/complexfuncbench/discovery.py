@@ -66,11 +66,9 @@ def _make_plan(
     plan = RunPlan(
         run, [result_file], data=files, reason="the records have gen_convs, message and count_dict", needs_scores=False
     )
-    plan.logs = sorted(result_file for result_file in log_folder.glob("*.log") if result_file.is_file())
+    plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
     if not files:
-        text = (
-            f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR with the folder of the file."
-        )
+        text = f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the folder of the file."
         plan.issues.append(ImportIssue(str(result_file), None, text))
     if not plan.logs:
         text = f"the folder {result_file.stem}/logs has no logs, so the verdicts on some calls are unknown"

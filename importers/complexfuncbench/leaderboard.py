@@ -31,7 +31,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.complexfuncbench.checker import CallVerdict, call_to_json, find_call_error, is_equal_value
+from fcreview.importers.complexfuncbench.checker import (
+    CallVerdict,
+    call_to_json,
+    find_call_error,
+    is_equal_value,
+)
 from fcreview.importers.complexfuncbench.log import JsonCall
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
@@ -63,7 +68,7 @@ class ReviewedCall:
         return self.officially_accepted if self.override is None else self.override
 
 
-def load_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
+def list_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     """Return the predicted calls that the importer stored in the item's metadata, with their overrides."""
     calls = []
     for address, call in as_object(item.metadata.get("calls")).items():
@@ -82,8 +87,8 @@ class CallCounts(NamedTuple):
     golden: int
 
 
-def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
-    """Return the recorded counts with the changes from overrides on calls.
+def compute_call_counts(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
+    """Return the recorded counts of a sample, changed by the overrides on its calls.
 
     The evaluator may count a repeated optional call twice, which the result keeps. A call that an override accepts
     counts only if its golden call has no other accepted call.
@@ -102,7 +107,7 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
 
 
 def get_count_or_zero(counts: Mapping[str, Any], field_name: str) -> int:
-    """Return a field of `count_dict`, or 0 if it is missing or not an integer."""
+    """Return a field of `count_dict`, or 0 if the field is missing or not an integer."""
     return counts[field_name] if is_integer(counts.get(field_name)) else 0
 
 
@@ -189,12 +194,12 @@ ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
     """Compute the metrics of a run. A sample without a record counts only if annotators gave it a verdict."""
     with_verdict = [item for item in items if item.valid is not None]
-    samples = [(item, load_reviewed_calls(item)) for item in with_verdict]
+    samples = [(item, list_reviewed_calls(item)) for item in with_verdict]
     if not samples:
         return []
     outcomes = [_make_outcome(item, calls) for item, calls in samples]
-    metrics = _to_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
-    metrics += _to_metrics("over the records present", compute_metrics_of_present_records(outcomes), "")
+    metrics = _convert_to_metrics("as printed", compute_printed_metrics(outcomes), FIXED_DENOMINATOR_NOTE)
+    metrics += _convert_to_metrics("over the records present", compute_metrics_of_present_records(outcomes), "")
     return (
         metrics
         + _compute_error_type_metrics(samples)
@@ -203,7 +208,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     )
 
 
-def _to_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
+def _convert_to_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric]:
     metrics = []
     for name, value in values.items():
         if isinstance(value, dict):
@@ -215,7 +220,7 @@ def _to_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metric
 
 
 def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
-    counts = count_accepted_calls(item, calls)
+    counts = compute_call_counts(item, calls)
     scores = (item.values.get(name) for name in ("completeness", "correctness"))
     completeness, correctness = (score if is_integer(score) else None for score in scores)
     return SampleOutcome(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
@@ -247,17 +252,17 @@ def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[M
 
 def _compute_step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     counts = [item.metadata["counts"] for item in items if isinstance(item.metadata.get("counts"), dict)]
-    steps_taken = [get_count_or_zero(each, "real_turn_num") for each in counts]
+    model_steps = [get_count_or_zero(each, "real_turn_num") for each in counts]
     golden_steps = [get_count_or_zero(each, "total_turn_num") for each in counts]
     if not sum(golden_steps):
         return []
     metrics = [
-        Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score"),
-        Metric("steps", "mean, taken", sum(steps_taken) / len(counts), "score"),
+        Metric("steps", "taken / golden path", sum(model_steps) / sum(golden_steps), "score"),
+        Metric("steps", "mean, taken", sum(model_steps) / len(counts), "score"),
         Metric("steps", "mean, golden path", sum(golden_steps) / len(counts), "score"),
     ]
     # The paper's Figure 6 shows the number of samples with each number of steps.
-    for table, values in (("steps taken", steps_taken), ("steps of the golden path", golden_steps)):
+    for table, values in (("steps taken", model_steps), ("steps of the golden path", golden_steps)):
         metrics += [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
     return metrics
 

@@ -122,7 +122,7 @@ def parse_log(text: str) -> EvaluationLog:
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
             comparison = LoggedComparison(
-                _to_call_or_none(parse_python_literal(predicted)), _to_call_or_none(parse_python_literal(golden))
+                _get_call_or_none(parse_python_literal(predicted)), _get_call_or_none(parse_python_literal(golden))
             )
             turn.comparisons.append(comparison)
         elif comparison is not None and try_apply_outcome(record, comparison):
@@ -132,11 +132,11 @@ def parse_log(text: str) -> EvaluationLog:
         elif head.startswith("Observations:") and turn:
             turn.observations = as_list(_parse_json(body))
         else:
-            _read_sample_line(record, log)
+            _read_query_or_surplus_call(record, log)
     return log
 
 
-def _read_sample_line(record_text: str, log: EvaluationLog) -> None:
+def _read_query_or_surplus_call(record_text: str, log: EvaluationLog) -> None:
     if record_text.startswith("Query: "):
         log.query = record_text.removeprefix("Query: ").rstrip("\n")
     elif record_text.startswith("Output FC:"):
@@ -166,12 +166,13 @@ def try_apply_outcome(record_text: str, comparison: LoggedComparison) -> bool:
     return True
 
 
-def _to_call_or_none(value: Any) -> JsonCall | None:
+def _get_call_or_none(value: Any) -> JsonCall | None:
     return value if isinstance(as_object(value).get("name"), str) else None
 
 
 def _read_calls(value: Any, log: EvaluationLog, record_title: str) -> list[JsonCall]:
+    """Return the calls in a list. For another value, add a problem with the title of the record to the log."""
     if not isinstance(value, list):
         log.problems.append(f"the log record '{record_title}' does not contain a list of calls")
         return []
-    return [call for call in map(_to_call_or_none, value) if call]
+    return [call for call in map(_get_call_or_none, value) if call]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,12 +59,15 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             text = f"{name} occurs more than once. This record is imported as {item_id}."
             yield ImportIssue(str(path), row.line, text, item=name)
         item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
-        yield _report_missing_sample(item, name, samples)
+        _report_missing_sample(item, name, samples)
+        yield item
         seen_ids.add(name)
     for name, file in logs.items():
         if name not in seen_ids:
             seen_ids.add(name)
-            yield _report_missing_sample(_read_item_from_log(name, file, samples.get(name)), name, samples)
+            item = _read_item_from_log(name, file, samples.get(name))
+            _report_missing_sample(item, name, samples)
+            yield item
     if plan.data and (n_missing := len(seen_ids - samples.keys())):
         yield make_missing_records_issue(plan.data[0], "sample", n_missing, len(seen_ids))
 
@@ -110,9 +113,8 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     unpaired = {call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None}
     compared = {name: each.golden.index for name, each in by_address.items() if each.golden and name in unpaired}
     item.extra.compared_with = compared or None
-    item.extra.needs = (
-        checker.list_required_call_addresses(golden_path, by_address, bool(item.official)) if sample else None
-    )
+    if sample:
+        item.extra.needs = list_addresses_by_required_call(golden_path, by_address, bool(item.official))
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
     if sample:
@@ -144,13 +146,12 @@ def _fill_calls_and_verdicts(
     return CallVerdicts(verdicts, by_address)
 
 
-def _report_missing_sample(item: Item, sample_id: str, dataset: dict[str, dict[str, Any]]) -> Item:
+def _report_missing_sample(item: Item, sample_id: str, samples: dict[str, JsonObject]) -> None:
     """Add a note and an issue to an item that is not in the dataset. If there is no dataset, add only the note."""
-    if sample_id not in dataset:
+    if sample_id not in samples:
         item.rule_note = "the dataset does not contain this sample"
-        if dataset:
+        if samples:
             add_issue(item, f"{sample_id} is not in the dataset, so its golden calls and functions are missing")
-    return item
 
 
 def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] | None) -> Item:
@@ -260,3 +261,23 @@ def _add_metadata(
         item.extra.metadata["attempts in the log"] = log.attempts
     if log is not None and log.surplus_call:
         item.extra.metadata["surplus call"] = log.surplus_call
+
+
+def list_addresses_by_required_call(
+    golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], is_success: bool
+) -> list[list[str]]:
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
+
+    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all golden calls are
+    required, except optional ones without an accepted call. If it failed although every required call was accepted,
+    the result ends with an empty list, so that no verdict on a call makes the sample pass.
+    """
+    required, answered = list[list[str]](), list[list[str]]()
+    for call in golden_path.calls:
+        answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
+        accepted = any(verdicts[address].ok for address in answers)
+        required += [answers] if accepted or not checker.is_optional_call(call) else []
+        answered += [answers] if accepted else []
+    if is_success:
+        return answered
+    return [*required, []] if len(answered) == len(required) else required

@@ -22,9 +22,9 @@ from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonO
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import PredictedPath
 from fcreview.importers.complexfuncbench.leaderboard import (
-    count_accepted_calls,
+    compute_call_counts,
     get_sample_error_type,
-    load_reviewed_calls,
+    list_reviewed_calls,
 )
 from fcreview.importers.complexfuncbench.log import (
     EvaluationLog,
@@ -102,10 +102,10 @@ class OverriddenLog(NamedTuple):
     """Addresses of the overridden calls that the log does not contain."""
 
 
-def write_overrides_to_log(
+def apply_overrides_to_log(
     log_text: str, result_record: JsonObject, dataset_record: JsonObject | None, overrides: Mapping[str, bool]
 ) -> OverriddenLog:
-    """Write overridden verdicts on calls into a log.
+    """Return a log with overridden verdicts on calls.
 
     Args:
         log_text: text of the log.
@@ -223,7 +223,7 @@ def _rewrite_log(
     if path is None:
         return RewrittenLog(None, len(overrides))
     text = read_file(path).decode("utf-8", "surrogateescape")
-    new_text, missing = write_overrides_to_log(text, result_record, samples.get(item.id), overrides)
+    new_text, missing = apply_overrides_to_log(text, result_record, samples.get(item.id), overrides)
     content = new_text.encode("utf-8", "surrogateescape")
     return RewrittenLog(RewrittenFile(path, content) if new_text != text else None, len(missing))
 
@@ -244,7 +244,7 @@ def _is_representable(criterion_key: CriterionKey) -> bool:
 
 def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a result record with the outcome, count of accepted calls and response scores after the overrides."""
-    new_record, calls = dict(record), load_reviewed_calls(item)
+    new_record, calls = dict(record), list_reviewed_calls(item)
     if writeback.get_item_override(item) is True:
         new_record["message"] = "Success."
     elif writeback.get_item_override(item) is False:
@@ -254,7 +254,7 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
         }
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):
-        new_record["count_dict"] = counts | {"correct_call_num": count_accepted_calls(item, calls).correct}
+        new_record["count_dict"] = counts | {"correct_call_num": compute_call_counts(item, calls).correct}
     scores = record.get("resp_eval")
     for criterion, name in RESPONSE_SCORE_FIELDS.items():
         value = item.overrides.get((RESPONSE, criterion))

@@ -153,7 +153,7 @@ def measure_stages(path: Path, data: list[Path]) -> None:
                 builder.load_runs(some)
             loaded = process_time() - start
             builder.load_functions_and_questions(parts)
-            builder.finish()
+            builder.finish_and_replace_store()
             finished = process_time() - start - loaded
             types = {name: builder._types["item_rows"][name] for name in READ} | {"golden": CALLS, "predicted": CALLS}
         alone = lines_alone(parts, types)

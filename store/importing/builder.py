@@ -56,7 +56,7 @@ class LoadError(Exception):
 
 
 class StoreBuilder:
-    """Builds a new database file. `finish` replaces the store with it; until then, the store stays unchanged."""
+    """Builds a new database file. The store stays unchanged until `finish_and_replace_store` replaces it."""
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
         """Create the new file in `folder`. It is empty or, with `copy_existing`, a copy of the store.
@@ -88,8 +88,8 @@ class StoreBuilder:
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
-        self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert in `finish`
-        self._sources: dict[int, list[dict[str, Any]]] = {}  # rows of the table `sources` to insert in `finish`, by run
+        self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert at the end
+        self._sources: dict[int, list[dict[str, Any]]] = {}  # rows of the table `sources` to insert at the end, by run
 
     def __enter__(self) -> StoreBuilder:
         return self
@@ -98,7 +98,7 @@ class StoreBuilder:
         self._thread.close()
         database.close_connection(self._connection)
 
-    def _column_types(self, table: str) -> dict[str, str]:
+    def _get_column_types(self, table: str) -> dict[str, str]:
         if table not in self._types:  # `duckdb_columns()` would take 14 ms
             rows = self._execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall()
             self._types[table] = dict(rows)
@@ -128,7 +128,7 @@ class StoreBuilder:
     def _load_items_and_issues(self, staged_runs: Sequence[StagedRun], omit_invalid_values: bool) -> None:
         runs = [staged.run_number for staged in staged_runs]
         max_line_bytes = max(1 << 21, max(staged.longest_item for staged in staged_runs) + 1024)
-        columns = {name: self._column_types("item_rows")[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        columns = {name: self._get_column_types("item_rows")[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
         columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
         names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
         self._execute("BEGIN")
@@ -157,11 +157,11 @@ class StoreBuilder:
         if not paths:
             return
         max_line_bytes = max(1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024)
-        reader = read_json_sql(self._column_types("functions"), max_line_bytes)
+        reader = read_json_sql(self._get_column_types("functions"), max_line_bytes)
         functions = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
         functions += " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
         self._retry_with_more_memory(lambda: self._execute(functions, [paths]))
-        types = self._column_types("questions")
+        types = self._get_column_types("questions")
         columns = {"question_hash": types["hash"], "messages": types["messages"], "calls": types["calls"]}
         reader = read_json_sql(columns, max_line_bytes)
         questions = f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
@@ -213,8 +213,8 @@ class StoreBuilder:
         )
         self._insert_json_rows("import_issues", serialize_issues(issues, None, self._workspace.to_stored_path))
 
-    def finish(self) -> None:
-        """Complete the new file and replace the store with it. Processes that opened the old file can still read it."""
+    def finish_and_replace_store(self) -> None:
+        """Complete the new file and rename it to the store. Processes that opened the old store can still read it."""
         self._insert_runs()
         self._execute("DELETE FROM functions WHERE hash NOT IN (SELECT DISTINCT unnest(functions) FROM item_rows)")
         self._execute(
@@ -244,7 +244,7 @@ class StoreBuilder:
         return path
 
     def _insert_json_rows(self, table: str, rows: Iterable[bytes]) -> None:
-        insert_json_rows(self._execute, table, self._column_types(table), rows)
+        insert_json_rows(self._execute, table, self._get_column_types(table), rows)
 
     def _execute(self, statement: str, values: Sequence[Any] | None = None) -> Connection:
         """Execute a statement. A signal can interrupt every statement, even a long `CHECKPOINT`."""

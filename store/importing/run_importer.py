@@ -22,12 +22,11 @@ from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex
 from fcreview.store.importing.source_files import (
     DatasetFolders,
     DatasetOptions,
-    SourceFile,
     StoredRun,
     build_run_key,
     find_folder_of_lost_dataset,
     find_folder_without_dataset,
-    is_unchanged,
+    is_content_unchanged,
     iter_kinds_and_paths,
     select_folders_with_dataset,
     stat_sources,
@@ -50,7 +49,7 @@ _ITEM_HASHES = (
 
 
 class ItemSnapshot:
-    """The items before an import, as two hashes of each item in memory, to count the changes after the import."""
+    """Hashes of the items before an import, to count the changes after the import."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -79,7 +78,7 @@ class ItemSnapshot:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """The runs of one import, and which of them the import reads, updates or skips."""
+    """The runs of one import: those to read, to update or to skip."""
 
     summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # `ImportSummary.runs` by number
     plans: dict[int, RunPlan] = field(default_factory=dict)
@@ -91,7 +90,7 @@ class ImportPlan:
 
 
 class ImportPlanner:
-    """Decides what an import does, by comparing the files of the runs with the store."""
+    """Decides which runs an import reads, by comparing their files with the store."""
 
     def __init__(self, workspace: Workspace, index: StoreIndex, options: DatasetOptions) -> None:
         self._workspace = workspace
@@ -113,9 +112,8 @@ class ImportPlanner:
             stored = self._index.runs.get(key)
             number = stored.run_number if stored else next(new_numbers)
             result.summary_rows[number], result.plans[number] = _make_summary_row(number, plan.run), plan
-            self._add_run_to_plan(
-                result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored
-            )
+            job = ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path))
+            self._add_run_to_plan(result, job, stored)
         return result
 
     def save_dataset_folders(self, import_plan: ImportPlan) -> None:
@@ -134,44 +132,30 @@ class ImportPlanner:
         row, plan = import_plan.summary_rows[job.run_number], job.plan
         remembered = self._dataset_folders.get_dataset_folders(plan.run)
         new_folders = set(select_folders_with_dataset(self._options.folders, plan)) - set(remembered)
-        replaces_dataset = self._options.forget or bool(new_folders)
-        if replaces_dataset:
+        lost = None
+        if self._options.forget or new_folders:
             remembered = ()
-        lost = (
-            find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
-            if stored_run and not replaces_dataset
-            else None
-        )
+        elif stored_run:
+            lost = find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
         missing = lost or find_folder_without_dataset(plan, remembered)
         row["missing_dataset"] = str(missing) if missing else None
         if stored_run and lost:
-            row |= _get_stored_summary_fields(stored_run)
-            row["status"] = "kept" if self._has_same_results(job, stored_run) else "outdated"
+            now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored_run.sources))
+            row["status"] = "kept" if is_content_unchanged(self._workspace, now, before) else "outdated"
             import_plan.skipped_plans.append(plan)
         elif (
             stored_run
             and stored_run.import_fingerprint == plan.import_fingerprint
-            and self._is_unchanged(job.sources, stored_run.sources)
+            and is_content_unchanged(self._workspace, job.sources, stored_run.sources)
         ):
-            row |= _get_stored_summary_fields(stored_run)
             if _copy_hashes_if_mtimes_changed(job, stored_run):
                 import_plan.new_mtime_jobs.append(job)
         else:
             import_plan.jobs.append(job)
             if stored_run and not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
-
-    def _is_unchanged(self, current_files: list[SourceFile], stored_files: list[SourceFile]) -> bool:
-        return is_unchanged(current_files, stored_files, self._workspace.to_absolute_path)
-
-    def _has_same_results(self, job: ReadJob, stored: StoredRun) -> bool:
-        """Return whether all files of the run are unchanged, except the dataset files."""
-        now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored.sources))
-        return self._is_unchanged(now, before)
-
-
-def _get_stored_summary_fields(stored: StoredRun) -> dict[str, Any]:
-    return {"items": stored.n_items, "issues": stored.n_issues, "dataset": stored.dataset}
+            return
+        row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.dataset}
 
 
 def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
@@ -223,16 +207,11 @@ def import_runs(
             unchanged = new_import().summarize_if_unchanged()
             if unchanged is not None:
                 return unchanged
-        raise make_write_error(workspace.root, _to_os_error(error)) from error
+        # DuckDB's message begins with the path of the database and ends with the reason from the operating system.
+        reason = error if isinstance(error, OSError) else OSError(str(error).partition("\n")[0].rpartition(": ")[2])
+        raise make_write_error(workspace.root, reason) from error
     summary.seconds = time.perf_counter() - started
     return summary
-
-
-def _to_os_error(error: OSError | duckdb.IOException) -> OSError:
-    if isinstance(error, OSError):
-        return error
-    # DuckDB's message begins with the path of the database and ends with the reason from the operating system.
-    return OSError((str(error).splitlines() or [""])[0].rpartition(": ")[2])
 
 
 @dataclass(slots=True)
@@ -282,8 +261,7 @@ class _Import:
         planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
         plan = self._plan = planner.plan_import(self.plans)
         issues = list(self.issues)
-        if self._index.rebuild_reason:
-            reason = self._index.rebuild_reason
+        if reason := self._index.rebuild_reason:
             issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
         self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
         numbers_of_jobs = {job.run_number for job in plan.jobs}
@@ -310,7 +288,7 @@ class _Import:
                     builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
                     builder.replace_issues_without_run(self._list_examined_files(), issues)
-                    builder.finish()
+                    builder.finish_and_replace_store()
         finally:
             outcomes.close()
             self.workspace.files.remove(folder)

@@ -67,9 +67,7 @@ def add_content_hash(source: SourceFile, path: Path, known_hash: str | None = No
     return replace(source, hash=content_hash if _stat_source(path, source.path, source.kind) == source else "")
 
 
-def is_unchanged(
-    current_files: list[SourceFile], stored_files: list[SourceFile], to_absolute_path: Callable[[str], Path]
-) -> bool:
+def is_content_unchanged(workspace: Workspace, current_files: list[SourceFile], stored_files: list[SourceFile]) -> bool:
     """Return whether the content of all files is unchanged. Read a file only if its time changed but not its size."""
     before = {(source.path, source.kind): source for source in stored_files}
     if len(before) != len(current_files) or any((source.path, source.kind) not in before for source in current_files):
@@ -78,7 +76,8 @@ def is_unchanged(
     if any(source.size != old.size or source.size < 0 or not old.hash for source, old in pairs):
         return False
     return all(
-        source.mtime_ns == old.mtime_ns or hash_file(to_absolute_path(source.path)) == old.hash for source, old in pairs
+        source.mtime_ns == old.mtime_ns or hash_file(workspace.to_absolute_path(source.path)) == old.hash
+        for source, old in pairs
     )
 
 
@@ -132,13 +131,13 @@ class DatasetFolders:
         """Return the dataset folders of a run. If a folder was moved together with the workspace, return its new
         path."""
         folders = self._folders.get(build_run_key(self._workspace, run), ())
-        return tuple(folder.locate(self._workspace) for folder in folders)
+        return tuple(folder.find_current_path(self._workspace) for folder in folders)
 
     @property
     def most_common_folders(self) -> tuple[Path, ...]:
         """The dataset folders that most runs have; empty if no run has a remembered folder."""
         ((folders, _),) = Counter(self._folders.values()).most_common(1) or [((), 0)]
-        return tuple(folder.locate(self._workspace) for folder in folders)
+        return tuple(folder.find_current_path(self._workspace) for folder in folders)
 
     def remember_folders(self, run: Run, folders: Sequence[Path]) -> None:
         """Replace the remembered dataset folders of a run. An empty list forgets them."""
@@ -169,7 +168,7 @@ class _RememberedFolder:
         absolute = os.path.abspath(path)  # noqa: PTH100 - symbolic links stay unresolved
         return cls(os.path.relpath(absolute, workspace.parent_folder), absolute)
 
-    def locate(self, workspace: Workspace) -> Path:
+    def find_current_path(self, workspace: Workspace) -> Path:
         beside = workspace.to_absolute_path(self.beside)
         return beside if beside.is_dir() else Path(self.at)
 

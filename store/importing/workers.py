@@ -105,7 +105,7 @@ class ReadJob:
     sources: list[SourceFile]  # State before the run is read. A file that grows meanwhile is read again later.
 
     @property
-    def n_bytes(self) -> int:
+    def n_result_bytes(self) -> int:
         """Total size of the result and score files in bytes."""
         return sum(max(source.size, 0) for source in self.sources if source.kind in ("result", "score"))
 
@@ -127,21 +127,21 @@ _known_hashes: dict[tuple[Path, str, int, int], str] = {}
 
 def read_and_stage_runs(
     workspace: Workspace,
-    folder: Path,
+    staging_folder: Path,
     jobs: Sequence[ReadJob],
     read_items: RunReader,
     n_workers: int | None,
     on_progress: ImportProgressCallback | None,
 ) -> Generator[ReadOutcome, None, None]:
-    """Write the staging files of the runs to `folder`, and yield the outcome of each run as soon as it is complete.
+    """Write the staging files of the runs, and yield the outcome of each run as soon as it is complete.
 
     The first `next` starts the worker processes. Call it before this process starts threads, so that forking is safe.
     If `n_workers` is 1, this process reads the runs. If it is None, the size of the files determines the number.
     """
     if n_workers is None:
-        n_workers = (os.cpu_count() or 1) if sum(job.n_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
+        n_workers = (os.cpu_count() or 1) if sum(job.n_result_bytes for job in jobs) > MIN_PARALLEL_BYTES else 1
     n_workers = min(n_workers, len(jobs))
-    read_job = partial(read_and_stage_run, workspace, folder, read_items)
+    read_job = partial(read_and_stage_run, workspace, staging_folder, read_items)
     report = on_progress or (lambda *_: None)
     try:
         if n_workers > 1:
@@ -149,25 +149,29 @@ def read_and_stage_runs(
         else:
             yield from _read_in_this_process(read_job, jobs, report)
     finally:
-        _shared_row_caches.pop(folder, None)
+        _shared_row_caches.pop(staging_folder, None)
         _known_hashes.clear()
 
 
 def read_and_stage_run(
-    workspace: Workspace, folder: Path, read_items: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
+    workspace: Workspace,
+    staging_folder: Path,
+    read_items: RunReader,
+    job: ReadJob,
+    on_progress: Callable[[int], None] | None,
 ) -> ReadOutcome:
-    """Read one run. If the importer raises an exception, return its message as the outcome's `error`, so that the
-    import continues with the other runs."""
+    """Read one run and write its staging files. If the importer raises an exception, the outcome has its message, so
+    that the import continues with the other runs."""
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
-    cache = _shared_row_caches.setdefault(folder, SharedRowCache())
+    cache = _shared_row_caches.setdefault(staging_folder, SharedRowCache())
     try:
-        stem = folder / f"{job.run_number}-{os.getpid()}"
+        stem = staging_folder / f"{job.run_number}-{os.getpid()}"
         with _reduce_garbage_collection():
             outcome.staged = stage_run(
                 read_items(job.plan), job.run_number, stem, workspace.to_stored_path, cache, on_progress
             )
-        outcome.sources = [_add_hash_from_cache(source, workspace, folder) for source in job.sources]
+        outcome.sources = [_add_hash_from_cache(source, workspace, staging_folder) for source in job.sources]
     except Exception as error:
         outcome.error = _format_error(error)
         cache.clear()
@@ -195,16 +199,16 @@ def _read_in_this_process(
     jobs: Sequence[ReadJob],
     report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
-    total = sum(job.n_bytes for job in jobs)
+    total = sum(job.n_result_bytes for job in jobs)
     done = 0
     for job in jobs:
 
         def report_bytes(n_bytes: int, job: ReadJob = job, done: int = done) -> None:
-            report(job.plan.run.model, done + min(n_bytes, job.n_bytes), total)
+            report(job.plan.run.model, done + min(n_bytes, job.n_result_bytes), total)
 
         report_bytes(0)
         yield read_job(job, report_bytes)
-        done += job.n_bytes
+        done += job.n_result_bytes
         report(job.plan.run.model, done, total)
 
 
@@ -214,7 +218,7 @@ def _read_in_workers(
     n_workers: int,
     report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
-    total = sum(job.n_bytes for job in jobs)
+    total = sum(job.n_result_bytes for job in jobs)
     done = 0
     context = multiprocessing.get_context("fork" if _can_fork() else "spawn")
     with (
@@ -222,7 +226,7 @@ def _read_in_workers(
         ProcessPoolExecutor(n_workers, context, watchdog.initialize_worker, watchdog.initargs) as pool,
         watchdog.end_workers_on_error(),
     ):
-        largest_first = sorted(jobs, key=lambda job: job.n_bytes, reverse=True)
+        largest_first = sorted(jobs, key=lambda job: job.n_result_bytes, reverse=True)
         futures = {pool.submit(read_job, job, None): job for job in largest_first}
         for future in as_completed(futures):
             job = futures.pop(future)
@@ -235,7 +239,7 @@ def _read_in_workers(
             except Exception as error:
                 outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
             yield outcome
-            done += job.n_bytes
+            done += job.n_result_bytes
             report(job.plan.run.model, done, total)
 
 
@@ -249,10 +253,10 @@ def _can_fork() -> bool:
         return False
 
 
-def _add_hash_from_cache(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
+def _add_hash_from_cache(source: SourceFile, workspace: Workspace, staging_folder: Path) -> SourceFile:
     """Add the content hash to `source`. A process hashes each dataset file only once, even if several runs use it. An
     empty hash is not cached, because the file may be readable when the next run is read."""
-    key = (folder, source.path, source.size, source.mtime_ns)
+    key = (staging_folder, source.path, source.size, source.mtime_ns)
     hashed_source = add_content_hash(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
     if hashed_source.hash:
         _known_hashes[key] = hashed_source.hash

@@ -360,7 +360,7 @@ def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Wor
             with StoreBuilder(workspace, folder, copy_existing=False) as builder:
                 for table in ("runs", "sources", *lake_files.TABLES):
                     builder.load_parquet("item_rows" if table == "items" else table, folder / f"{table}.parquet")
-                builder.finish()
+                builder.finish_and_replace_store()
         finally:
             workspace.files.remove(folder)
     return workspace

@@ -132,7 +132,7 @@ def finish(builder):
     print("finishing", flush=True)
     builder._execute("SELECT list_sum(list_transform(range(200000000), lambda x: x + 1))")
 
-StoreBuilder.finish = finish
+StoreBuilder.finish_and_replace_store = finish
 sys.argv = ["fcreview", "import", {path!r}]
 main()
 """

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
-import select
 import signal
 import socket
-import sys
-import termios
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -34,7 +30,7 @@ from fcreview.tui.keymap import KeymapError, find_changed_keys, list_help_sectio
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
 from fcreview.tui.screens.queue import QueueScreen, focused_item_pane
 from fcreview.tui.session import Session
-from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
+from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver, open_hangup_poll, redirect_lost_streams
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.styles import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
@@ -48,15 +44,13 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Maximum number of seconds between a signal and the exit of the process. All reviews that were confirmed on screen are
+"""Maximum number of seconds between a signal and the exit of the process. Every review that the screen has confirmed is
 on disk by then."""
 
 
 class SignalShutdown:
-    """Handles SIGTERM, SIGHUP and the loss of the terminal while the app runs.
-
-    The kernel sends SIGHUP to the first process of the session only, for example `make`, which does not pass it on.
-    """
+    """Quits the app on SIGTERM, on SIGHUP and when the terminal is lost. The kernel sends SIGHUP only to the first
+    process of the session, such as `make`, which does not pass it on."""
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
         """Install the handlers. `quit_app` is called on the event loop with the exit code."""
@@ -67,28 +61,26 @@ class SignalShutdown:
         for each in SHUTDOWN_SIGNALS:
             if self._previous_handlers[each] is not signal.SIG_IGN:  # nohup makes a program ignore SIGHUP
                 signal.signal(each, self._on_signal)
-        self._lost_terminal = _poll_lost_terminal()
-        if self._lost_terminal is not None:
-            self._loop.add_reader(self._lost_terminal, self._on_lost_terminal)
+        self._hangup_poll = open_hangup_poll()
+        if self._hangup_poll is not None:
+            self._loop.add_reader(self._hangup_poll, self._on_lost_terminal)
 
-    def restore(self) -> None:
-        """Restore the previous handlers.
-
-        If a signal arrived, ignore further signals, so that nothing interrupts the shutdown.
-        """
-        self._forget_terminal()
+    def restore_handlers(self) -> None:
+        """Restore the previous signal handlers. After a signal, keep ignoring further signals instead, so that nothing
+        interrupts the shutdown."""
+        self._close_hangup_poll()
         if not self._signalled:
             for each, handler in self._previous_handlers.items():
                 signal.signal(each, handler)
 
-    def _forget_terminal(self) -> None:
-        if self._lost_terminal is not None:
-            self._loop.remove_reader(self._lost_terminal)
-            self._lost_terminal.close()
-            self._lost_terminal = None
+    def _close_hangup_poll(self) -> None:
+        if self._hangup_poll is not None:
+            self._loop.remove_reader(self._hangup_poll)
+            self._hangup_poll.close()
+            self._hangup_poll = None
 
     def _on_lost_terminal(self) -> None:
-        self._forget_terminal()
+        self._close_hangup_poll()
         if not self._signalled:
             self._on_signal(signal.SIGHUP, None)
 
@@ -96,43 +88,18 @@ class SignalShutdown:
         for each in SHUTDOWN_SIGNALS:
             signal.signal(each, signal.SIG_IGN)  # a dropped connection often sends both signals
         self._signalled = True
-        _detach_lost_terminal()
+        redirect_lost_streams()
         kill = threading.Timer(SHUTDOWN_TIMEOUT, os._exit, [128 + number])
         kill.daemon = True
         kill.start()
         self._loop.call_soon_threadsafe(self._quit_app, 128 + number)
 
 
-def _poll_lost_terminal() -> select.epoll | None:
-    """Return a poll object that is readable once the terminal is gone. None where the system has no `epoll`."""
-    if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
-        return None
-    poll = select.epoll()
-    poll.register(sys.__stdin__.fileno(), 0)  # the kernel reports a hang-up even if no event is asked for
-    return poll
-
-
-def _detach_lost_terminal() -> None:
-    """Redirect the standard streams to the null device if the terminal is gone, because writing could block or fail."""
-    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
-        if stream is None:
-            continue
-        try:
-            termios.tcgetattr(stream.fileno())
-        except termios.error as error:
-            if error.args[0] == errno.EIO:
-                null_device = os.open(os.devnull, os.O_RDWR)
-                os.dup2(null_device, stream.fileno())
-                os.close(null_device)
-        except (OSError, ValueError):
-            continue
-
-
 class SignalWakeup:
-    """Socket that wakes the event loop on each signal until `restore` is called. Usable only in the main thread.
+    """Socket that wakes the event loop on each signal until `close` is called. Create it in the main thread.
 
-    A signal may arrive in any thread, but Python runs the signal handler in the main thread, which waits for keys.
-    Without the wake-up, an app that continues after `fg` on a busy machine may stay blank until the window is resized.
+    Any thread may receive a signal, but its handler runs in the main thread, which waits for keys. Without the socket,
+    an app that continues after `fg` on a busy machine may stay blank until the window is resized.
     """
 
     def __init__(self) -> None:
@@ -140,18 +107,18 @@ class SignalWakeup:
         self._read_end, self._write_end = socket.socketpair()
         for end in (self._read_end, self._write_end):
             end.setblocking(False)
-        self._loop.add_reader(self._read_end, self._discard_received)
+        self._loop.add_reader(self._read_end, self._discard_wakeup_bytes)
         self._previous_fd = signal.set_wakeup_fd(self._write_end.fileno(), warn_on_full_buffer=False)
 
-    def restore(self) -> None:
+    def close(self) -> None:
         signal.set_wakeup_fd(self._previous_fd)
         self._loop.remove_reader(self._read_end)
         for end in (self._read_end, self._write_end):
             end.close()
 
-    def _discard_received(self) -> None:
+    def _discard_wakeup_bytes(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._read_end.recv(4096)  # Only the wake-up matters: Python calls the signal handlers itself.
+            self._read_end.recv(4096)  # Python calls the signal handlers itself.
 
 
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
@@ -169,7 +136,7 @@ def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
 
 
 class TerminalTooSmallScreen(GuardedScreen[None]):
-    """Screen that covers all other screens while the terminal is too small."""
+    """Message that covers all other screens while the terminal is too small."""
 
     takes_text = True
 
@@ -188,9 +155,9 @@ class FcreviewApp(App[int]):
     `return_code` is 1 if the store cannot be opened, and 128 plus the signal number after a signal.
 
     Args:
-        open_item: Id or number of an item that is opened above the queue at the start.
+        open_item: Id or number of the item to open above the queue at the start.
         key_names: Configured keys by action id.
-        adjudicate: Whether the app starts with the disagreements on items of the view, instead of the queue.
+        adjudicate: Whether to start with the disagreements of the view instead of the queue.
         resume: Whether to restore the filters, order and cursor with which the annotator left the queue.
         run_watcher: Imports changed files while the app is open.
     """
@@ -233,7 +200,7 @@ class FcreviewApp(App[int]):
         self.last_key_time = 0.0
         """Time of the last key press, in seconds of the monotonic clock."""
         self._state = QueueState.from_view(view or View(), session.blind)
-        session.request_switch = self._switch_annotator
+        session.request_switch = self._quit_to_switch_annotator
         self.next_switch: AnnotatorSwitch | None = None
         """Request to continue as another annotator after the app has ended."""
         if session.switch is not None:
@@ -262,16 +229,15 @@ class FcreviewApp(App[int]):
         """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
         return {**super().get_css_variables(), **build_css_variables(self.theme)}
 
-    def _set_page_background(self) -> None:
-        """Set the background of the web page around the terminal to that of the theme, with the sequences OSC 11 and
-        OSC 111."""
+    def _set_web_page_background(self) -> None:
+        """In a browser, give the page around the terminal the background of the theme (sequences OSC 11 and 111)."""
         if self._driver is not None and self._driver.is_web:
             palette = build_palette(self.theme)
             self._driver.write("\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07")
 
     def _on_theme_changed(self, theme: Theme) -> None:
         set_palette(build_palette(theme.name))
-        self._set_page_background()
+        self._set_web_page_background()
         self.session.save_theme(theme.name)
         self.stylesheet.update(self.screen)  # Textual does not style an open command palette again
         for screen in self.screen_stack:
@@ -288,21 +254,21 @@ class FcreviewApp(App[int]):
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._on_theme_changed)
-        self._set_page_background()
+        self._set_web_page_background()
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
             self._signal_shutdown = SignalShutdown(
-                lambda code: self.run_worker(self._quit_on_signal(code), group="leave", exclusive=True)
+                lambda exit_code: self.run_worker(self._quit_on_signal(exit_code), group="leave", exclusive=True)
             )
         if self._adjudicate:
-            self.call_after_refresh(self._show_disagreements)
+            self.call_after_refresh(self._open_adjudication)
         if self._run_watcher is not None or self.session.team is not None:
             from fcreview.tui.live_reload import LiveReload
 
             self._live_reload = LiveReload(self, self.session, self._run_watcher)
             self._live_reload.start()
 
-    def _show_disagreements(self) -> None:
+    def _open_adjudication(self) -> None:
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         self.push_screen(
@@ -310,8 +276,9 @@ class FcreviewApp(App[int]):
         )
 
     def on_resize(self, event: events.Resize) -> None:
-        """Cover the screen with `TerminalTooSmallScreen` while the terminal is too small."""
-        self._redraw(event.size)  # `self.size` is still the earlier size
+        """Redraw the screen, and cover it with `TerminalTooSmallScreen` while the terminal is too small."""
+        # The terminal may have rearranged its text. `self.size` is still the earlier size.
+        self._resend_screen(event.size)
         is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
         if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
@@ -320,13 +287,11 @@ class FcreviewApp(App[int]):
 
     def action_redraw(self) -> None:
         """Send the whole screen again, because output of another program may have damaged it."""
-        self._redraw(self.size)
+        self._resend_screen(self.size)
 
-    def _redraw(self, size: Size) -> None:
-        """Send the whole screen again. A resized terminal may rearrange its text, even if its size is the same as
-        before."""
+    def _resend_screen(self, size: Size) -> None:
         if isinstance(self._driver, ScreenDiffDriver):
-            self._driver.forget_screen(*size)
+            self._driver.reset_screen(*size)
         self.screen.refresh()
 
     def action_help(self) -> None:
@@ -346,11 +311,9 @@ class FcreviewApp(App[int]):
 
         open_annotator_list(self, self.session)
 
-    def _switch_annotator(self, switch: AnnotatorSwitch) -> None:
-        """End the app, and request that the caller starts it as another annotator.
-
-        If `switch` has no position, the next app starts at the current position.
-        """
+    def _quit_to_switch_annotator(self, switch: AnnotatorSwitch) -> None:
+        """End the app. The caller then starts it again as another annotator, at the current position if `switch` has
+        no position."""
         call_after_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
 
     def action_overview(self) -> None:
@@ -359,8 +322,7 @@ class FcreviewApp(App[int]):
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Disable the action `palette` where the user enters text, because its key then types a character. Allow every
-        other action."""
+        """Disable the action `palette` where the user enters text, because its key then types a character."""
         if action != "palette":
             return True
         if not self.screen_stack or (self.focused is not None and self.focused.check_consume_key("colon", ":")):
@@ -368,35 +330,30 @@ class FcreviewApp(App[int]):
         return isinstance(self.screen, GuardedScreen) and not self.screen.takes_text
 
     async def on_event(self, event: events.Event) -> None:
-        """Handle an event. Keep a key for later if the screen cannot handle it yet."""
-        if not (isinstance(event, events.Key) and self._delay_key(event)):
+        """Handle an event, except a key that the screen keeps for later."""
+        screen = self.screen if self.screen_stack else None
+        if not (
+            isinstance(event, events.Key)
+            and not event.is_forwarded
+            and isinstance(screen, GuardedScreen)
+            and screen.keep_key_for_later(event)
+        ):
             await super().on_event(event)
 
-    def _delay_key(self, event: events.Key) -> bool:
-        screen = self.screen if self.screen_stack and not event.is_forwarded else None
-        return isinstance(screen, GuardedScreen) and screen.keep_key_for_later(event)
-
     def on_key(self, event: events.Key) -> None:
-        """Handle a key that starts no action: call `show_unavailable_key` of the screen, or ring the bell while a
-        screen opens."""
+        """Answer a key that starts no action with the screen's message, or with the bell while the screen opens."""
         self.last_key_time = event.time
-        is_opening, explain = (
-            getattr(self.screen, "is_opening", False),
-            getattr(self.screen, "show_unavailable_key", None),
-        )
-        if not is_opening and explain is None:
+        screen = self.screen
+        if not isinstance(screen, GuardedScreen) or screen.has_enabled_action(event.key):
             return
-        if isinstance(self.screen, GuardedScreen) and not self.screen.has_enabled_action(event.key):
-            if is_opening:
-                self.bell()
-            elif explain is not None:
-                explain(event.key)
+        if getattr(screen, "is_opening", False):
+            self.bell()
+        elif show_unavailable_key := getattr(screen, "show_unavailable_key", None):
+            show_unavailable_key(event.key)
 
     async def action_quit(self) -> None:
-        """Quit after all reviews are on disk.
-
-        If a review cannot be saved, show the error instead. The next attempt quits.
-        """
+        """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the next attempt
+        quits."""
         call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
@@ -404,24 +361,24 @@ class FcreviewApp(App[int]):
             self._save_position()
             queue = self.screen_stack[0]
             if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
-                position = self.session.position_for_annotator(switch.annotator, self._find_position(queue))
+                position = self.session.position_for_annotator(switch.annotator, self._find_queue_position(queue))
                 switch = replace(switch, position=position)
             self.next_switch = switch
             self.exit(self.session.reviewed_count)
 
-    async def _quit_on_signal(self, code: int) -> None:
-        """Quit with the exit code `code`, because a signal arrived. Errors are not shown."""
+    async def _quit_on_signal(self, exit_code: int) -> None:
+        """Quit after all reviews are on disk, and show no errors."""
         await self.session.finish_actions()
         self._save_position()
-        self.exit(self.session.reviewed_count, return_code=code)
+        self.exit(self.session.reviewed_count, return_code=exit_code)
 
     def _save_position(self) -> None:
         queue = self.screen_stack[0]
         if isinstance(queue, QueueScreen):
-            self.session.save_position(self._state, self._find_position(queue))
+            self.session.save_position(self._state, self._find_queue_position(queue))
 
-    def _find_position(self, queue: QueueScreen) -> QueuePosition:
-        """Return the position to save. If an item is open above the queue, the cursor is on that item."""
+    def _find_queue_position(self, queue: QueueScreen) -> QueuePosition:
+        """Return the position to save. If an item is open above the queue, its cursor is on that item."""
         from fcreview.tui.screens.item_pane import ItemScreen
 
         position = queue.position
@@ -436,9 +393,9 @@ class FcreviewApp(App[int]):
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:
-            self._signal_shutdown.restore()
+            self._signal_shutdown.restore_handlers()
         if self._signal_wakeup is not None:
-            self._signal_wakeup.restore()
+            self._signal_wakeup.close()
         if self._live_reload is not None:
             self._live_reload.stop()
         self.session.close()

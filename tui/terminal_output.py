@@ -1,18 +1,23 @@
-"""Reduce terminal output: the driver sends only changed cells, and only changes of colours and attributes.
+"""Reduce terminal output to changed cells and changes of colours and attributes, and survive a lost terminal.
 
-Textual sends whole lines or the whole screen, with all colours of each piece of text, which is slow over SSH.
+Textual sends whole lines or the whole screen, with all colours of each piece of text. That is slow over SSH.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
+import os
 import re
+import select
+import sys
+import termios
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, TextIO, cast
+from typing import Any, NamedTuple, TextIO, cast
 
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -21,7 +26,7 @@ from fcreview.model.sanitize import display_width
 from fcreview.tui.text.styles import UNICODE_SYMBOLS
 
 GraphicState = tuple[str, str, frozenset[str]]
-"""(foreground, background, attributes) as SGR parameters. An empty colour is the terminal's default colour."""
+"""(foreground, background, attributes) as SGR parameters (ECMA-48). An empty colour is the terminal's default."""
 RESET: GraphicState = ("", "", frozenset())
 VISIBLE_ON_BLANKS = frozenset("4579")
 """Attributes that change how a blank looks: underline, blink, reverse and strike."""
@@ -30,7 +35,7 @@ _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", 
 ATTRIBUTES = frozenset(_OFF_CODES)
 _BLANKS = re.compile("\x00+")
 LONG_JUMP = 7
-"""Length, in bytes, of a typical cursor movement to another row and column. Shorter movements are preferred."""
+"""Length, in bytes, of a typical cursor movement to another row and column."""
 _MAX_ROWS_DOWN = 4
 """Maximum number of rows that the cursor moves down with one byte for each row."""
 
@@ -40,12 +45,27 @@ Cell = tuple[str, GraphicState]
 A blank has no foreground colour and no attributes, unless its attributes are visible.
 """
 Row = Sequence[Cell | None]
-ChangedRow = tuple[int, Row, Sequence[int]]
-"""(number from 1, all cells, indexes of the changed cells) of a row."""
 
 
-def sgr_transition(before: GraphicState | None, after: GraphicState) -> str:
-    """Return the sequence that changes one state to another. `before` is None if the terminal's state is unknown."""
+class ChangedRow(NamedTuple):
+    number: int
+    """Number of the row, from 1."""
+    cells: Row
+    """All cells of the row."""
+    changed: Sequence[int]
+    """Indexes of the changed cells."""
+
+
+class CellRange(NamedTuple):
+    """Cells of a row from index `first` to `end` (exclusive)."""
+
+    row: int
+    first: int
+    end: int
+
+
+def format_sgr_transition(before: GraphicState | None, after: GraphicState) -> str:
+    """Return the escape sequence that changes the terminal's state. `before` is None if that state is unknown."""
     if before == after:
         return ""
     if after == RESET:
@@ -64,29 +84,30 @@ def _is_blank(cell: Cell | None) -> bool:
     return cell is not None and cell[0] == " " and not cell[1][2]
 
 
-def _is_drawn_by(state: GraphicState, cell: Cell | None) -> bool:
-    """Whether writing the cell's character in the state `state` draws the cell correctly."""
+def _can_draw(state: GraphicState, cell: Cell | None) -> bool:
+    """Whether the cell looks right if its character is written in the graphic state `state`."""
     if cell is None or cell[1] == state:
         return cell is not None
     return _is_blank(cell) and cell[1][1] == state[1] and not state[2] & VISIBLE_ON_BLANKS
 
 
 @dataclass
-class _Run:
+class _CellRun:
     """Adjacent cells of a row that can be written in one graphic state."""
 
-    number: int
+    row: int
     first: int
     end: int
     state: GraphicState
     has_text: bool = False
+    """Whether any cell is not blank."""
 
-    def add(self, at: int, cell: Cell) -> bool:
-        """Add a cell if it extends the run. Return whether it was added."""
+    def try_to_add(self, at: int, cell: Cell) -> bool:
+        """Add the cell at index `at` if it extends the run. Return whether it was added."""
         if at != self.end:
             return False
-        if not _is_drawn_by(self.state, cell):
-            if self.has_text or not _is_drawn_by(cell[1], (" ", self.state)):
+        if not _can_draw(self.state, cell):
+            if self.has_text or not _can_draw(cell[1], (" ", self.state)):
                 return False
             self.state = cell[1]
         self.end = at + 1
@@ -94,31 +115,37 @@ class _Run:
         return True
 
 
-def _split_into_runs(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
-    runs: list[_Run] = []
-    for at in changed:
-        cell = row[at]
-        if cell is not None and not (runs and runs[-1].add(at, cell)):
-            runs.append(_Run(number, at, at + 1, cell[1], not _is_blank(cell)))
+def _split_into_runs(row: ChangedRow) -> list[_CellRun]:
+    """Divide the changed cells of a row into runs."""
+    runs: list[_CellRun] = []
+    for at in row.changed:
+        cell = row.cells[at]
+        if cell is not None and not (runs and runs[-1].try_to_add(at, cell)):
+            runs.append(_CellRun(row.number, at, at + 1, cell[1], not _is_blank(cell)))
     return runs
 
 
-def _state_for_blanks(blanks: _Run, groups: dict[GraphicState, list[_Run]]) -> GraphicState:
-    """Return the graphic state to write blanks with: a state of text in the same row if one draws them, else the most
-    frequent state that does."""
+def _choose_state_for_blanks(blanks: _CellRun, text_runs: dict[GraphicState, list[_CellRun]]) -> GraphicState:
+    """Return the graphic state in which to write blanks. Of the states of `text_runs` that can draw the blanks, choose
+    one with text in the same row, else the most frequent one."""
 
-    def usefulness(state: GraphicState) -> tuple[bool, int]:
-        return any(run.number == blanks.number for run in groups[state]), len(groups[state])
+    def rank(state: GraphicState) -> tuple[bool, int]:
+        return any(run.row == blanks.row for run in text_runs[state]), len(text_runs[state])
 
-    fitting = (state for state in groups if _is_drawn_by(state, (" ", blanks.state)))
-    return max(fitting, key=usefulness, default=blanks.state)
+    fitting = (state for state in text_runs if _can_draw(state, (" ", blanks.state)))
+    return max(fitting, key=rank, default=blanks.state)
 
 
 class CellWriter:
-    """Collect the output of one frame."""
+    """Collects the output of one frame.
+
+    Args:
+        columns: Width of the terminal. None if unknown.
+        erases: Whether the terminal erases cells with the selected background.
+    """
 
     def __init__(self, columns: int | None, *, erases: bool) -> None:
-        self.parts: list[str] = []
+        self._parts: list[str] = []
         self._columns = columns
         self._erases = erases
         self._state: GraphicState | None = None
@@ -126,85 +153,88 @@ class CellWriter:
         self._column: int | None = None
         """Column of the cursor, from 0. None if unknown."""
 
-    def finish(self, cursor: str) -> str:
-        """Return the output, followed by `cursor`. Return an empty text if nothing was written."""
+    def finish(self, cursor_movement: str) -> str:
+        """Return the output, followed by `cursor_movement`. Empty if nothing was written."""
         if self._state is None:
             return ""
-        return "".join([*self.parts, sgr_transition(self._state, RESET), cursor])
+        return "".join([*self._parts, format_sgr_transition(self._state, RESET), cursor_movement])
 
     def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
-        """Write cells in their order. Their widths may differ between terminals."""
-        self._move(row, column)
+        """Write cells from left to right. The width of their characters may differ between terminals."""
+        self._move_cursor(row, column)
         for cell in cells:
-            if self._state is None or not _is_drawn_by(self._state, cell):
-                self._select(cell[1])
-            self.parts.append(cell[0])
+            if self._state is None or not _can_draw(self._state, cell):
+                self._select_state(cell[1])
+            self._parts.append(cell[0])
         self._column = None
 
     def write_changes(self, changed_rows: Sequence[ChangedRow]) -> None:
-        """Write the changed cells of rows in any order. Neither the old nor the new cells contain wide characters."""
-        rows = {number: row for number, row, _ in changed_rows}
-        groups: dict[GraphicState, list[_Run]] = {}
-        blanks: list[_Run] = []
-        for number, row, changed in changed_rows:
-            for run in _split_into_runs(number, row, changed):
+        """Write the changed cells in any order. Neither the old nor the new cells may contain wide characters."""
+        rows = {row.number: row.cells for row in changed_rows}
+        groups: dict[GraphicState, list[_CellRun]] = {}
+        blanks: list[_CellRun] = []
+        for row in changed_rows:
+            for run in _split_into_runs(row):
                 (groups.setdefault(run.state, []) if run.has_text else blanks).append(run)
-        for run, state in [(run, _state_for_blanks(run, groups)) for run in blanks]:
+        for run, state in [(run, _choose_state_for_blanks(run, groups)) for run in blanks]:
             groups.setdefault(state, []).append(run)
         while groups:
-            state = min(groups, key=self._selection_cost)
-            runs = groups.pop(state)
-            joined = self._join_runs(state, runs, rows)
-            while joined:
-                number, first, end = joined.pop(self._nearest_run(joined))
-                self._move(number, first)
-                self._select(state)
-                self._write_run(rows[number], first, end)
+            state = min(groups, key=self._rank_next_state)
+            ranges = self._join_runs(state, groups.pop(state), rows)
+            while ranges:
+                number, first, end = ranges.pop(self._find_nearest_range(ranges))
+                self._move_cursor(number, first)
+                self._select_state(state)
+                self._write_range(rows[number], first, end)
 
-    def _selection_cost(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
-        """Return a sort key: the cost of selecting a graphic state next."""
+    def _rank_next_state(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
+        """Return a sort key that is lowest for the graphic state that is cheapest to select next."""
         background = (self._state or RESET)[1]
-        return state[1] != background, len(sgr_transition(self._state, state)), state[0], sorted(state[2])
+        return state[1] != background, len(format_sgr_transition(self._state, state)), state[0], sorted(state[2])
 
-    def _join_runs(self, state: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
-        """Return (row, first, end) of each run. Runs are joined if writing the cells between them takes no more bytes
-        than moving the cursor."""
-        joined: list[tuple[int, int, int]] = []
-        for run in sorted(runs, key=lambda run: (run.number, run.first)):
-            first = run.first
-            if joined and joined[-1][0] == run.number:
-                row, (_, before, end) = rows[run.number], joined[-1]
-                if self._is_cheaper_than_jump(state, row, end, first):
-                    joined.pop()
-                    first = before
-            joined.append((run.number, first, run.end))
-        return joined
+    def _join_runs(self, state: GraphicState, runs: list[_CellRun], rows: dict[int, Row]) -> list[CellRange]:
+        """Return the ranges of the runs, from top left to bottom right. Two runs are joined if writing the cells
+        between them takes no more bytes than a cursor movement."""
+        ranges: list[CellRange] = []
+        for run in sorted(runs, key=lambda run: (run.row, run.first)):
+            last = ranges[-1] if ranges and ranges[-1].row == run.row else None
+            if last is not None and self._is_cheaper_than_jump(state, rows[run.row], last.end, run.first):
+                ranges[-1] = last._replace(end=run.end)
+            else:
+                ranges.append(CellRange(run.row, run.first, run.end))
+        return ranges
 
     def _is_cheaper_than_jump(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
-        cells = [cell for cell in row[first:end] if cell is not None and _is_drawn_by(state, cell)]
+        """Whether writing the cells from `first` to `end` takes no more bytes than moving the cursor over them."""
+        cells = [cell for cell in row[first:end] if cell is not None and _can_draw(state, cell)]
         if len(cells) < end - first:
             return False
         if self._erases and all(map(_is_blank, cells)) and (_is_blank(row[first - 1]) or _is_blank(row[end])):
             return True
         return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
 
-    def _select(self, state: GraphicState) -> None:
-        self.parts.append(sgr_transition(self._state, state))
+    def _select_state(self, state: GraphicState) -> None:
+        self._parts.append(format_sgr_transition(self._state, state))
         self._state = state
 
-    def _nearest_run(self, runs: Sequence[tuple[int, int, int]]) -> int:
-        """Return the index of the run in this row or the next row that the cursor reaches with the fewest bytes. If
-        none is near, return 0."""
-        near = itertools.takewhile(lambda index: runs[index][0] <= self._row + 1, range(len(runs)))
-        index = min(near, key=lambda index: len(self._cursor_movement(*runs[index][:2])), default=0)
-        return index if len(self._cursor_movement(*runs[index][:2])) < LONG_JUMP else 0
+    def _find_nearest_range(self, ranges: Sequence[CellRange]) -> int:
+        """Return the index of the range, up to the next row, that the cursor reaches with the fewest bytes. Return 0 if
+        that takes a long jump."""
 
-    def _move(self, row: int, column: int) -> None:
-        self.parts.append(self._cursor_movement(row, column))
+        def measure_movement(index: int) -> int:
+            return len(self._format_cursor_movement(ranges[index].row, ranges[index].first))
+
+        near = itertools.takewhile(lambda index: ranges[index].row <= self._row + 1, range(len(ranges)))
+        index = min(near, key=measure_movement, default=0)
+        return index if measure_movement(index) < LONG_JUMP else 0
+
+    def _move_cursor(self, row: int, column: int) -> None:
+        self._parts.append(self._format_cursor_movement(row, column))
         self._row, self._column = row, column
 
-    def _cursor_movement(self, row: int, column: int) -> str:
-        """Return a cursor movement. VT moves down one row, as LF does, but the terminal driver adds no CR to it."""
+    def _format_cursor_movement(self, row: int, column: int) -> str:
+        """Return the shortest sequence that moves the cursor. VT (`\\v`) moves it down one row, as LF does, but the
+        terminal driver adds no CR to VT."""
         ways = [f"\x1b[{row};{column + 1}H"]
         down = row - self._row
         if self._row == row:
@@ -216,33 +246,30 @@ class CellWriter:
             ways.append("\v" * down + ("" if by == 0 else right if by > 0 else left))
         return min(ways, key=len)
 
-    def _write_run(self, row: Row, first: int, end: int) -> None:
-        """Write cells that the selected graphic state draws. ECH and EL draw blanks without moving the cursor."""
+    def _write_range(self, row: Row, first: int, end: int) -> None:
+        """Write cells in the selected graphic state. The sequences ECH and EL erase blanks without moving the
+        cursor."""
         text = "".join("\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None)
         self._column = end if end < len(row) else None
         if not self._erases or (self._state or RESET)[2] & VISIBLE_ON_BLANKS:
-            self.parts.append(text.replace("\x00", " "))
+            self._parts.append(text.replace("\x00", " "))
             return
         at = 0
         for match in _BLANKS.finditer(text):
             n_blanks = len(match[0])
-            self.parts.append(text[at : match.start()])
+            self._parts.append(text[at : match.start()])
             at = match.end()
             is_last = at == len(text)
             erasure = f"\x1b[{n_blanks}X" if is_last else f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
-            if (
-                is_last
-                and len(row) == self._columns
-                and all(_is_drawn_by(self._blank_state, each) for each in row[end:])
-            ):
+            if is_last and len(row) == self._columns and all(_can_draw(self._blank_state, each) for each in row[end:]):
                 erasure = "\x1b[K"
             if len(erasure) >= n_blanks:
-                self.parts.append(" " * n_blanks)
+                self._parts.append(" " * n_blanks)
                 continue
-            self.parts.append(erasure)
+            self._parts.append(erasure)
             if is_last:
                 self._column = end - n_blanks
-        self.parts.append(text[at:])
+        self._parts.append(text[at:])
 
     @property
     def _blank_state(self) -> GraphicState:
@@ -250,9 +277,9 @@ class CellWriter:
 
 
 _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
-"""Control sequence. Frames have two kinds: `m` selects colours and attributes, `H` moves the cursor (ECMA-48)."""
+"""Control sequence (ECMA-48). Frames have two kinds: `m` selects colours and attributes, `H` moves the cursor."""
 _MODE = re.compile(r"(\x1b\[\?(2026|25|1000|1002|1003|1004|1006|1015|1016|2004)[hl]|\x07)*")
-"""Output that changes no cell."""
+"""Output that changes no cell, such as the choice of a mode."""
 _SIGNS = "".join(getattr(UNICODE_SYMBOLS, each.name) for each in fields(UNICODE_SYMBOLS))
 _NARROW_CHARACTER = rf"[ -~\xa1-\xac\xae-\u024f\u2010-\u2027\u2190-\u2193\u2500-\u257f{re.escape(_SIGNS)}]"
 _NARROW = re.compile(f"{_NARROW_CHARACTER}*")
@@ -261,14 +288,14 @@ _WIDE_CHARACTER = "[\u3001-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\
 _CERTAIN = re.compile(f"{_NARROW_CHARACTER}|{_WIDE_CHARACTER}|")
 """Content of a cell that all terminals draw with the same width."""
 MAX_CELLS = 1 << 16
-"""Largest number of columns and rows of a terminal."""
+"""Upper bound for the columns and rows of a terminal of unknown size."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
 """Number of SGR parameters of a colour, by the second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
 
 
 @lru_cache(4096)
 def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
-    """Return the state after an SGR sequence. None for a number that fcreview does not track."""
+    """Return the state after an SGR sequence. None if a parameter is not supported."""
     foreground, background, attributes = state
     numbers, at = parameters.split(";"), 0
     while at < len(numbers):
@@ -291,47 +318,51 @@ def _apply_sgr(state: GraphicState, parameters: str) -> GraphicState | None:
     return foreground, background, attributes
 
 
-Span = tuple[int, int, list[Cell], bool]
-"""(row, column, cells, is_narrow). `is_narrow` is True if every terminal draws one cell for each character."""
+class Span(NamedTuple):
+    """Adjacent cells of a frame. Row and column are counted from 1."""
+
+    row: int
+    column: int
+    cells: list[Cell]
+    is_narrow: bool
+    """Whether every terminal draws one cell for each character."""
 
 
 class ScreenDiff:
-    """Model of the terminal's cells. It reduces a frame to the cells that differ from the model."""
+    """Model of the terminal's cells. It reduces each frame to the cells that differ from the model."""
 
     def __init__(self, *, erases: bool = False) -> None:
         self.erases = erases
         """Whether the terminal erases cells with the selected background (ECH and EL, terminfo's `bce`)."""
         self._rows: dict[int, list[Cell | None]] = {}
-        """Cells of each row as last sent. None for a cell whose content is unknown."""
+        """Cells of each row as last sent. None for a cell with unknown content."""
         self._shifting_rows: set[int] = set()
-        """Rows with characters whose width differs between terminals. Their spans are sent as Textual sends them."""
+        """Rows with characters whose width differs between terminals. Their spans are sent in Textual's order."""
         self.size: tuple[int, int] | None = None
         """Columns and rows of the terminal. None if unknown."""
 
-    def clear(self) -> None:
+    def forget_content(self) -> None:
         """Forget the content of the screen, so that the next frame is sent as a whole."""
         self._rows.clear()
         self._shifting_rows.clear()
 
     def reduce(self, text: str) -> str:
-        """Return terminal output that draws the same screen as `text` if the model is correct.
-
-        Output that is not a frame is returned unchanged.
-        """
+        """Return shorter output that draws the same screen as the frame `text`. Output that is not a frame is returned
+        unchanged."""
         if _MODE.fullmatch(text):
             return text
-        parsed = self._parse(text)
-        if parsed is None or self._is_outside(parsed[0]):
-            self.clear()
+        parsed = self._parse_frame(text)
+        if parsed is None or self._exceeds_screen(parsed[0]):
+            self.forget_content()
             return text
         spans, cursor = parsed
         writer = CellWriter(self.size[0] if self.size else None, erases=self.erases)
-        before = {row: list(self._rows.get(row, ())) for row, *_ in spans}
+        before = {span.row: list(self._rows.get(span.row, ())) for span in spans}
         in_order = self._shifting_rows & before.keys()
-        in_order |= {span[0] for span in spans if not self._store_span(span)}
-        for row, column, cells, _ in spans:
-            if row in in_order:
-                writer.write_span(row, column - 1, cells)
+        in_order |= {span.row for span in spans if not self._store_span(span)}
+        for span in spans:
+            if span.row in in_order:
+                writer.write_span(span.row, span.column - 1, span.cells)
         changed_rows: list[ChangedRow] = []
         for number, old in before.items():
             if number not in in_order:
@@ -339,28 +370,27 @@ class ScreenDiff:
                 wide, narrow = _split_changes(old, new)
                 for first, end in wide:
                     writer.write_span(number, first, [cell for cell in new[first:end] if cell is not None])
-                changed_rows.append((number, new, narrow))
+                changed_rows.append(ChangedRow(number, new, narrow))
         writer.write_changes(changed_rows)
         return writer.finish(cursor)
 
-    def _is_outside(self, spans: list[Span]) -> bool:
+    def _exceeds_screen(self, spans: list[Span]) -> bool:
         """Whether a frame is larger than the terminal. Textual draws such a frame after the terminal has shrunk."""
         columns, rows = self.size or (MAX_CELLS, MAX_CELLS)
-        return any(row > rows or column - 1 + len(cells) > columns for row, column, cells, _ in spans)
+        return any(span.row > rows or span.column - 1 + len(span.cells) > columns for span in spans)
 
-    def _parse(self, text: str) -> tuple[list[Span], str] | None:
-        """Return the spans of a frame and its last cursor movement. None if the text is not a frame."""
+    def _parse_frame(self, text: str) -> tuple[list[Span], str] | None:
+        """Return (spans, last cursor movement) of a frame. None if the text is not a frame."""
         pieces = _CONTROL.split(text)  # text, parameters, letter, text, parameters, letter, ..., text
         if len(pieces) == 1 or pieces[0]:
             return None
         spans: list[Span] = []
-        row = column = 0
         state, cursor = RESET, ""
         for parameters, letter, raw in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
             if letter == "H":
-                row, column = _read_position(parameters)
+                row, _, column = parameters.partition(";")
                 cursor = f"\x1b[{parameters}H"
-                spans.append((row, column, [], True))
+                spans.append(Span(int(row or 1), int(column or 1), [], is_narrow=True))
             elif letter == "m" and (applied := _apply_sgr(state, parameters)) is not None:
                 state = applied
             else:
@@ -370,13 +400,13 @@ class ScreenDiff:
                 return None
             if piece:
                 cells, is_narrow = self._parse_cells(piece, state)
-                spans[-1][2].extend(cells)
+                spans[-1].cells.extend(cells)
                 if not is_narrow:
-                    spans[-1] = (*spans[-1][:3], False)
+                    spans[-1] = spans[-1]._replace(is_narrow=False)
         return spans, cursor
 
     def _parse_cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
-        """Return (cells, is_narrow) of a text. See `Span`."""
+        """Return (cells, whether every terminal draws one cell for each character) of a text in one state."""
         blank: Cell = (" ", state if state[2] & VISIBLE_ON_BLANKS else ("", state[1], RESET[2]))
         if _NARROW.fullmatch(text):
             return [blank if char == " " else (char, state) for char in text], True
@@ -392,8 +422,8 @@ class ScreenDiff:
         return cells, False
 
     def _store_span(self, span: Span) -> bool:
-        """Store a span in the model. Return whether the cells of its row may be written in any order, because all
-        terminals draw them alike."""
+        """Store a span in the model. Return whether the cells of its row may be written in any order, because their
+        widths are the same on all terminals."""
         number, column, cells, is_narrow = span
         row = self._rows.setdefault(number, [])
         start, end = column - 1, column - 1 + len(cells)
@@ -417,11 +447,11 @@ def _is_second_half(row: list[Cell | None], at: int) -> bool:
 
 
 def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the ranges of changed cells that contain a wide character in the old or new row, and the indexes of all
-    other changed cells.
+    """Return (wide, narrow): the (first, end) ranges of changed cells with a wide character in the old or new row, and
+    the indexes of all other changed cells.
 
-    Both cells of a wide character change together. Such a range is written from left to right, because terminals differ
-    in what they do to one cell when the other is overwritten.
+    Both cells of a wide character change together. A wide range must be written from left to right, because terminals
+    differ in what they do to one cell of a character when the other cell is overwritten.
     """
     if before == after:
         return [], []
@@ -442,32 +472,52 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple
     return ranges, [at for at in changed if not any(first <= at < end for first, end in ranges)]
 
 
-def _read_position(parameters: str) -> tuple[int, int]:
-    row, _, column = parameters.partition(";")
-    return int(row or 1), int(column or 1)
-
-
 class ScreenDiffDriver(Driver):
-    """Driver with a `ScreenDiff`, to be combined with a driver that writes."""
+    """Driver that reduces its output. A subclass combines it with a driver that writes."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._screen_diff = ScreenDiff()
 
-    def forget_screen(self, columns: int, rows: int) -> None:
-        """Send the next frame as a whole, because something else may have changed the screen or its size."""
+    def reset_screen(self, columns: int, rows: int) -> None:
+        """Set the size of the terminal, and send the next frame as a whole."""
         self._screen_diff.size = columns, rows
-        self._screen_diff.clear()
+        self._screen_diff.forget_content()
 
     def write(self, data: str) -> None:
         if output := self._screen_diff.reduce(data):
             super().write(output)  # type: ignore[safe-super]  # the other base class writes
 
 
-class TerminalFile:
-    """Text file of the terminal that drops its output once the terminal is gone.
+def open_hangup_poll() -> select.epoll | None:
+    """Return a poll object that becomes readable when the terminal is lost. None without a terminal or `epoll`."""
+    if not hasattr(select, "epoll") or sys.__stdin__ is None or not sys.__stdin__.isatty():
+        return None
+    poll = select.epoll()
+    poll.register(sys.__stdin__.fileno(), 0)  # the kernel reports a hang-up even if no event is asked for
+    return poll
 
-    Textual's thread for output would end with an error, and the app would wait for this thread when it quits.
+
+def redirect_lost_streams() -> None:
+    """Redirect standard streams to the null device if their terminal is lost, because writing could block or fail."""
+    for stream in (sys.__stdin__, sys.__stdout__, sys.__stderr__):
+        if stream is None:
+            continue
+        try:
+            termios.tcgetattr(stream.fileno())
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                null_device = os.open(os.devnull, os.O_RDWR)
+                os.dup2(null_device, stream.fileno())
+                os.close(null_device)
+        except (OSError, ValueError):
+            continue
+
+
+class TerminalFile:
+    """Text file of the terminal that drops its output after the terminal is lost.
+
+    An error would end Textual's thread for output, and the app would wait for this thread when it quits.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -486,15 +536,15 @@ class TerminalFile:
 
 
 class CompactDriver(ScreenDiffDriver, LinuxDriver):
-    """Textual's driver for terminals with a `ScreenDiff`."""
+    """Textual's driver for terminals, with reduced output."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._file = cast(Any, TerminalFile(cast(TextIO, self._file)))
-        self._screen_diff.erases = has_background_erase()
+        self._screen_diff.erases = can_erase_with_background()
 
 
-def has_background_erase() -> bool:
+def can_erase_with_background() -> bool:
     """Whether the terminal erases cells (ECH) with the selected background, according to its terminfo entry."""
     try:
         import curses

@@ -12,15 +12,16 @@ from textual.drivers.web_driver import WebDriver
 from fcreview.tui.terminal_output import ScreenDiffDriver
 
 
-def _write_packet(output: int, packet: bytes) -> int:
+def _write_packet(descriptor: int, packet: bytes) -> int:
+    """Write a packet, and return the number of written bytes: 0 if the server has ended."""
     try:
-        return os.write(output, packet)
-    except BrokenPipeError:  # the input ends as well
+        return os.write(descriptor, packet)
+    except BrokenPipeError:  # the input ends too, and then the app quits
         return 0
 
 
 class PacketDriver(WebDriver):
-    """Textual's driver for browsers. If the server has gone, the app quits as after SIGTERM."""
+    """Textual's driver for browsers. If the server ends, the app quits as after SIGTERM."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -33,4 +34,4 @@ class PacketDriver(WebDriver):
 
 
 class CompactWebDriver(ScreenDiffDriver, PacketDriver):
-    """`PacketDriver` with a `ScreenDiff`."""
+    """`PacketDriver` with reduced output."""

@@ -60,7 +60,7 @@ def test_only_changed_cells_and_colours_are_sent() -> None:
     assert diff.reduce(text) == f"\x1b[2;3H\x1b[0;{style}mone \x1b[1mtwo\x1b[0m\x1b[1;1H"
     assert diff.reduce(text) == "", "the same frame again"
     assert diff.reduce(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0;1;{style}mi\x1b[0m\x1b[1;1H"
-    diff.clear()
+    diff.forget_content()
     assert "one" in diff.reduce(text), "the complete frame after other changes of the screen"
 
 

@@ -1,1 +1,1 @@
-"""Import CONFETTI: single agent turns in human conversations, as calls and as dialog acts."""
+"""Import CONFETTI runs. A call record asks for one call of an agent turn, and a dialog act record for its reply."""

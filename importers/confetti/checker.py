@@ -1,4 +1,4 @@
-"""Apply CONFETTI's rules for the binary verdict and the soft score of a call, for chains of calls, and for dialog acts.
+"""Compute the binary verdict and the soft score of a call, and find the chains of calls.
 
 The binary verdict follows BFCL V2's checker. It needs three adaptations to CONFETTI's data: a missing `required` is
 empty, the types `object` and `number` are `dict` and `float`, and single values inside golden objects become lists.
@@ -9,18 +9,14 @@ The paper's similarity measure is AlignScore, but fcreview uses token F1.
 
 A chain consists of the calls of one agent turn. The dialog act records list the calls of each turn in order, with the
 same function names as the call records in all 109 dialogs of the release.
-
-The metrics of dialog acts follow the paper: the metrics section (at least one common label), Figure 5 (confused acts)
-and Table 5 (labels over all turns). F1 is computed from the overall precision and recall, as the values in Table 5 are.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate_result
@@ -28,95 +24,12 @@ from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
-from fcreview.model.metric import Metric, ScoredItem, cached_on_item
-from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 
-SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
 ACT_CRITERION = "dialog_act"
-ActLabelPair = tuple[frozenset[str], frozenset[str]]
-"""The predicted labels and the golden labels of a turn."""
-ActLabelPairCounts = Mapping[ActLabelPair, int]
-"""Predicted and golden labels -> number of turns that have them."""
-
-
-def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute the metrics of dialog act items.
-
-    Accuracy covers all items with a verdict. The other metrics cover the turns with predicted and golden labels.
-    """
-    verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
-    accuracy = sum(verdicts) / len(verdicts) if verdicts else None
-    metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
-    pairs = Counter([pair for item in items if (pair := _get_act_label_pair(item)) is not None])
-    if pairs:
-        note = "computed from the labels of the predicted replies; the paper's Table 5 covers the golden replies"
-        scores = compute_act_label_scores(pairs)
-        metrics += [Metric("dialog act labels", name, value, note=note) for name, value in scores.items()]
-        metrics += _compute_confusion_metrics(pairs) + _compute_label_match_metrics(pairs)
-    return metrics
-
-
-@cached_on_item
-def get_act_verdict(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on a dialog act item.
-
-    It is the reviewed verdict or, without one, follows from overridden labels. Otherwise, it is the automatic verdict.
-    """
-    verdict: bool | None = item.derive_verdict("confetti", *ITEM_CORRECT)
-    return item.valid if verdict is None else verdict
-
-
-@cached_on_item
-def _get_act_label_pair(item: ScoredItem) -> ActLabelPair | None:
-    predicted, golden = item.values.get(ACT_CRITERION), item.metadata.get(GOLDEN_ACTS_KEY)
-    if isinstance(predicted, list) and isinstance(golden, list):
-        return frozenset(predicted), frozenset(golden)
-    return None
 
 
 def has_common_act_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
     return bool(set(predicted) & set(golden))
-
-
-def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
-    """Compute the precision, recall and F1 of the predicted labels over all turns, from 0 to 1."""
-    both = sum(len(predicted & golden) * n for (predicted, golden), n in pairs.items())
-    predicted, golden = (sum(len(labels[side]) * n for labels, n in pairs.items()) for side in (0, 1))
-    precision = both / predicted if predicted else 0.0
-    recall = both / golden if golden else 0.0
-    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
-    return {"precision": precision, "recall": recall, "F1": f1}
-
-
-def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
-    """Count, for each pair of different labels, the turns with one as golden label and the other as predicted label."""
-    note, metrics = "number of turns in which no predicted label is golden", []
-    confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
-    for golden, predicted in permutations(DIALOG_ACTS, 2):
-        count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)
-        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
-        metrics.append(Metric("dialog acts confused", name, count, "count", 1, note))
-    return metrics
-
-
-def _compute_label_match_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
-    """Count, for each label, the turns in which it is golden and predicted, golden only, or predicted only."""
-    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
-    return [
-        Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
-        for label, cells in count_label_matches(pairs).items()
-        for cell, count in cells.items()
-    ]
-
-
-def count_label_matches(pairs: ActLabelPairCounts) -> Mapping[str, dict[str, int]]:
-    counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
-    for (predicted, golden), n_turns in pairs.items():
-        for label in predicted | golden:
-            cell = "both" if label in predicted & golden else "only_golden" if label in golden else "only_predicted"
-            counts.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n_turns
-    return counts
 
 
 def make_bfcl_dataset_item(item_id: str, function_docs: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
@@ -227,7 +140,7 @@ def find_chain_positions(
     acts_by_conversation = _group_by_conversation(act_records)
     positions: dict[str, ChainPosition] = {}
     for conversation, records in _group_by_conversation(call_records).items():
-        positions |= _find_conversation_positions(records, acts_by_conversation.get(conversation, [])) or {}
+        positions |= _find_positions_in_conversation(records, acts_by_conversation.get(conversation, [])) or {}
     return positions
 
 
@@ -238,7 +151,7 @@ def _group_by_conversation(records: Iterable[dict[str, Any]]) -> dict[str, list[
     return dialogs
 
 
-def _find_conversation_positions(
+def _find_positions_in_conversation(
     call_records: list[dict[str, Any]], act_records: list[dict[str, Any]]
 ) -> dict[str, ChainPosition] | None:
     start, positions = 0, {}

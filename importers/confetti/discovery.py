@@ -1,4 +1,4 @@
-"""Recognize CONFETTI files, and load all files of a run except the results.
+"""Recognize CONFETTI files.
 
 A run is the folder of a model with the results of one or both categories, in files with BFCL V2 names. Score files are
 in the same folder or in the folder of the model in `score/`.
@@ -7,20 +7,9 @@ in the same folder or in the folder of the model in `score/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fcreview.importers.common.discovery import report_missing_scores
-from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import (
-    FailureList,
-    as_object,
-    load_failure_list,
-    load_records_by_id,
-    validate_failure_list,
-)
-from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
@@ -58,14 +47,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 
 def _make_plan(result_folder: Path, result_files: list[Path], dataset_folders: list[Path]) -> RunPlan:
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
-    run = Run(
-        "confetti",
-        "v1",
-        "en",
-        result_folder.name,
-        str(result_folder),
-        dataset=str(dataset_folder) if dataset_folder else None,
-    )
+    dataset = str(dataset_folder) if dataset_folder else None
+    run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
     score_folder = find_score_folder(result_folder)
@@ -97,71 +80,3 @@ def find_dataset_folder(result_folder: Path, dataset_folders: list[Path]) -> Pat
         if any((folder / name).is_file() for name in QUESTION_FILES):
             return folder
     return None
-
-
-RecordsById = dict[str, dict[str, Any]]
-
-
-@dataclass(slots=True)
-class RunRecords:
-    """All records of a run except the results. Except for `scores_by_category`, the keys are item ids."""
-
-    questions: RecordsById = field(default_factory=dict)
-    answers: RecordsById = field(default_factory=dict)
-    scores_by_category: dict[str, FailureList] = field(default_factory=dict)
-    soft_scores: RecordsById = field(default_factory=dict)
-    hallucination_flags: RecordsById = field(default_factory=dict)
-    act_labels: RecordsById = field(default_factory=dict)
-    chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
-    """Item id -> position of the call in its agent turn."""
-
-
-def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
-    """Load all files of a run except the results."""
-    loaded = RunRecords()
-    answers: dict[str, RecordsById] = {CALLS_CATEGORY: {}, ACTS_CATEGORY: {}}
-    for path in plan.data:
-        records = load_records_by_id(path, issues)
-        if path.parent.name == "possible_answer":
-            loaded.answers |= records
-            answers[QUESTION_FILES[path.name]] = records
-        else:
-            loaded.questions |= records
-    calls, acts = (
-        [each for each in part.values() if isinstance(each.get("dialog_id"), str)] for part in answers.values()
-    )
-    loaded.chain_positions = find_chain_positions(calls, acts)
-    for path in plan.scores:
-        if path.name in SCORE_FILES:
-            _load_score_file(SCORE_FILES[path.name], path, loaded, plan, issues)
-        elif path.name == SOFT_SCORE_FILE:
-            loaded.soft_scores = load_records_by_id(path, issues)
-        elif path.name == HALLUCINATION_FILE:
-            loaded.hallucination_flags = load_records_by_id(path, issues)
-        elif path.name == ACT_JUDGE_FILE:
-            loaded.act_labels = load_records_by_id(path, issues)
-    return loaded
-
-
-def _load_score_file(
-    category: str, score_file: Path, records: RunRecords, plan: RunPlan, issues: list[ImportIssue]
-) -> None:
-    """Load the score file of a category and compare its counts with the results. Skip a category without results."""
-    result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
-    if not result_files:
-        return
-    scored = load_failure_list(score_file, lambda entry: get_failing_item_id(entry, category), issues)
-    if scored.header:
-        plan.run.official_metrics[category] = scored.header
-    for item_id, entry in scored.entries.items():
-        if item_id != (expected := get_failing_item_id({"id": entry["id"]}, category)):
-            text = f"score entry {entry['id']} should have the id {expected}, but has {item_id}. Using {item_id}"
-            issues.append(ImportIssue(str(score_file), None, text, item=item_id))
-    validate_failure_list(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
-    records.scores_by_category[category] = scored
-
-
-def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
-    """Return the item id in the prompt of a score entry or, without one, the id for its line number (from 1)."""
-    prompt_id, position = as_object(score_entry.get("prompt")).get("id"), score_entry["id"]
-    return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

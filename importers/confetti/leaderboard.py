@@ -1,8 +1,9 @@
 """Compute CONFETTI's metrics.
 
-Source: the paper's metrics section (ACL 2025). Soft accuracy per call is the mean of the soft scores. In soft accuracy
-per turn, the score of an agent turn is the product of the scores of its calls. Parameter validity covers the calls of
-the golden function. In dialog act accuracy, a turn is correct if at least one predicted label is golden.
+Source: the paper's metrics section, Figure 5 and Table 5 (ACL 2025). Soft accuracy per call is the mean of the soft
+scores. In soft accuracy per turn, the score of an agent turn is the product of the scores of its calls. Parameter
+validity covers the calls of the golden function. In dialog act accuracy, a turn is correct if at least one predicted
+label is golden. The F1 of the labels is computed from the overall precision and recall, as the values in Table 5 are.
 
 The table shows the effects of an override. An override on an item or call takes precedence over overrides on its parts.
 
@@ -22,16 +23,18 @@ which annotators disagree keep the automatic verdict.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 from typing import Any, NamedTuple
 
-from fcreview.importers.confetti import checker
-from fcreview.importers.confetti.checker import FIXED_SCORE_REASON, compute_soft_score
+from fcreview.importers.confetti.checker import ACT_CRITERION, FIXED_SCORE_REASON, compute_soft_score
 from fcreview.importers.confetti.discovery import ACTS_CATEGORY, CALLS_CATEGORY
 from fcreview.model.address import ITEM, get_enclosing_call_address, parse_address
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item, get_chain_id, pass_rate
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 
 SOFT_SCORE_CRITERION = "soft_score"
 HALLUCINATED_CRITERION = "hallucinated"
@@ -47,7 +50,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         metrics.append(Metric("function calling", "soft accuracy, per call", mean_or_zero(soft_scores)))
         metrics += _compute_chain_metrics(scores)
     metrics += _compute_validity_metrics(call_items)
-    return metrics + (checker.compute_act_metrics(act_items) if act_items else [])
+    return metrics + (compute_act_metrics(act_items) if act_items else [])
 
 
 @cached_on_item
@@ -138,3 +141,89 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
 
 def mean_or_zero(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
+
+
+SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
+
+
+ActLabelPair = tuple[frozenset[str], frozenset[str]]
+"""The predicted labels and the golden labels of a turn."""
+
+
+ActLabelPairCounts = Mapping[ActLabelPair, int]
+"""Predicted and golden labels -> number of turns that have them."""
+
+
+def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute the metrics of dialog act items.
+
+    Accuracy covers all items with a verdict. The other metrics cover the turns with predicted and golden labels.
+    """
+    verdicts = [valid for item in items if (valid := get_act_verdict(item)) is not None]
+    accuracy = sum(verdicts) / len(verdicts) if verdicts else None
+    metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
+    pairs = Counter([pair for item in items if (pair := _get_act_label_pair(item)) is not None])
+    if pairs:
+        note = "computed from the labels of the predicted replies; the paper's Table 5 covers the golden replies"
+        scores = compute_act_label_scores(pairs)
+        metrics += [Metric("dialog act labels", name, value, note=note) for name, value in scores.items()]
+        metrics += _compute_confusion_metrics(pairs) + _compute_label_match_metrics(pairs)
+    return metrics
+
+
+@cached_on_item
+def get_act_verdict(item: ScoredItem) -> bool | None:
+    """Return the effective verdict on a dialog act item.
+
+    It is the reviewed verdict or, without one, follows from overridden labels. Otherwise, it is the automatic verdict.
+    """
+    verdict: bool | None = item.derive_verdict("confetti", *ITEM_CORRECT)
+    return item.valid if verdict is None else verdict
+
+
+@cached_on_item
+def _get_act_label_pair(item: ScoredItem) -> ActLabelPair | None:
+    predicted, golden = item.values.get(ACT_CRITERION), item.metadata.get(GOLDEN_ACTS_KEY)
+    if isinstance(predicted, list) and isinstance(golden, list):
+        return frozenset(predicted), frozenset(golden)
+    return None
+
+
+def compute_act_label_scores(pairs: ActLabelPairCounts) -> dict[str, float]:
+    """Compute the precision, recall and F1 of the predicted labels over all turns, from 0 to 1."""
+    both = sum(len(predicted & golden) * n for (predicted, golden), n in pairs.items())
+    predicted, golden = (sum(len(labels[side]) * n for labels, n in pairs.items()) for side in (0, 1))
+    precision = both / predicted if predicted else 0.0
+    recall = both / golden if golden else 0.0
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    return {"precision": precision, "recall": recall, "F1": f1}
+
+
+def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
+    """Count, for each pair of different labels, the turns with one as golden label and the other as predicted label."""
+    note, metrics = "number of turns in which no predicted label is golden", []
+    confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
+    for golden, predicted in permutations(DIALOG_ACTS, 2):
+        count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)
+        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
+        metrics.append(Metric("dialog acts confused", name, count, "count", 1, note))
+    return metrics
+
+
+def _compute_label_match_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
+    """Count, for each label, the turns in which it is golden and predicted, golden only, or predicted only."""
+    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
+    return [
+        Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
+        for label, cells in count_label_matches(pairs).items()
+        for cell, count in cells.items()
+    ]
+
+
+def count_label_matches(pairs: ActLabelPairCounts) -> Mapping[str, dict[str, int]]:
+    counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
+    for (predicted, golden), n_turns in pairs.items():
+        for label in predicted | golden:
+            cell = "both" if label in predicted & golden else "only_golden" if label in golden else "only_predicted"
+            counts.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n_turns
+    return counts

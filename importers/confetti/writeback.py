@@ -18,13 +18,14 @@ from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.confetti import checker, discovery
-from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.leaderboard import (
     HALLUCINATED_CRITERION,
     SOFT_SCORE_CRITERION,
+    get_act_verdict,
     get_hallucination_flags,
     get_soft_score,
 )
+from fcreview.importers.confetti.read import RunRecords, get_failing_item_id, load_run_records
 from fcreview.model.address import ITEM, RESPONSE, get_enclosing_call_address, parse_address
 from fcreview.model.item import Call, GoldenObject, Item, Run
 from fcreview.model.json_value import append_to_path
@@ -140,7 +141,7 @@ ARGUMENT_FILES = {SOFT_SCORE_CRITERION: discovery.SOFT_SCORE_FILE, HALLUCINATED_
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the score files and judge files with the overrides, and the overrides that these files cannot represent."""
-    records = discovery.load_run_records(plan, [])
+    records = load_run_records(plan, [])
     score_file_names = {path.name for path in plan.scores}
     yield from writeback.find_unrepresentable_reviews(
         items, lambda *key: bool(score_file_names.intersection(_list_files_with_verdict(*key)))
@@ -159,7 +160,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             if scored is None or not scored.is_complete:
                 verdicts = [get_overridden_verdict(item) for item in items if item.category == category]
                 if n_overridden := sum(verdict is not None for verdict in verdicts):
-                    yield Unrepresentable(f"items of {category}, because its score file is damaged", n_overridden)
+                    yield Unrepresentable(f"items of {category}, whose score file is damaged", n_overridden)
                 continue
             edits = _plan_score_file_edits(plan, category, raw, records, items)
         else:
@@ -192,7 +193,7 @@ def _list_files_with_verdict(item: ScoredItem, criterion_key: CriterionKey) -> S
 def get_overridden_verdict(item: ScoredItem) -> bool | None:
     """Return the overridden verdict on an item, or None if the score file keeps its verdict."""
     if item.category == discovery.ACTS_CATEGORY and (RESPONSE, checker.ACT_CRITERION) in item.overrides:
-        return checker.get_act_verdict(item)
+        return get_act_verdict(item)
     return writeback.get_item_override(item)
 
 
@@ -203,11 +204,9 @@ def _plan_score_file_edits(
     category_items = [item for item in items if item.category == category]
     positions = writeback.positions_by_name([item.id for item in category_items])
     records_of_file = list(writeback.parse_numbered_records(raw))
-    line_numbers = {
-        discovery.get_failing_item_id(each, category): line for line, each in records_of_file if "id" in each
-    }
+    line_numbers = {get_failing_item_id(each, category): line for line, each in records_of_file if "id" in each}
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
-    results = _read_results_by_id(plan, category)
+    results = _read_replies_by_id(plan, category)
     n_new_passes = 0
     for item in category_items:
         verdict = get_overridden_verdict(item)
@@ -215,7 +214,7 @@ def _plan_score_file_edits(
             edits.removed.add(line_numbers[item.id])
             n_new_passes += 1
         elif verdict is False and item.id not in line_numbers:
-            edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
+            edits.added.append((positions[item.id], _make_failure_entry(plan, records, item, results.get(item.id))))
             n_new_passes -= 1
     header = next((record for _, record in records_of_file if "total_count" in record), None)
     if edits and header is not None:
@@ -223,14 +222,14 @@ def _plan_score_file_edits(
     return edits
 
 
-def _read_results_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
+def _read_replies_by_id(plan: RunPlan, category: str) -> dict[str, Any]:
     result_files = [path for path in plan.results if discovery.RESULT_FILES[path.name] == category]
     records = (row.value for path in result_files for row in read_records(path) if isinstance(row, JsonRecord))
     objects = (value for value in records if isinstance(value, dict))
     return {value["id"]: value.get("result") for value in objects if isinstance(value.get("id"), str | int)}
 
 
-def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, reply: Any) -> dict[str, Any]:
+def _make_failure_entry(plan: RunPlan, records: RunRecords, item: ScoredItem, reply: Any) -> dict[str, Any]:
     number = item.id.rpartition("_")[2]
     failure: dict[str, Any] = {
         "id": int(number) + 1 if number.isdigit() else item.id,

@@ -17,10 +17,10 @@ import pytest
 from fcreview.importers.confetti.checker import (
     compute_soft_score,
     compute_token_f1,
-    count_label_matches,
     find_chain_positions,
     has_common_act_label,
 )
+from fcreview.importers.confetti.leaderboard import count_label_matches
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES

@@ -16,7 +16,7 @@ from fcreview.importers.acebench.agent import (
     find_state_differences,
     pair_milestones,
 )
-from fcreview.importers.confetti.discovery import RunRecords
+from fcreview.importers.confetti.read import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
 from fcreview.importers.hammerbench.read import SnapshotData, fill_snapshot_item
 from fcreview.importers.registry import discover, read_items

@@ -17,7 +17,8 @@ from typing import Any
 from fcreview.importers.atif.conversation import Conversation, ReadDocumentAt, add_document
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, compute_mean_rewards
-from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_json, read_records
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_records
 from fcreview.importers.common.records import (
     add_issue,
     as_list,

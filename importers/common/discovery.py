@@ -39,7 +39,7 @@ class GatheredFiles:
 def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> GatheredFiles:
     """List the files at and below `paths`. Links to folders are followed, but no folder is entered twice.
 
-    Raises nothing: paths that do not exist or cannot be listed and exceeded limits are reported as issues.
+    Missing paths, unreadable folders and exceeded limits become issues.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     issues = walk.issues
@@ -85,9 +85,8 @@ class _FolderWalk:
             with os.scandir(folder) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            self.issues.append(
-                ImportIssue(str(folder), None, f"the folder cannot be listed: {error.strerror or error}")
-            )
+            what = f"the folder cannot be listed: {error.strerror or error}"
+            self.issues.append(ImportIssue(str(folder), None, what))
             return
         self.entered.add(inode)
         if depth > self.max_depth:
@@ -122,13 +121,15 @@ class _FolderWalk:
         return subfolders
 
 
-def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
-    """Add an issue to the plan if some categories have no score file. `unscored` lists these categories."""
-    if not unscored:
+def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored_categories: Sequence[str]) -> None:
+    """Add an issue to the plan if some of its categories, `unscored_categories`, have no score file."""
+    if not unscored_categories:
         return
-    more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
-    what = f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
-    if set(unscored) == set(categories):
+    more = f" and {len(unscored_categories) - MAX_LISTED} more" if len(unscored_categories) > MAX_LISTED else ""
+    what = (
+        f"no score file for {', '.join(unscored_categories[:MAX_LISTED])}{more}. Their items have no official verdict"
+    )
+    if set(unscored_categories) == set(categories):
         what = "no score files, so the items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
     plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))

@@ -1,8 +1,6 @@
-"""Read JSON Lines files and JSON files. An `ImportIssue` reports each part that cannot be read.
+"""Read JSON Lines files. An issue reports each line that cannot be read, and reading continues with the next line.
 
-Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue contains
-file, line number and the beginning of the line. Reading continues with the next line. In a truncated or damaged JSON
-file, fcreview reads the list elements before the damage.
+Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings.
 """
 
 from __future__ import annotations
@@ -13,16 +11,14 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from json import JSONDecoder
-from json.decoder import JSONDecodeError
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import orjson
 
 from fcreview.model.item import ImportIssue
-from fcreview.safe_files import open_file, read_file
+from fcreview.safe_files import open_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LARGE_LINE_BYTES = 8 * 1024 * 1024
@@ -33,6 +29,7 @@ MAX_VALUES = 1_000_000
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size, in bytes, of a file whose records stay in memory. Records of larger files are read again one by one."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
+"""Maximum size of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer that Python converts with its default settings."""
@@ -47,7 +44,7 @@ _FILE_SIGNATURES = {
     b"PK\x03\x04": "the file is compressed (zip)", b"\xff\xfe": "the file is UTF-16 or UTF-32",
     b"\xfe\xff": "the file is UTF-16", b"\0\0\xfe\xff": "the file is UTF-32",
 }  # fmt: skip
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a float."""
@@ -56,6 +53,8 @@ _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 @dataclass(slots=True)
 class JsonRecord:
+    """Value of a line or a list element, with its line number from 1, and its position and length in bytes."""
+
     line: int
     offset: int
     length: int
@@ -65,7 +64,7 @@ class JsonRecord:
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a JSON Lines file, and an issue for each line that is not JSON. Blank lines are skipped.
 
-    A file in another format gives one issue. Only one line at a time is in memory.
+    A file in another format gives one issue. Only one line is in memory at a time.
     """
     try:
         with open_file(path, 1 << 18) as file:
@@ -92,7 +91,7 @@ def describe_wrong_format(file_start: bytes) -> str | None:
     for signature, name in _FILE_SIGNATURES.items():
         if file_start.startswith(signature):
             return name
-    text = file_start.removeprefix(_BOM).lstrip()
+    text = file_start.removeprefix(BOM).lstrip()
     if 0 < text[:4].count(0) < 4:
         return "the file is UTF-16 or UTF-32"
     first, _, rest = text.partition(b"\n")
@@ -127,7 +126,7 @@ def _parse_lines(file: BinaryIO, file_name: str) -> Iterator[JsonRecord | Import
 def parse_record(
     raw_record: bytes, file_name: str, line: int, offset: int, *, has_line_feed: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the record in `raw_record`, or issues if it is not JSON. White space gives neither."""
+    """Yield the record in a line, and issues if the line is damaged. A blank line has no record."""
     try:
         if len(raw_record) >= LARGE_LINE_BYTES or _has_long_integer(raw_record):
             raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
@@ -150,7 +149,7 @@ def _parse_irregular_line(
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
-    if raw_record.startswith(_BOM):
+    if raw_record.startswith(BOM):
         raw_record = raw_record[3:]
         if not raw_record or raw_record.isspace():
             return
@@ -162,7 +161,7 @@ def _parse_irregular_line(
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     long_numbers: list[str] = []
     try:
-        parsed = _parse_json(text, long_numbers)
+        parsed = parse_json_text(text, long_numbers)
         value = escape_and_cut_strings(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
         yield ImportIssue(
@@ -183,12 +182,13 @@ def _parse_irregular_line(
     yield JsonRecord(line, offset, length, value)
 
 
-def _parse_json(text: str, long_numbers: list[str]) -> Any:
+def parse_json_text(text: str, long_numbers: list[str]) -> Any:
+    """Parse JSON. An integer that is too long for Python becomes a text, which is also added to `long_numbers`."""
     return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
 
 
 def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
-    """Convert an integer. If it is too long for Python, return a text and also add this text to `long_numbers`."""
+    """Convert an integer. If it is too long for Python, return a text, and add this text to `long_numbers`."""
     if len(digits) <= MAX_DIGITS:
         return int(digits)
     long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")
@@ -240,7 +240,7 @@ def is_large_file(path: Path) -> bool:
 
 
 def reread_value(path: Path, record: JsonRecord) -> Any:
-    """Read the value of a record from its file again. Returns None if that is no longer possible."""
+    """Read the value of a record from its file again. Returns None if the file no longer contains it."""
     try:
         with open_file(path, 0) as file:
             raw_record = os.pread(file.fileno(), record.length, record.offset)
@@ -253,13 +253,13 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
     return next((each.value for each in parsed if isinstance(each, JsonRecord)), None)
 
 
-def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines or, if they have none, the first JSON value or None."""
+def read_first_record(path: Path, max_line_bytes: int = 1 << 20) -> Any:
+    """Return the first JSON object in the first 20 lines. Without one, return the first JSON value or None."""
     first = None
     try:
         with open_file(path) as file:
-            for raw in itertools.islice(iter(lambda: file.readline(limit), b""), 20):
-                value = _parse_json_or_none(raw.removeprefix(_BOM).strip())
+            for raw in itertools.islice(iter(lambda: file.readline(max_line_bytes), b""), 20):
+                value = _parse_json_or_none(raw.removeprefix(BOM).strip())
                 if isinstance(value, dict):
                     return value
                 first = value if first is None else first
@@ -270,195 +270,6 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
 
 def _parse_json_or_none(raw: bytes) -> Any:
     try:
-        return _parse_json(raw.decode("utf-8", "replace"), []) if raw else None
+        return parse_json_text(raw.decode("utf-8", "replace"), []) if raw else None
     except (ValueError, RecursionError):
         return None
-
-
-ListOrDict = TypeVar("ListOrDict", list, dict)  # type: ignore[type-arg]
-
-
-def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrDict]) -> ListOrDict | None:
-    """Read a file with one JSON value. Returns None and adds an issue if it is not a value of the expected type."""
-    raw, line = b"", None
-    try:
-        raw = read_file(path, MAX_FILE_BYTES).removeprefix(_BOM)
-        try:
-            value = orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            long_numbers: list[str] = []
-            value = _parse_json(raw.decode("utf-8", "replace"), long_numbers)
-            found = [f"a number is too long and was replaced by text: {number}" for number in long_numbers]
-            issues += [ImportIssue(str(path), None, what) for what in found]
-        if isinstance(value, expected_type):
-            return value
-        what, line = f"the file is not a JSON {'array' if expected_type is list else 'object'}", 1
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror}"
-    except RecursionError:
-        what = "the file is nested too deeply to be read"
-    except ValueError as error:
-        what = f"the file is not JSON: {error}"
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
-    issues.append(ImportIssue(str(path), line, what, make_excerpt(raw) or None, severity="error"))
-    return None
-
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-
-
-@dataclass(slots=True)
-class JsonDocument:
-    """Content of a JSON file, with the position of each list element."""
-
-    records: list[JsonRecord] = field(default_factory=list)
-    """Elements of the list, with their positions in the file."""
-    fields: dict[str, Any] = field(default_factory=dict)
-    """Members of the object, except the list. Empty if the file itself is a list."""
-    issues: list[ImportIssue] = field(default_factory=list)
-    is_object: bool = False
-
-
-class _Damage(ValueError):
-    """Raised if the text is not JSON. The message is the reason."""
-
-
-def read_document(path: Path, list_name: str = "") -> JsonDocument:
-    """Read a file that is a list, or an object whose member `list_name` is a list.
-
-    Raises nothing: `JsonDocument.issues` describes the parts that could not be read.
-    """
-    document = JsonDocument()
-    try:
-        raw = read_file(path, MAX_FILE_BYTES)
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        document.issues.append(ImportIssue(str(path), None, what, severity="error"))
-        return document
-    reason = describe_wrong_format(raw[: 1 << 16])
-    if reason is not None and reason != SEVERAL_LINES:
-        what = f"{reason}. Expected JSON in UTF-8"
-        document.issues.append(ImportIssue(str(path), None, what, make_excerpt(raw[:1200]), severity="error"))
-        return document
-    _DocumentReader(str(path), raw, document).fill_document(list_name)
-    return document
-
-
-class _DocumentReader:
-    def __init__(self, name: str, raw: bytes, document: JsonDocument) -> None:
-        self.name, self.document = name, document
-        self.bom = len(_BOM) if raw.startswith(_BOM) else 0
-        body = raw[self.bom :]
-        try:
-            self.text = body.decode("utf-8")
-        except UnicodeDecodeError as error:
-            self.text = body.decode("utf-8", "surrogateescape")
-            line = body.count(b"\n", 0, error.start) + 1
-            self._add_issue(f"byte {error.start + 1} of the file is not UTF-8", line)
-        self.is_ascii = self.text.isascii()
-        self.at = 0
-        self.long_numbers: list[str] = []
-        self.decode = JSONDecoder(parse_int=lambda digits: parse_integer(digits, self.long_numbers)).raw_decode
-        self.counted_at, self.counted_line, self.counted_bytes = 0, 1, self.bom
-
-    def fill_document(self, list_name: str) -> None:
-        try:
-            if self._skip_spaces_and_peek() == "[":
-                self._read_list()
-            elif self._peek_char() == "{":
-                self.document.is_object = True
-                self._read_object(list_name)
-            else:
-                raise _Damage("the file is not a JSON array or object" if self.text.strip() else "the file is empty")
-            if self._skip_spaces_and_peek():
-                raise _Damage("there is more text after the end of the JSON value")
-        except _Damage as error:
-            line, _ = self._line_and_byte_offset(min(self.at, len(self.text)))
-            excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
-            self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
-        for number in self.long_numbers:
-            self._add_issue(f"a number is too long and was replaced by text: {number}", None)
-
-    def _add_issue(self, what: str, line: int | None) -> None:
-        self.document.issues.append(ImportIssue(self.name, line, what))
-
-    def _peek_char(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def _skip_spaces_and_peek(self) -> str:
-        match = _SPACE.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-        return self._peek_char()
-
-    def _iterate_members(self, closing_bracket: str) -> Iterator[None]:
-        """Yield at the start of each member of a list or object. The caller reads the member and moves `at` past it.
-
-        The brackets around the members are skipped.
-        """
-        self.at += 1
-        if self._skip_spaces_and_peek() == closing_bracket:
-            self.at += 1
-            return
-        while True:
-            yield
-            char = self._skip_spaces_and_peek()
-            if not char:
-                raise _Damage("the file is cut off")
-            self.at += 1
-            if char == closing_bracket:
-                return
-            if char != ",":
-                self.at -= 1
-                raise _Damage(f"the file is not JSON: expected a comma or {closing_bracket!r}")
-            self._skip_spaces_and_peek()
-
-    def _read_object(self, list_name: str) -> None:
-        for _ in self._iterate_members("}"):
-            name = self._read_value()
-            if not isinstance(name, str):
-                raise _Damage("the file is not JSON: a member has no name")
-            if self._skip_spaces_and_peek() != ":":
-                raise _Damage("the file is not JSON: expected a colon" if self._peek_char() else "the file is cut off")
-            self.at += 1
-            if name == list_name and self._skip_spaces_and_peek() == "[":
-                if self.document.records:
-                    self._add_issue(
-                        f"the field {name} occurs more than once. The elements of all its lists are imported", None
-                    )
-                self._read_list()
-            else:
-                if name in self.document.fields:
-                    self._add_issue(f"the field {name} occurs more than once. Its last value is used", None)
-                self.document.fields[name] = self._read_value()
-
-    def _read_list(self) -> None:
-        for _ in self._iterate_members("]"):
-            start = self.at
-            value = self._read_value()
-            line, offset = self._line_and_byte_offset(start)
-            length = self.at - start if self.is_ascii else len(self._encode_text(start, self.at))
-            self.document.records.append(JsonRecord(line, offset, length, value))
-
-    def _read_value(self) -> Any:
-        self._skip_spaces_and_peek()
-        try:
-            value, end = self.decode(self.text, self.at)
-            value = escape_and_cut_strings(value)
-        except JSONDecodeError as error:
-            is_cut = not self.text[error.pos :].strip() or error.msg.startswith("Unterminated string")
-            raise _Damage("the file is cut off" if is_cut else f"the file is not JSON: {error.msg}") from None
-        except RecursionError:
-            raise _Damage("the file is nested too deeply to be read") from None
-        self.at = end
-        return value
-
-    def _encode_text(self, start: int, end: int) -> bytes:
-        return self.text[start:end].encode("utf-8", "surrogateescape")
-
-    def _line_and_byte_offset(self, char_index: int) -> tuple[int, int]:
-        """Return the line, from 1, and the byte offset of a character. `char_index` must increase from call to call."""
-        self.counted_line += self.text.count("\n", self.counted_at, char_index)
-        is_ascii, start = self.is_ascii, self.counted_at
-        self.counted_bytes += char_index - start if is_ascii else len(self._encode_text(start, char_index))
-        self.counted_at = char_index
-        return self.counted_line, self.counted_bytes

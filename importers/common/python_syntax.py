@@ -1,8 +1,7 @@
 """Read calls in Python syntax from the syntax tree, as the decoders of BFCL and ACEBench do. No text is evaluated.
 
 The official programs evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same
-value. Expressions with names fail in the official programs and in fcreview. Expressions with a huge value fail only in
-fcreview.
+value, but rejects expressions with a huge value.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
-    """Return the name and keyword arguments of a call. The last value of a repeated keyword counts."""
+    """Return the name and keyword arguments of a call. If a keyword is repeated, its last value is used."""
     arguments: dict[str, Any] = {}
     for argument in node.keywords:
         arguments[argument.arg] = read_argument_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
@@ -184,6 +183,7 @@ def _read_argument_value(node: ast.expr | None) -> Any:
 
 
 def unparse_node(node: ast.expr) -> str:
+    """Return the source text of a node, or its type if it is nested too deeply."""
     try:
         return ast.unparse(node)
     except (ValueError, RecursionError, MemoryError):
@@ -191,7 +191,7 @@ def unparse_node(node: ast.expr) -> str:
 
 
 def read_dotted_name(node: ast.expr) -> str:
-    """Return an attribute chain as text, such as `a.b.c`. A leftmost part that is not a name is omitted."""
+    """Return names joined by dots, such as `a.b.c`. A first part that is not a name is omitted."""
     parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

@@ -1,4 +1,4 @@
-"""Help all importers to read records, fill items, and load score files that list only the failing items."""
+"""Helpers to read records, to fill items, and to load score files that list only the failing items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Undecodable(ValueError):
 
 
 def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
-    """Return why a reply cannot be decoded, given the error of the decoder `decode`.
+    """Return why `decode` cannot decode a reply, given its `error`.
 
     If a code fence surrounds the whole reply, the fence is the reason, because the decoder's error does not mention it.
     """
@@ -41,7 +41,7 @@ def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str]
 
 
 def shorten_question(text: str) -> str:
-    """Return the text on one line, cut at MAX_QUESTION_LENGTH with `…`."""
+    """Return the text on one line. A text longer than MAX_QUESTION_LENGTH is cut and ends in `…`."""
     longest_read = 4 * MAX_QUESTION_LENGTH
     line = " ".join(text[:longest_read].split())
     if len(line) <= MAX_QUESTION_LENGTH and len(text) <= longest_read:
@@ -73,7 +73,7 @@ def list_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return whether a value is a number. False for true and false, which are integers in Python."""
+    """Return whether a value is a number. Booleans, which are integers in Python, are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -89,7 +89,7 @@ def add_issue(
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
-    """Call `fill` and return the item. If the record is malformed, the item is incomplete and gets an issue."""
+    """Call `fill`, which fills the item from its record, and return the item. A malformed record becomes an issue."""
     try:
         fill()
     except MALFORMED_DATA as error:
@@ -102,7 +102,7 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
-    """Return function docs as a list. A valid list is not copied, so that the store can recognize shared lists."""
+    """Return function docs as a list. A valid list is not copied, because the store recognizes shared lists."""
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]
         return value if len(objects) == len(value) else objects
@@ -116,7 +116,7 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
 
 
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Load JSON Lines records by `id`. If records with the same id differ, the first is used and issues are added."""
+    """Load JSON Lines records by `id`. If records with the same id differ, the first is used, and there is an issue."""
     by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -135,17 +135,17 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 def report_missing_records(
     questions_file: Path, question_ids: Container[str], answer_ids: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if questions of results are missing in the dataset, and one if golden answers are missing."""
+    """Yield an issue if the dataset lacks questions of results, and another one if it lacks golden answers."""
     answers_file = questions_file.parent / "possible_answer" / questions_file.name
     for path, what, known in ((questions_file, "question", question_ids), (answers_file, "golden answer", answer_ids)):
         if n_missing := sum(item_id not in known for item_id in item_ids):
             yield make_missing_records_issue(path, what, n_missing, len(item_ids))
 
 
-def make_missing_records_issue(path: Path, missing: str, n_missing: int, n_results: int) -> ImportIssue:
-    """Return an issue: `missing`, a question or a golden answer, is not in a file for some of the results."""
+def make_missing_records_issue(path: Path, missing_noun: str, n_missing: int, n_results: int) -> ImportIssue:
+    """Return the issue that a file has no question or golden answer (`missing_noun`) for some results."""
     where = "in this file" if path.is_file() else "because this file does not exist"
-    text = f"{n_missing:,} of {n_results:,} results have no {missing} {where}"
+    text = f"{n_missing:,} of {n_results:,} results have no {missing_noun} {where}"
     return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")
 
 
@@ -159,7 +159,7 @@ NOT_A_FAILURE = 'a score entry has "valid": true, so it does not count as a fail
 
 
 def read_failure_count(header: Mapping[str, Any]) -> int | None:
-    """Return the number of failures that a header states; None without valid `total_count` and `correct_count`."""
+    """Return the number of failures in a header; None if `total_count` or `correct_count` is missing or invalid."""
     total, correct = header.get("total_count"), header.get("correct_count")
     if type(total) is not int or type(correct) is not int or not 0 <= correct <= total:
         return None
@@ -167,7 +167,7 @@ def read_failure_count(header: Mapping[str, Any]) -> int | None:
 
 
 def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | None:
-    """Return why the number of failing items in a score file is wrong, or None if it equals the header's count."""
+    """Return the error if a score file's number of failing items differs from its header, or None."""
     n_failures = read_failure_count(header)
     if n_failures == n_failing:
         return None
@@ -200,7 +200,7 @@ class FailureList:
 
 
 def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]) -> FailureList:
-    """Load the entries of a score file. All its verdicts are unknown until `validate_failure_list` is called."""
+    """Load a score file. Its verdicts are unknown until `validate_failure_list` is called."""
     scored = FailureList(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -208,11 +208,8 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
             continue
         value, line = record.value, record.line
         if not isinstance(value, dict):
-            issues.append(
-                ImportIssue(
-                    str(path), line, "the line is not a JSON object", make_excerpt(str(value)), severity="error"
-                )
-            )
+            what, excerpt = "the line is not a JSON object", make_excerpt(str(value))
+            issues.append(ImportIssue(str(path), line, what, excerpt, severity="error"))
         elif "id" not in value and "total_count" in value and not scored.header:
             scored.header = value
         elif "id" not in value:
@@ -228,7 +225,7 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
 
 
 def validate_failure_list(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
-    """Compare the header with the entries and the ids of all results, and set `is_complete` and `knows_passes`."""
+    """Compare the header with the entries and the results, and set `is_complete` and `knows_passes`."""
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
         issues.append(ImportIssue(str(scored.path), 1, error, severity="error"))

@@ -26,7 +26,10 @@ GoldenFixes = Mapping[tuple[str, str], JsonObject]
 """(category, item id) -> the fields to replace in the item's golden record."""
 FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
 """Record name -> ((category, item id), fields to replace)."""
+FixedRecord = tuple[Any, Any, JsonObject]
+"""(old golden answer, new golden answer, record with the new one)."""
 CriterionKey = tuple[str, str]
+"""(target, criterion)."""
 
 JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     {"ensure_ascii": escaped, "separators": separators}
@@ -44,11 +47,12 @@ def has_decoded_calls(calls: Sequence[Call]) -> bool:
 
 
 def list_accepted_values(accepted: AcceptedValues) -> list[Any]:
-    """Return the accepted values as BFCL lists them: `["C", "F", ""]`, with "" if the argument may be omitted."""
+    """Return the accepted values as BFCL lists them: `["C", "F", ""]`. The "" means that the argument is optional."""
     return [*map(_expand_golden_objects, accepted.any_of), *([""] if accepted.optional else [])]
 
 
 def _expand_golden_objects(value: Any) -> Any:
+    """Replace golden objects by plain objects with lists of accepted values."""
     if isinstance(value, GoldenObject):
         return {name: list_accepted_values(accepted) for name, accepted in value.fields.items()}
     return [_expand_golden_objects(each) for each in value] if isinstance(value, list) else value
@@ -94,7 +98,7 @@ class LineEdits:
 
 
 def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
-    """Return the content of a file with the edits. It ends in a line feed if `raw` ends in one or is empty."""
+    """Return the edited content of a file. It ends in a line feed if `raw` ends in one or is empty."""
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n") if raw else []
     if raw and is_terminated:
@@ -112,14 +116,14 @@ def apply_line_edits(raw: bytes, edits: LineEdits) -> bytes:
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
-    """Return a record or line as bytes without line feed. Escapes and a carriage return are as in `old_line`."""
+    """Return a record or a line as bytes, without line feed. Uses the escapes and the carriage return of `old_line`."""
     escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
     return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
 
 
 def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (line number, record) for each JSON object. Long numbers keep all digits, which orjson would not do."""
+    """Yield (line number from 1, record) for each JSON object. Unlike with orjson, long numbers keep all digits."""
     for number, line in enumerate(raw.split(b"\n"), 1):
         try:
             value = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace"))
@@ -136,10 +140,7 @@ def find_header_line_number(raw: bytes) -> int:
 def update_score_header(
     header: JsonObject, n_new_passes: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Return the header with `n_new_passes` more passes and the new rate, rounded to `digits`.
-
-    A header without counts is unchanged.
-    """
+    """Return the header with `n_new_passes` added and the new rate. A header without counts is unchanged."""
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
@@ -153,14 +154,14 @@ def positions_by_name(names: Sequence[str]) -> dict[str, int]:
 
 
 def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
-    """Return the JSON of a record, with the separators and escapes that `line` has for `old_record`."""
+    """Return a record as JSON, with the separators and escapes of `line`, which is the JSON of `old_record`."""
     text = line.decode("utf-8", "replace").strip()
     style = next((style for style in JSON_STYLES if json.dumps(old_record, **style) == text), JSON_STYLES[0])
     return json.dumps(record, **style)
 
 
 def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
-    """Return a JSON value as the content of a file, with the indentation, escapes and last line feed of the old one."""
+    """Return a JSON value as the content of a file, with indentation, escapes and last line feed as in the old one."""
     lines = old_content.split(b"\n", 2)
     is_indented = len(lines) > 1 and lines[0].strip() in (b"{", b"[")
     indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if is_indented else None
@@ -169,10 +170,7 @@ def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
 
 
 def key_fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Return the fixes by record name, for one category or for all.
-
-    The records of the dataset must have the ids of items.
-    """
+    """Key the fixes of one category, or of all, by record name, for datasets whose record ids are item ids."""
     return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 
@@ -188,9 +186,8 @@ def rewrite_answer_files(
             yield from rewrite_golden_file(path, fixes_of_category)
 
 
-def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    """Return (old golden answer, new golden answer, record with the fix). If the fix has several fields, the
-    answers are objects with these fields."""
+def replace_fields(record: JsonObject, fix: JsonObject) -> FixedRecord:
+    """Apply a fix to a record. If the fix has several fields, the golden answers are objects with these fields."""
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
         (name,) = fix
@@ -201,23 +198,21 @@ def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonO
 def rewrite_golden_file(
     path: Path,
     fixes: FixesByRecord,
-    record_name: Callable[[int, JsonObject], str] = lambda _, record: str(record.get("id")),
-    replace: Callable[[JsonObject, JsonObject], tuple[Any, Any, JsonObject]] = replace_fields,
+    name_record: Callable[[int, JsonObject], str] = lambda _, record: str(record.get("id")),
+    replace: Callable[[JsonObject, JsonObject], FixedRecord] = replace_fields,
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to a JSON Lines file, and count the fixes that match no record.
 
     Args:
-        path: the dataset file.
-        fixes: fixes by record name.
-        record_name: returns the name of a record, given its index from 0 and the record.
-        replace: returns old golden answer, new golden answer and new record, given record and fix.
+        name_record: returns the name of a record, given its index from 0 and the record.
+        replace: applies a fix to a record, given record and fix.
     """
     raw = read_file(path)
     lines = raw.split(b"\n")
     edits, applied = LineEdits(), list[AppliedGoldenFix]()
     missing = dict(fixes)
     for index, (line, record) in enumerate(parse_numbered_records(raw)):
-        if match := missing.pop(record_name(index, record), None):
+        if match := missing.pop(name_record(index, record), None):
             item, fix = match
             old, new, new_record = replace(record, fix)
             if new_record != record:
@@ -230,16 +225,16 @@ def rewrite_golden_file(
         yield Unrepresentable(f"golden answers without a record in {path.name}", len(missing))
 
 
-def check_fix_fields(fix: JsonObject, *names: str) -> str | None:
-    """Return an error if a golden fix is empty or has fields other than `names`, else None."""
-    unknown = [name for name in fix if name not in names]
+def check_fix_fields(fix: JsonObject, *allowed: str) -> str | None:
+    """Return an error if a golden fix is empty or has fields that are not `allowed`, else None."""
+    unknown = [name for name in fix if name not in allowed]
     if unknown or not fix:
-        return f"a golden fix must contain {' or '.join(names)}" + (f", not {unknown[0]}" if unknown else "")
+        return f"a golden fix must contain {' or '.join(allowed)}" + (f", not {unknown[0]}" if unknown else "")
     return None
 
 
 def check_golden_call(name: Any, arguments: Any, functions: list[JsonObject]) -> str | None:
-    """Return the first error of a golden call, or None. Without function docs, only the types are checked."""
+    """Return the first error of a golden call, or None. If `functions` is empty, only the types are checked."""
     if not isinstance(name, str) or not name:
         return "a call has no name"
     if not isinstance(arguments, dict):
@@ -268,7 +263,7 @@ def list_overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
 def find_unrepresentable_reviews(
     items: Iterable[ScoredItem], is_representable: Callable[[ScoredItem, CriterionKey], bool]
 ) -> Iterator[Unrepresentable]:
-    """Count the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
+    """Count, by kind, the overrides that a benchmark's files cannot represent, and the unresolved disagreements."""
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(_describe_verdict_kind(key) for key in item.overrides if not is_representable(item, key))
@@ -277,18 +272,18 @@ def find_unrepresentable_reviews(
 
 
 def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
-    """Return whether an override is the verdict on the item, or an equal verdict on its response."""
+    """Return whether an override is the verdict on the item, or the same verdict on its response."""
     return key == ITEM_CORRECT or (
         key == (RESPONSE, ITEM_CORRECT[1]) and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
     )
 
 
 def _describe_verdict_kind(key: CriterionKey) -> str:
-    """Describe a verdict without its position, such as `correct of a turn`."""
+    """Describe verdicts with this target and criterion, such as `verdicts on turns, criterion correct`."""
     target, criterion = key
     part = parse_address(target)
     if part is None:
-        kind = "an item" if target == ITEM else "a response"
+        kind = "items" if target == ITEM else "responses"
     else:
-        kind = "a turn" if part.call is None else "a call" if part.argument is None else "an argument"
-    return f"{criterion} of {kind}"
+        kind = "turns" if part.call is None else "calls" if part.argument is None else "arguments"
+    return f"verdicts on {kind}, criterion {criterion}"

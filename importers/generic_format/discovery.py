@@ -63,7 +63,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
 
 
 def convert_chat_log_line(value: Any, line_number: int) -> Any:
-    """Convert a line of a chat log to a record of the generic format. Return any other value unchanged.
+    """Convert a line of a chat log to a record of the generic format. Any other value is returned unchanged.
 
     A chat log is `{"messages": [...]}` or `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
     """

@@ -153,7 +153,7 @@ MAX_FIELD_ISSUES = 5
 
 
 def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
-    """Fill messages, question and predicted calls. A user message that follows an assistant message begins a turn."""
+    """Fill messages, question and predicted calls. A user message after an assistant message begins a turn."""
     turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
@@ -257,6 +257,7 @@ def _fill_item(item: Item, record: Record) -> None:
 
 
 def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:
+    """Yield (index of the call in its turn, call)."""
     counts: dict[int, int] = {}
     for call in calls:
         yield counts.setdefault(call.turn, 0), call
@@ -275,8 +276,7 @@ def parse_golden_calls(golden_calls: list[GoldenCall]) -> list[Call]:
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Set the recomputed verdict: pass if all call pairs are equal, else fail with the error type of the first other
-    pair."""
+    """Set the recomputed verdict: pass if all calls equal the golden calls, else fail with the first error's type."""
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
     item.rule_error_type = _choose_error_type(differing) if differing else None
@@ -296,6 +296,7 @@ def _choose_error_type(differing_pair: CallPair) -> str:
 
 
 def _set_verdict_fields(item: Item) -> None:
+    """Copy the verdicts on the whole item to its fields `official`, `judge` and `rule`."""
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

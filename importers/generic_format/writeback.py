@@ -117,7 +117,7 @@ def _make_argument_template(accepted: AcceptedValues) -> Any:
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict of an item with a golden fix. Return None without a record or with an invalid fix."""
+    """Recompute the verdict of an item with a golden fix. None without a record or with an invalid fix."""
     if not isinstance(record, dict):
         return None
     try:

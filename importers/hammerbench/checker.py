@@ -23,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fcreview.importers.common.jsonl import read_json
+from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.hammerbench.discovery import BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE
 from fcreview.model.item import ImportIssue, Item, Verdict

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fcreview.importers.common.jsonl import read_json
+from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.records import (
     add_issue,
     as_list,

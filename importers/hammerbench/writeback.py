@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common import writeback
-from fcreview.importers.common.jsonl import read_json
+from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject
 from fcreview.importers.hammerbench.checker import (

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.common.jsonl import JsonDocument, JsonRecord, make_excerpt, read_document
+from fcreview.importers.common.json_file import JsonDocument, read_json_document
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
     as_list,
     as_object,
@@ -80,7 +81,7 @@ def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
     main = plan.data[0] if plan.data else plan.results[0]
     is_folder = plan.importer_data is not None
-    document = read_document(main, SIMULATIONS) if plan.data or not is_folder else JsonDocument()
+    document = read_json_document(main, SIMULATIONS) if plan.data or not is_folder else JsonDocument()
     issues = [*document.issues]
     data = parse_run_data(document.fields, str(main), issues)
     plan.run.settings |= read_run_settings(document.fields)
@@ -97,7 +98,7 @@ def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield from _read_simulation(record, main, data, ids)
         return
     for path in plan.results:
-        simulation = read_document(path)
+        simulation = read_json_document(path)
         yield from simulation.issues
         if simulation.fields:
             record = JsonRecord(1, 0, path.stat().st_size, simulation.fields)
@@ -374,7 +375,7 @@ def read_reviews_from_notes(note_files: Sequence[Path], issues: list[ImportIssue
     """
     found: defaultdict[str, list[RecordedReview]] = defaultdict(list)
     for path in note_files:
-        document = read_document(path)
+        document = read_json_document(path)
         issues += document.issues
         fields = document.fields
         notes = list_objects(fields["notes"]) if "notes" in fields else [fields] if fields else []

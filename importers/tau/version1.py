@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_document
+from fcreview.importers.common.json_file import read_json_document
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
     add_issue,
     as_object,
@@ -134,7 +135,7 @@ UNKNOWN_ENVIRONMENT = "unknown environment"
 
 
 def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    document = read_document(path)
+    document = read_json_document(path)
     yield from document.issues
     environment = guess_environment([record.value for record in document.records])
     ids = ItemIds()

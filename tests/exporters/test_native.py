@@ -88,7 +88,8 @@ def test_flat_log_has_no_field_for_verdicts(samples: Path, open_runs: OpenRuns, 
     events = contradict_some(reviewed, [ITEM], 1.0)
     messages = export_native(reviewed, events, paths, tmp_path / "out")
     assert [path.suffix for path in (tmp_path / "out").rglob("*.orig")] == []
-    counts = [int(line.rpartition("correct of an item (")[2].rstrip(")")) for line in messages if "correct of" in line]
+    kind = "verdicts on items, criterion correct ("
+    counts = [int(line.rpartition(kind)[2].rstrip(")")) for line in messages if kind in line]
     assert sum(counts) == len(events)
 
 

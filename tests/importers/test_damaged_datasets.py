@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.common.jsonl import JsonRecord, read_json, read_records, reread_value
+from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 

@@ -52,7 +52,7 @@ def test_reviews_missing_from_export_are_reported(cli: Cli, run: Path, tmp_path:
     assert cli("label", run, "simple_python_1", "--run", "1", *options).code == 0
     text = cli("export", run, "--format", "native", "-o", tmp_path / "out").err
     assert "unresolved disagreements between annotators; the benchmark's own verdict is kept (1)" in text
-    assert "hallucinated of a call (1)" in text
+    assert "verdicts on calls, criterion hallucinated (1)" in text
     assert "0 changed files" in text
 
 

@@ -18,7 +18,7 @@ from fcreview.importers.tau.version1 import _read_item, _read_messages, check_ou
 from fcreview.matching.conversation import build_chat_messages
 from fcreview.matching.decisive_step import _is_equal, find_decisive_step, is_read_only
 from fcreview.model.item import Item
-from fcreview.stats.intervals import wilson_interval
+from fcreview.stats.intervals import compute_wilson_interval
 
 N_DEVELOPMENT = 19
 
@@ -43,7 +43,7 @@ def report(name: str, pairs: Sequence[tuple[int | None, int]]) -> None:
     parts = []
     for distance in (0, 2, 3):
         count = sum(found is not None and abs(found - root) <= distance for found, root in pairs)
-        low, high = wilson_interval(count, len(pairs)) or (0.0, 1.0)
+        low, high = compute_wilson_interval(count, len(pairs)) or (0.0, 1.0)
         parts.append(f"within {distance}: {count} of {len(pairs)} ({low:.0%} to {high:.0%})")
     print(f"{name:<24} {'; '.join(parts)}")
 

@@ -19,7 +19,7 @@ from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope, describe_selection
-from fcreview.stats.disagreement_bounds import compute_metric_bounds
+from fcreview.stats.intervals import compute_disagreement_bounds
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -129,7 +129,7 @@ def _add_disagreement_bounds(
     items_by_run: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> list[summary.MetricRow]:
-    bounds = compute_metric_bounds(items_by_run, compute_metrics)
+    bounds = compute_disagreement_bounds(items_by_run, compute_metrics)
     for metric in metrics:
         if found := bounds.get(metric.key):
             metric.open_disagreements, metric.corrected_low, metric.corrected_high = found.n, found.low, found.high

@@ -106,7 +106,7 @@ def _draws(scores: Scores, verdicts: Flags, sampled: Flags, probability: FloatAr
         before, statuses, CriterionAnswers(SOFT_SCORE_CRITERION, reviewed, flags, flags, [False] * len(flags))
     )
     draws = np.tile(np.where(sampled, scores.truth, scores.automatic), (DRAWS, 1))
-    for draw, found in zip(draws, answers.iter_right_answers(DRAWS, seed), strict=True):
+    for draw, found in zip(draws, answers.draw_right_answers(DRAWS, seed), strict=True):
         draw[list(found)] = list(found.values())
     return draws
 

@@ -142,7 +142,7 @@ def _build_estimate_json(
     rows: Sequence[RunRow], estimate: MetricEstimate, sample_counts: dict[str, int]
 ) -> dict[str, Any]:
     """Build the JSON object of a metric. `run` is null for combined metrics, and `why` explains a missing interval."""
-    from fcreview.stats.estimation import explain_method
+    from fcreview.stats.estimation import explain_missing_interval
 
     low, high = estimate.bounds or (None, None)
     headline = "bounds" if estimate.is_bounds_headline else None if estimate.low is None else "interval"
@@ -152,7 +152,7 @@ def _build_estimate_json(
         **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
         "bounds_low": low, "bounds_high": high, "headline": headline,
         "n_random": estimate.n_random, "n_known": estimate.n_known, "method": estimate.method,
-        "why": explain_method(estimate.method, estimate.criteria), "needed": estimate.needed,
+        "why": explain_missing_interval(estimate.method, estimate.criteria), "needed": estimate.needed,
         "sample": {name.replace(" ", "_"): count for name, count in sample_counts.items()},
     }  # fmt: skip
 
@@ -203,7 +203,7 @@ def _explain_undecided_items(estimates: Sequence[MetricEstimate], sample_counts:
 
 
 def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_counts: dict[str, int]) -> Iterator[str]:
-    from fcreview.stats.estimation import explain_method
+    from fcreview.stats.estimation import explain_missing_interval
 
     methods = {one.method for one in estimates}
     if "known only" in methods:
@@ -215,7 +215,7 @@ def _explain_missing_intervals(estimates: Sequence[MetricEstimate], sample_count
     reasons: dict[str, list[str]] = {}
     for one in estimates:
         if one.method in ("undecided", "not sampled", "not asked", "other verdicts"):
-            reasons.setdefault(explain_method(one.method, one.criteria), []).append(one.name)
+            reasons.setdefault(explain_missing_interval(one.method, one.criteria), []).append(one.name)
     for reason, names in reasons.items():
         shown = ", ".join(map(format_cell, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         yield f"There is no confidence interval for {shown}: {reason}"

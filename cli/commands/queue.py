@@ -289,7 +289,7 @@ def _draw_metric_values(
     session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
 ) -> tuple[MetricDraws, Metric]:
     from fcreview.stats.answer_model import AnswerModel
-    from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
+    from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_missing_interval
 
     run = build_estimation_input(session, row, sample_status)
     metric = _find_metric_by_name(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
@@ -305,7 +305,7 @@ def _draw_metric_values(
             " that depend on the verdict of the whole item. Use fcreview queue create to draw more items"
         )
     if (method := dependencies.choose_method(metric.key)) == "other verdicts":
-        raise CommandError(f"fcreview cannot estimate {metric.name}: {explain_method(method)}")
+        raise CommandError(f"fcreview cannot estimate {metric.name}: {explain_missing_interval(method)}")
     if metric.key not in draws.values:
         raise CommandError(f"fcreview cannot estimate {metric.name}. Run fcreview estimate for the reason")
     return draws, metric

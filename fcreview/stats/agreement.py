@@ -1,10 +1,9 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for several
-samples at once. Its argument `weights`, of shape (samples, patterns), contains the number of units of each pattern in
-each sample. It returns one value per sample, or NaN if the coefficient is undefined. One formula therefore computes the
-coefficient of the data and of all resamples, with a few matrix products. `label_counts`, of shape (patterns,
-categories), contains the number of annotators who chose each category.
+Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for the data and
+all resamples with a few matrix products. Its argument `pattern_counts`, of shape (samples, patterns), contains the
+number of units of each pattern in each sample. It returns one value per sample, or NaN if the coefficient is undefined.
+`label_counts`, of shape (patterns, categories), contains the number of annotators who chose each category.
 
 The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
 values (percentile method; Efron and Tibshirani 1993, chapter 13)."""
@@ -30,7 +29,7 @@ from fcreview.stats.agreement_ratings import (
     Rating,
     RatingGroup,
     RepeatedRating,
-    build_label_ratings,
+    build_labels_with_faults,
     group_ratings,
     infer_measurement_level,
     list_label_keys,
@@ -50,95 +49,96 @@ def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
     return share
 
 
-def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
+def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
     """Build the statistic for percent agreement, which is the mean agreement of all units. `agreement` contains the
     share of equal pairs of labels in each pattern."""
 
-    def compute_mean_agreement(weights: FloatArray) -> FloatArray:
-        return _divide_or_nan(weights @ agreement, weights.sum(1))
+    def compute_mean_agreement(pattern_counts: FloatArray) -> FloatArray:
+        return _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
 
     return compute_mean_agreement
 
 
-def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
+def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
     """Build the statistic for unweighted kappa (Cohen 1960). `labels`, of shape (patterns, 2), contains the indexes of
     the categories that the two annotators chose."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
 
-    def compute_kappa(weights: FloatArray) -> FloatArray:
-        n_units = weights.sum(1)
-        by_chance = ((weights @ first) * (weights @ second)).sum(1)
-        return _correct_for_chance(_divide_or_nan(weights @ equal, n_units), _divide_or_nan(by_chance, n_units**2))
+    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        n_units = pattern_counts.sum(1)
+        by_chance = ((pattern_counts @ first) * (pattern_counts @ second)).sum(1)
+        return _correct_for_chance(
+            _divide_or_nan(pattern_counts @ equal, n_units), _divide_or_nan(by_chance, n_units**2)
+        )
 
     return compute_kappa
 
 
-def fleiss_kappa(label_counts: FloatArray) -> Statistic:
+def build_fleiss_kappa(label_counts: FloatArray) -> Statistic:
     """Build the statistic for Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
     agreement = compute_pairwise_agreement(label_counts)
 
-    def compute_kappa(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ label_counts
+    def compute_kappa(pattern_counts: FloatArray) -> FloatArray:
+        category_counts = pattern_counts @ label_counts
         prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
-        observed = _divide_or_nan(weights @ agreement, weights.sum(1))
+        observed = _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
         return _correct_for_chance(observed, (prevalence**2).sum(1))
 
     return compute_kappa
 
 
-def gwet_ac1(label_counts: FloatArray) -> Statistic:
+def build_gwet_ac1(label_counts: FloatArray) -> Statistic:
     """Build the statistic for Gwet's AC1 (Gwet 2008, with missing labels as in Gwet 2014). Units with one label count
-    only for the prevalence of the categories. `label_counts` has a column for each category of the scale, even if no
-    annotator chose it."""
+    only for the prevalence of the categories. `label_counts` has a column for every category of the scale."""
     has_pairs = (label_counts.sum(1) > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(label_counts)
     shares = label_counts / label_counts.sum(1, keepdims=True)
     n_other_categories = label_counts.shape[1] - 1 or np.nan
 
-    def compute_ac1(weights: FloatArray) -> FloatArray:
-        prevalence = (weights @ shares) / weights.sum(1, keepdims=True)
+    def compute_ac1(pattern_counts: FloatArray) -> FloatArray:
+        prevalence = (pattern_counts @ shares) / pattern_counts.sum(1, keepdims=True)
         by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
-        return _correct_for_chance(_divide_or_nan(weights @ agreement, weights @ has_pairs), by_chance)
+        return _correct_for_chance(_divide_or_nan(pattern_counts @ agreement, pattern_counts @ has_pairs), by_chance)
 
     return compute_ac1
 
 
-def krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
+def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> Statistic:
     """Build the statistic for Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least
     two labels. `distance`, of shape (categories, categories), contains the squared distances."""
     disagreement = ((label_counts @ distance) * label_counts).sum(1) / (label_counts.sum(1) - 1)
 
-    def compute_alpha(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ label_counts
+    def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
+        category_counts = pattern_counts @ label_counts
         expected = ((category_counts @ distance) * category_counts).sum(1)
-        return _compute_alpha_from_disagreement(weights @ disagreement, expected, category_counts.sum(1))
+        return _compute_alpha_from_disagreement(pattern_counts @ disagreement, expected, category_counts.sum(1))
 
     return compute_alpha
 
 
-def krippendorff_alpha_ordinal(label_counts: FloatArray) -> Statistic:
+def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
     """Build the statistic for Krippendorff's alpha with ordered categories. The distance of two categories is the
-    squared difference of their mean ranks. The mean ranks depend on the sample, so the distances are computed for each
-    sample."""
+    squared difference of their mean ranks in the sample."""
     low, high = np.triu_indices(label_counts.shape[1], 1)
     pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 
-    def compute_alpha(weights: FloatArray) -> FloatArray:
-        category_counts = weights @ label_counts
+    def compute_alpha(pattern_counts: FloatArray) -> FloatArray:
+        category_counts = pattern_counts @ label_counts
         mean_rank = category_counts.cumsum(1) - category_counts / 2
         distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
         expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
-        return _compute_alpha_from_disagreement(((weights @ pairs) * distance).sum(1), expected, category_counts.sum(1))
+        return _compute_alpha_from_disagreement(
+            ((pattern_counts @ pairs) * distance).sum(1), expected, category_counts.sum(1)
+        )
 
     return compute_alpha
 
 
 def compute_masi_distances(sets: Sequence[frozenset[str]]) -> FloatArray:
     """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1
-    minus the product of the Jaccard index and a factor: 1 for equal sets, 2/3 if one set contains the other, 1/3 if
-    they overlap. Disjoint sets have the distance 1."""
+    minus the product of the Jaccard index and 1 for equal sets, 2/3 for a set and its subset, or 1/3 for other sets."""
     words = sorted(frozenset().union(*sets))
     contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
     size = contains.sum(1)
@@ -167,7 +167,7 @@ def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray
 RESAMPLES = 1000
 SEED = 0
 INTERVAL_PERCENTILES = (2.5, 97.5)
-_MAX_WEIGHTS = 2_000_000
+_MAX_COUNTS = 2_000_000
 
 
 class BootstrapEstimate(NamedTuple):
@@ -178,8 +178,8 @@ class BootstrapEstimate(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    def omit_interval_for_one_unit(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate, without its interval if there is only one unit. All resamples of one unit are equal."""
+    def omit_interval_of_single_unit(self, n_units: int) -> BootstrapEstimate:
+        """Return the estimate, without its interval if there is only one unit, because all resamples are then equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
@@ -189,13 +189,13 @@ def bootstrap(
     n_resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its interval. All statistics use the same resamples. `units_per_pattern` contains the
-    number of units that have each pattern. The same seed gives the same intervals."""
+    """Compute each statistic and its interval from the same resamples. `units_per_pattern` contains the number of units
+    that have each pattern."""
     values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
-    for weights in _iter_resamples(units_per_pattern, n_resamples, seed):
+    for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
         for chunks, statistic in zip(resampled, statistics, strict=True):
-            chunks.append(statistic(weights))
+            chunks.append(statistic(pattern_counts))
     return [_build_estimate(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)]
 
 
@@ -212,7 +212,7 @@ def _build_estimate(value: float, resampled_values: FloatArray) -> BootstrapEsti
 def _iter_resamples(units_per_pattern: NDArray[np.int64], n_resamples: int, seed: int) -> Iterator[FloatArray]:
     generator = np.random.default_rng(seed)
     n_units = int(units_per_pattern.sum())
-    step = max(1, _MAX_WEIGHTS // len(units_per_pattern))
+    step = max(1, _MAX_COUNTS // len(units_per_pattern))
     for start in range(0, n_resamples, step):
         size = min(step, n_resamples - start)
         yield generator.multinomial(n_units, units_per_pattern / n_units, size=size).astype(np.float64)
@@ -263,8 +263,7 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups: for each group, the coefficients of all annotators, then of each pair of
-    annotators."""
+    """Compute the coefficients of all groups of ratings with `compute_coefficients`."""
     for group in build_rating_groups(ratings, scopes, blind_status):
         yield from compute_coefficients(group)
 
@@ -272,7 +271,7 @@ def compute_agreement(
 def build_rating_groups(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
 ) -> list[RatingGroup]:
-    labels = build_label_ratings(ratings)
+    labels = build_labels_with_faults(ratings)
     return [group for scope in scopes for group in group_ratings(labels, scope, blind_status)]
 
 
@@ -297,7 +296,7 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
         yield AgreementCoefficient(
             *(group.scope, group.benchmark, group.category, group.criterion),
             *(request.level, request.metric, request.annotators),
-            *found.omit_interval_for_one_unit(n_units), n_units=n_units,
+            *found.omit_interval_of_single_unit(n_units), n_units=n_units,
             n_labels=2 * n_units if is_pair else int((table.units_per_pattern * n_labels)[request.patterns].sum()),
             given=group.given,
         )  # fmt: skip
@@ -308,14 +307,14 @@ def _build_requests_for_all_annotators(table: RatingTable) -> Iterator[_Coeffici
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
     balanced = np.flatnonzero(n_labels == _find_most_frequent_label_count(n_labels, table.units_per_pattern))
-    share = percent_agreement(compute_pairwise_agreement(counts[several]))
+    share = build_percent_agreement(compute_pairwise_agreement(counts[several]))
     yield _CoefficientRequest("percent", names, several, _restrict_to_patterns(several, share))
     yield _CoefficientRequest(
-        "fleiss", names, balanced, _restrict_to_patterns(balanced, fleiss_kappa(counts[balanced]))
+        "fleiss", names, balanced, _restrict_to_patterns(balanced, build_fleiss_kappa(counts[balanced]))
     )
-    alpha = _build_krippendorff_alpha(table, counts[several])
+    alpha = _choose_krippendorff_alpha(table, counts[several])
     yield _CoefficientRequest("alpha", names, several, _restrict_to_patterns(several, alpha), table.level)
-    yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
+    yield _CoefficientRequest("ac1", names, several, build_gwet_ac1(counts))
 
 
 def _build_requests_for_pairs_of_annotators(table: RatingTable) -> Iterator[_CoefficientRequest]:
@@ -325,13 +324,13 @@ def _build_requests_for_pairs_of_annotators(table: RatingTable) -> Iterator[_Coe
         both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
         if len(table.annotators) > 2:  # With two annotators, the percentage of all annotators is the same.
-            equal = percent_agreement(cells[:, 0] == cells[:, 1])
+            equal = build_percent_agreement(cells[:, 0] == cells[:, 1])
             yield _CoefficientRequest("percent", names, both, _restrict_to_patterns(both, equal))
-        yield _CoefficientRequest("cohen", names, both, _restrict_to_patterns(both, cohen_kappa(cells)))
+        yield _CoefficientRequest("cohen", names, both, _restrict_to_patterns(both, build_cohen_kappa(cells)))
 
 
 def _restrict_to_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    return lambda weights: statistic(weights[:, patterns])
+    return lambda pattern_counts: statistic(pattern_counts[:, patterns])
 
 
 def _find_most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntArray) -> int:
@@ -339,13 +338,13 @@ def _find_most_frequent_label_count(n_labels: IntArray, units_per_pattern: IntAr
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 
 
-def _build_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> Statistic:
+def _choose_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
-        return krippendorff_alpha_ordinal(label_counts)
+        return build_ordinal_krippendorff_alpha(label_counts)
     if table.level == "nominal":
-        return krippendorff_alpha(label_counts, 1 - np.eye(len(table.label_keys)))
+        return build_krippendorff_alpha(label_counts, 1 - np.eye(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
-    return krippendorff_alpha(label_counts, compute_masi_distances(sets))
+    return build_krippendorff_alpha(label_counts, compute_masi_distances(sets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,6 +390,6 @@ def _compute_self_agreement_on(
     ]
     table = build_rating_table(criterion, ratings)
     equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
-    estimates = bootstrap(table.units_per_pattern, [percent_agreement(equal), cohen_kappa(table.cells)])
-    share, kappa = (each.omit_interval_for_one_unit(len(repeats)) for each in estimates)
+    estimates = bootstrap(table.units_per_pattern, [build_percent_agreement(equal), build_cohen_kappa(table.cells)])
+    share, kappa = (each.omit_interval_of_single_unit(len(repeats)) for each in estimates)
     return SelfAgreement("self", annotator, criterion, len(repeats), *share, *kappa)

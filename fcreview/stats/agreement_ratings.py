@@ -24,8 +24,8 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement. For the item target, the list includes
-    verdicts that are only in the fields `official`, `rule` and `judge` of the item."""
+    """List the automatic verdicts on the target and criterion of a disagreement, including the verdicts that are only
+    in the fields `official`, `rule` and `judge` of the item."""
     about = disagreement.target, disagreement.criterion
     verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
     if about == (ITEM, CORRECT):
@@ -49,8 +49,8 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict with its rationale: `gpt-4o equivalent pass: same city`. The text contains the name
-    of a judge. It contains the criterion if the criterion is not `criterion`."""
+    """Format an automatic verdict with the judge's name, the criterion if it is not `criterion`, and the rationale:
+    `gpt-4o equivalent pass: same city`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -162,9 +162,9 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
     return {status: group for status, group in groups.items() if group}
 
 
-def build_label_ratings(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings whose value is not "unsure". If an annotator passed a target with a fault, add all ratings on
-    this criterion again under `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
+def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
+    """Return the ratings without "unsure". If an annotator passed a target with a fault, add all ratings on the
+    criterion again under `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
     disagreement."""
     labels = [rating for rating in ratings if is_definite(rating.value)]
     with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
@@ -194,8 +194,8 @@ def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, blind_status
     return [RatingGroup(blind_status, scope, *names, groups[names]) for names in sorted(groups, key=get_sort_key)]
 
 
-def find_multiply_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
-    """Return the sorted numbers of the items that have a target which at least two of these annotators labelled."""
+def find_jointly_labelled_items(group: RatingGroup, annotators: Sequence[str]) -> list[int]:
+    """Return the sorted numbers of the items with a target that at least two of the `annotators` labelled."""
     annotators_of: dict[tuple[int, str], set[str]] = {}
     for rating in group.ratings:
         if rating.annotator in annotators:

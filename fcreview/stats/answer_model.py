@@ -62,8 +62,8 @@ class CriterionAnswers:
 
 class AnswerModel:
     """Model of the right answers on one criterion for a run's items. `scale` is None if answers cannot be drawn.
-    `n_unanswered` is the number of reviewed sample items without a human answer on the criterion. If there are such
-    items, annotators may have chosen the items that they answered, so the answers are not a random sample."""
+    `n_unanswered` is the number of reviewed sample items without a human answer on the criterion. If it is not 0,
+    annotators may have chosen what to answer, so the answers are not a random sample."""
 
     def __init__(
         self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
@@ -101,9 +101,9 @@ class AnswerModel:
         """Whether the human answers are a random sample, so that right answers can be drawn from them."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
-    def iter_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Draw which automatic answers are wrong, and their right answers. For each draw, yield a mapping from the
-        positions of the items with a wrong answer to the right answers."""
+    def draw_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
+        """Draw which automatic answers are wrong, and their right answers. Yield a mapping for each draw: position of
+        an item with a wrong answer -> right answer."""
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
@@ -183,8 +183,8 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """Describe for each item whether another answer in its chain is 0. The text is empty if the chain has no other
-    answer or the item has no chain. An answer of 0 is more often wrong if no other answer in the chain is 0."""
+    """Describe for each item whether another answer in its chain is 0, because an answer of 0 is more often wrong if no
+    other answer is 0. The text is empty if there is no other answer."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := get_chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -213,9 +213,8 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
-    """Return the kind of an automatic answer: its range of numbers (`least`, `low`, `high` or `most`), its set of
-    labels, or its number of names (`2` means 2 or more). The model assumes that answers of the same kind are wrong
-    equally often and have similar right answers."""
+    """Return the kind of an automatic answer: its range of numbers (`least`, `low`, `high` or `most`), its labels, or
+    its number of names (`2` means 2 or more). Answers of one kind are assumed to be wrong equally often."""
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
@@ -333,7 +332,7 @@ def draw_answer_metrics(
 ) -> dict[MetricKey, FloatArray]:
     """Compute the metrics of each draw, with the right answers that the models draw."""
     values = []
-    for right_answers in zip(*(model.iter_right_answers(n_draws, seed) for model in models), strict=True):
+    for right_answers in zip(*(model.draw_right_answers(n_draws, seed) for model in models), strict=True):
         items = list(reviewed_items)
         for model, answers in zip(models, right_answers, strict=True):
             for at, answer in answers.items():

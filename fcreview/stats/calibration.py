@@ -17,7 +17,7 @@ from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_verdict, format_with_interval, get_source_name
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
-from fcreview.stats.intervals import wilson_interval
+from fcreview.stats.intervals import compute_wilson_interval
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement import FloatArray, IntArray, Statistic
@@ -139,8 +139,7 @@ class ErrorGroup:
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
     """For each scope, group verdict pairs by source, judge, criterion and the value of the scope, such as the error
-    type. The groups are sorted. Pairs without a value for the scope are omitted. Numbers become floats, so that 1 and
-    1.0 are the same label."""
+    type. Pairs without this value are omitted. Numbers become floats, so that 1 and 1.0 are the same label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -174,8 +173,8 @@ NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return a line with the number of reviewed items and the number of these in a random sample. If no item is in a
-    random sample, add a line with a warning."""
+    """Return a line with the numbers of all reviewed items and of those in a random sample, and a line with a warning
+    if none is in a random sample."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
@@ -218,7 +217,7 @@ def compute_binary_measures(confusion_counts: Sequence[int]) -> list[Calibration
     positives, false positives, false negatives and true negatives. Positive means pass or yes."""
     import numpy as np
 
-    from fcreview.stats.agreement import cohen_kappa
+    from fcreview.stats.agreement import build_cohen_kappa
 
     tp, fp, fn, tn = confusion_counts
     n = tp + fp + fn + tn
@@ -229,7 +228,7 @@ def compute_binary_measures(confusion_counts: Sequence[int]) -> list[Calibration
         _compute_share_measure("tnr", tn, tn + fp),
         _compute_share_measure("precision", tp, tp + fp),
         *_compute_bootstrap_measures(
-            np.array(confusion_counts, dtype=np.int64), {"f1": _compute_f1, "kappa": cohen_kappa(labels)}
+            np.array(confusion_counts, dtype=np.int64), {"f1": _compute_f1, "kappa": build_cohen_kappa(labels)}
         ),
     ]
 
@@ -238,23 +237,23 @@ def compute_multiclass_measures(label_pairs: Sequence[tuple[int, int]]) -> list[
     """Compute agreement and kappa. Each pair contains the numbers of the automatic label and of the human label."""
     import numpy as np
 
-    from fcreview.stats.agreement import cohen_kappa
+    from fcreview.stats.agreement import build_cohen_kappa
 
     patterns, counts = np.unique(np.array(label_pairs, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
     n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
     agreement = _compute_share_measure("agreement", n_equal, int(counts.sum()))
-    return [agreement, *_compute_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
+    return [agreement, *_compute_bootstrap_measures(counts, {"kappa": build_cohen_kappa(patterns)})]
 
 
 def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
-    low, high = wilson_interval(count, n) or (None, None)
+    low, high = compute_wilson_interval(count, n) or (None, None)
     return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
 
 
-def _compute_f1(weights: FloatArray) -> FloatArray:
+def _compute_f1(pattern_counts: FloatArray) -> FloatArray:
     import numpy as np
 
-    tp, fp, fn, _ = weights.T
+    tp, fp, fn, _ = pattern_counts.T
     with np.errstate(invalid="ignore"):
         value: FloatArray = 2 * tp / (2 * tp + (fp + fn))
     return value
@@ -266,7 +265,7 @@ def _compute_bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, 
     n = int(counts.sum())
     estimates = bootstrap(counts, list(statistics.values()))
     return [
-        CalibrationMeasure(name, *estimate.omit_interval_for_one_unit(n), "bootstrap", n)
+        CalibrationMeasure(name, *estimate.omit_interval_of_single_unit(n), "bootstrap", n)
         for name, estimate in zip(statistics, estimates, strict=True)
     ]
 
@@ -284,8 +283,8 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion: first by category, then by error type, then by
-    function, each time with the largest groups first."""
+    """Yield the error groups of each source, judge and criterion: by category, then by error type, then by function,
+    each with the largest groups first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
         for grouping in ERROR_GROUPINGS:
             yield from sorted(_group_errors(group, grouping), key=lambda errors: (-errors.wrong, errors.name))

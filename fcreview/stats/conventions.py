@@ -88,8 +88,8 @@ class ConventionRow:
     """Whether this is the convention of the tool that produced the run."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that cause the difference from the value by the convention of the run's own tool. In the row of
-    the run's own tool, ids of the items whose tasks `note` mentions."""
+    """Ids of the items that cause the difference from the value of the run's own tool. In the row of this tool, ids of
+    the items whose tasks `note` mentions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +216,8 @@ def _is_counted(trial: Trial, convention: Convention) -> bool:
 
 
 def _find_highest_k(table: TrialTable) -> int:
-    """Return the largest k for which figures are computed. It is the largest number of trials of a task, but at most
-    the planned number of trials."""
+    """Return the largest k for which figures are computed: the largest number of trials of a task, but at most the
+    planned number."""
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1
@@ -266,8 +266,7 @@ def _compute_pass_at_k(tasks: Tasks, k: int, n_trials: int | None) -> float | No
 
 
 def _find_differently_counted_items(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of the items because of which the figure differs from the figure by the convention of the run's own
-    tool."""
+    """Yield the ids of the items that cause the difference from the figure of the run's own tool."""
     own = CONVENTIONS[table.own]
     if convention == own:
         return
@@ -275,7 +274,7 @@ def _find_differently_counted_items(table: TrialTable, convention: Convention, f
     for trial in table.trials:
         counts[trial.task] += _is_counted(trial, convention)
     full = max(*counts.values(), table.planned or 0) if counts else 0
-    is_averaged_differently = _describe_averaging(convention, figure) != _describe_averaging(own, figure)
+    is_averaged_differently = _get_averaging(convention, figure) != _get_averaging(own, figure)
     for trial in table.trials:
         if _is_counted(trial, convention) != _is_counted(trial, own) or (
             is_averaged_differently and counts[trial.task] < full
@@ -288,7 +287,7 @@ class _Averaging(NamedTuple):
     denominator: Denominator
 
 
-def _describe_averaging(convention: Convention, figure: str) -> _Averaging:
+def _get_averaging(convention: Convention, figure: str) -> _Averaging:
     if figure == "accuracy":
         return _Averaging(convention.by_task, "planned" if convention.trials == "planned" else "run")
     return _Averaging(True, convention.trials)

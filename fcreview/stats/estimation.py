@@ -76,7 +76,7 @@ interval is from the posterior."""
 CHANGE_TOLERANCE = 1e-9
 
 
-def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
+def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
     """Explain why a metric has no interval or an interval of width 0. Returns an empty text if the interval is from the
     posterior."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))

@@ -1,15 +1,26 @@
-"""Compute the 95 % confidence interval of a share with Wilson's score interval (Wilson 1927)."""
+"""Compute Wilson's confidence interval of a share (Wilson 1927), and the lowest and highest value that a corrected
+metric can have when all open disagreements are resolved."""
 
 from __future__ import annotations
 
-from math import sqrt
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite, sqrt
+from typing import Any
+
+from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.effective_verdict import is_definite, is_same_verdict
+from fcreview.model.metric import Metric, MetricKey, ScoredItem
+from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import GOLDEN_ACTS_KEY, TRUE_MEANS_FAILURE, TargetCriterion, find_scale
 
 CONFIDENCE_LEVEL = 0.95
 NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a normal 95 % interval, in standard deviations."""
 
 
-def wilson_interval(n_passed: int, n: int) -> tuple[float, float] | None:
+def compute_wilson_interval(n_passed: int, n: int) -> tuple[float, float] | None:
     """Compute the low and high end of the 95 % interval of the share `n_passed / n`, from 0 to 1. Returns None if `n`
     is 0."""
     if n == 0:
@@ -18,3 +29,100 @@ def wilson_interval(n_passed: int, n: int) -> tuple[float, float] | None:
     center = (share + square / 2) / (1 + square)
     half_width = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n + square / (4 * n))
     return max(0.0, center - half_width) if n_passed else 0.0, min(1.0, center + half_width) if n_passed < n else 1.0
+
+
+DisagreementKind = tuple[str, bool, str]
+"""Category of the item, whether the target is the item or the response, and criterion."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisagreementBounds:
+    """Range of one metric that depends on open disagreements."""
+
+    n: int
+    """Number of open disagreements on which the metric depends."""
+    low: float
+    """Lowest of three values of the metric: all disagreements are resolved as pass, all are resolved as fail, or all
+    stay open."""
+    high: float
+
+
+def compute_disagreement_bounds(
+    items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
+) -> dict[MetricKey, DisagreementBounds]:
+    """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
+    each run."""
+    kinds = Counter(_get_disagreement_kind(item, each) for part in items for item in part for each in item.disputed)
+    if not kinds:
+        return {}
+
+    def compute_resolved_metrics(resolved_kinds: set[DisagreementKind], is_pass: bool) -> dict[MetricKey, float]:
+        resolved = [
+            [_resolve_disagreements(item, resolved_kinds, is_pass) for item in part] if resolved_kinds else part
+            for part in items
+        ]
+        return {metric.key: metric.value for metric in compute_metrics(resolved) if metric.value is not None}
+
+    values = compute_resolved_metrics(set(), is_pass=False)
+    bounds = [compute_resolved_metrics(set(kinds), is_pass=is_pass) for is_pass in (True, False)]
+    depends: Counter[MetricKey] = Counter()
+    for kind, n in kinds.items():
+        both = bounds
+        if len(kinds) > 1:
+            both = [compute_resolved_metrics({kind}, is_pass=is_pass) for is_pass in (True, False)]
+        depends.update({key: n for key in values if any(each.get(key) != values[key] for each in both)})
+    found = {}
+    for key, value in values.items():
+        reachable = [value, *(each[key] for each in bounds if key in each)]
+        low, high = min(reachable), max(reachable)
+        if depends[key] or low != high:
+            found[key] = DisagreementBounds(depends[key] or kinds.total(), low, high)
+    return found
+
+
+def _get_disagreement_kind(item: ScoredItem, target_criterion: TargetCriterion) -> DisagreementKind:
+    target, criterion = target_criterion
+    return item.category, target in WHOLE_TARGETS, criterion
+
+
+def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], is_pass: bool) -> ScoredItem:
+    disputed = [each for each in item.disputed if _get_disagreement_kind(item, each) in kinds]
+    if not disputed:
+        return item
+    automatic: dict[TargetCriterion, Any] = {(target, name): value for target, name, value in item.part_verdicts}
+    overrides, values = dict(item.overrides), dict(item.values)
+    for target, criterion in disputed:
+        own = item.valid if (target, criterion) == ITEM_CORRECT else automatic.get((target, criterion))
+        own = values.get(criterion) if target in WHOLE_TARGETS and own is None else own
+        verdict = _choose_extreme_verdict(criterion, own, item.metadata, is_pass)
+        if is_same_verdict(verdict, own):
+            continue
+        overrides[target, criterion] = automatic[target, criterion] = verdict
+        if target in WHOLE_TARGETS and (target, criterion) != ITEM_CORRECT:
+            values[criterion] = verdict
+    valid = overrides.get(ITEM_CORRECT, item.valid)
+    return replace(
+        item,
+        valid=valid,
+        error_type=item.error_type if valid is False else None,
+        values=values,
+        part_verdicts=[(*key, value) for key, value in automatic.items() if key[0] not in WHOLE_TARGETS],
+        overrides=overrides,
+    )
+
+
+def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool) -> Any:
+    """Return the best or the worst verdict on the scale of a criterion, or the automatic verdict if the scale has no
+    bounds."""
+    golden = metadata.get(GOLDEN_ACTS_KEY)
+    if criterion == "dialog_act":
+        return golden if is_best and isinstance(golden, list) else []
+    if isinstance(automatic, list):  # The list contains the names of wrong arguments.
+        return [] if is_best else automatic or ["·"]
+    scale = find_scale(criterion, [automatic])
+    if scale is not None and scale.numbers is not None:
+        return scale.numbers[is_best] if all(map(isfinite, scale.numbers)) else automatic
+    scores = [verdict for verdict in scale.words.values() if is_definite(verdict)] if scale is not None else []
+    if scores and not isinstance(scores[0], bool):
+        return max(scores) if is_best else min(scores)
+    return is_best is not (criterion in TRUE_MEANS_FAILURE)

@@ -101,7 +101,7 @@ class Cells:
     """Number of passing items in `known_outside_sample`."""
 
     @property
-    def not_drawn(self) -> IntArray:
+    def without_sample_verdict(self) -> IntArray:
         """Number of items that have no human verdict from the sample. The posterior estimates how many of them pass."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
@@ -130,7 +130,7 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
         rates[:, at] = _draw_pool_rates(cells, at, _DrawCounts(n_draws, n_estimated, len(rates)), generator)
-    passes = generator.binomial(cells.not_drawn, rates)
+    passes = generator.binomial(cells.without_sample_verdict, rates)
     if cells.passed_outside_sample is not None:  # The known verdicts limit the draws.
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
     return PosteriorDraws(passes, rates[:n_draws].mean(axis=0), n_draws, n_estimated)
@@ -160,7 +160,7 @@ def _draw_pool_rates(
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
             common_rates = generator.beta(k + JEFFREYS, n - k + JEFFREYS, n_pooled)
-            sizes = (reviewed + cells.not_drawn[cell_indexes])[group]
+            sizes = (reviewed + cells.without_sample_verdict[cell_indexes])[group]
             rates[:n_pooled, group] = _shift_to_common_rate(rates[:n_pooled, group], sizes, common_rates)
     return rates
 
@@ -241,8 +241,8 @@ def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArr
     return sums[:, count]
 
 
-Stratum = tuple[str | None, ...]
-"""Stratum of an item in each random sample, in the order of the samples; None for a sample that cannot contain the
+SampleStrata = tuple[str | None, ...]
+"""SampleStrata of an item in each random sample, in the order of the samples; None for a sample that cannot contain the
 item."""
 AutomaticOutcome = bool | str | None
 """Automatic verdict of an item. For criteria other than pass and fail, the kind of the automatic answer
@@ -265,8 +265,8 @@ class ItemStatus:
     human: bool | None = None
     """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if the
     annotators have not decided."""
-    stratum: Stratum | None = None
-    """Stratum in each random sample; None if no sample can contain the item."""
+    stratum: SampleStrata | None = None
+    """SampleStrata in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
     is_random: bool = False
     """Whether the human verdict is from the review of a random sample. A human verdict from outside a sample is used
@@ -296,7 +296,7 @@ class ItemStatus:
 @dataclass(frozen=True, slots=True)
 class CellKey:
     automatic: AutomaticOutcome
-    stratum: Stratum
+    stratum: SampleStrata
     category: str
     run_index: int = 0
     context: str = ""

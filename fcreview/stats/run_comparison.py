@@ -23,9 +23,9 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 """Sources of verdicts that can be compared. `effective` is the human verdict, else the automatic verdict."""
 
 
-def choose_verdict_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
-    """Return the source of verdicts for a run: `official` if the run has official verdicts, else `rule` if it has
-    recomputed verdicts, else `effective`. A run with only judge verdicts has the source `effective`."""
+def choose_verdict_source(n_official: int, n_recomputed: int) -> VerdictSource:
+    """Choose the source of verdicts for a run by the numbers of its official and recomputed verdicts: `official`, else
+    `rule`, else `effective`."""
     return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
@@ -40,8 +40,7 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item with its verdict from one source. The class is a tuple, because comparisons have hundreds of thousands of
-    outcomes."""
+    """An item with its verdict from one source."""
 
     item: int
     question_key: QuestionKey
@@ -132,8 +131,7 @@ class Flip:
 
     @property
     def same_prediction(self) -> bool:
-        """Whether both sides have the same prediction. The cause of the flip is then a different verdict or golden
-        answer."""
+        """Whether both sides have the same prediction, so that only their verdicts or golden answers differ."""
         return bool(self.a.prediction_hash) and self.a.prediction_hash == self.b.prediction_hash
 
     @property
@@ -218,12 +216,12 @@ def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
 def compute_difference(counts: PairedCounts) -> RateDifference:
     if not counts.n:
         return RateDifference(None, None, None, None)
-    low, high = tango_interval(counts.only_a, counts.only_b, counts.n)
+    low, high = compute_tango_interval(counts.only_a, counts.only_b, counts.n)
     value = (counts.only_a - counts.only_b) / counts.n
-    return RateDifference(value, low, high, mcnemar_p_value(counts.only_a, counts.only_b))
+    return RateDifference(value, low, high, compute_mcnemar_p_value(counts.only_a, counts.only_b))
 
 
-def mcnemar_p_value(only_a: int, only_b: int) -> float:
+def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
     """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1."""
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
@@ -233,14 +231,14 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
     return min(1.0, float(Fraction(2 * tail, 2**flips)))
 
 
-def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the low and high end of the 95 % interval, which contains the differences that the score test does not
-    reject. `n` is the number of items and must not be 0."""
+def compute_tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
+    """Compute the low and high end of the 95 % interval of the difference (A minus B): the differences that the score
+    test does not reject. `n` is the number of items, at least 1."""
     value = (only_a - only_b) / n
     return _find_interval_end(only_a, only_b, n, value, -1.0), _find_interval_end(only_a, only_b, n, value, 1.0)
 
 
-def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
+def compute_tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
     """Compute Tango's score statistic. It has a standard normal distribution if `delta` (from -1 to 1) is the true
     difference."""
     variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
@@ -259,9 +257,10 @@ def _estimate_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> fl
 
 
 def _find_interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
+    """Find the interval's end between a difference inside the interval and a difference outside."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
-        if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
+        if abs(compute_tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
             inside = middle
         else:
             outside = middle
@@ -281,8 +280,8 @@ class ComparisonGroup:
     """Number of pairs with a verdict of A, and number of pairs with a verdict of B."""
 
     def is_comparable(self, source_a: VerdictSource, source_b: VerdictSource) -> bool:
-        """Whether the pass rates can be compared. They cannot be compared if only some items have a recomputed verdict,
-        because these items are not a random sample."""
+        """Whether the pass rates can be compared. They cannot if only some items have a recomputed verdict, because
+        these items are not a random sample."""
         return all(
             source != "rule" or n_verdicts == self.n_pairs
             for source, n_verdicts in zip((source_a, source_b), self.n_verdicts, strict=True)
@@ -371,8 +370,8 @@ def combine_complete_categories(
 def list_table_groups(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[ComparisonGroup]:
-    """List the rows of the comparison table: all items, then the combined comparable categories, unless all are
-    comparable, then each category."""
+    """List the rows of the comparison table: all items, the combined comparable categories if some categories are not
+    comparable, and each category."""
     complete = combine_complete_categories(comparison, source_a, source_b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -490,9 +489,9 @@ def _build_matrix_item(item: AlignedItem, verdicts: Sequence[bool | None], stren
 
 
 def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than its passing runs. The arguments are the pass rates
-    of the passing runs, sorted, and of the failing runs. The score is the Mann-Whitney U statistic as a standard score
-    (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all runs fail."""
+    """Compute how much stronger the failing runs of an item are than its passing runs. `passing_rates` must be sorted.
+    The score is the Mann-Whitney U statistic as a standard score (Mann and Whitney 1947), without correction for ties.
+    It is 0 if all runs pass or all runs fail."""
     n, m = len(passing_rates), len(failing_rates)
     if not n or not m:
         return 0.0

@@ -64,9 +64,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     while small := [
         name for name, size in quotas.items() if size * _count_unallocated(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for (
-            name
-        ) in small:  # A stratum that would get less than one item gets one item. The other strata divide the rest.
+        for name in small:  # The stratum would get less than one item, so it gets one. The others divide the rest.
             del quotas[name]
     remaining, quota_sum = _count_unallocated(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}

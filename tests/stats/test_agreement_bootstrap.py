@@ -34,7 +34,7 @@ def test_intervals_do_not_depend_on_order_of_ratings() -> None:
 def test_intervals_depend_on_seed_but_not_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     units = make_label_table(3, [True, False], annotators=3)
     found = compute_coefficients(units)
-    monkeypatch.setattr(agreement, "_MAX_WEIGHTS", 50)
+    monkeypatch.setattr(agreement, "_MAX_COUNTS", 50)
     assert compute_coefficients(units) == found
     share = np.array([0.0, 1.0])
     times = np.array([30, 70])

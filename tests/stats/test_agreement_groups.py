@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.stats.agreement import compute_agreement
-from fcreview.stats.agreement_ratings import AgreementCoefficient, Rating, build_label_ratings, split_by_blind_status
+from fcreview.stats.agreement_ratings import (
+    AgreementCoefficient,
+    Rating,
+    build_labels_with_faults,
+    split_by_blind_status,
+)
 from tests.stats.agreement_tables import KEY, compute_coefficients, make_ratings
 
 CHANCE = ("fleiss", "alpha", "cohen alice bob")
@@ -179,8 +184,8 @@ def test_targets_of_one_item_are_separate_units() -> None:
 
 def test_passes_with_different_faults_disagree() -> None:
     alice, bob = (Rating(0, KEY, "item", "correct", name, True) for name in ("alice", "bob"))
-    assert [each.criterion for each in build_label_ratings([alice, bob])] == ["correct", "correct"]
-    blamed = build_label_ratings([alice, replace(bob, fault="golden")])
+    assert [each.criterion for each in build_labels_with_faults([alice, bob])] == ["correct", "correct"]
+    blamed = build_labels_with_faults([alice, replace(bob, fault="golden")])
     assert [(each.criterion, each.value) for each in blamed] == [
         ("correct", True),
         ("correct", True),
@@ -198,7 +203,7 @@ def test_passes_with_different_faults_disagree() -> None:
 def test_faults_count_only_for_passing_items() -> None:
     failing = [Rating(0, KEY, "item", "correct", name, False, fault="model") for name in ("alice", "bob")]
     yes = [Rating(0, KEY, "item", "hallucinated", name, True, fault="model") for name in ("alice", "bob")]
-    assert build_label_ratings(failing + yes) == failing + yes
+    assert build_labels_with_faults(failing + yes) == failing + yes
 
 
 def test_blind_seen_and_unknown_ratings_are_separate() -> None:

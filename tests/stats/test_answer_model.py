@@ -16,7 +16,7 @@ from fcreview.stats.estimation import (
     EstimationInput,
     MetricEstimate,
     estimate_metrics,
-    explain_method,
+    explain_missing_interval,
 )
 from fcreview.stats.intervals import NORMAL_QUANTILE
 from fcreview.stats.posterior import ItemStatus, count_needed_uniform_reviews
@@ -102,7 +102,7 @@ def test_reviews_of_verdicts_only_give_no_interval_for_scores() -> None:
     own, people = make_scores(2)
     for each in (estimate(make_input(own, people, draw_sample(40)))[name] for name in ("soft", "chains")):
         assert each.low is None and each.method == "not asked" and each.corrected == each.automatic
-        assert SOFT in explain_method(each.method, each.criteria)
+        assert SOFT in explain_missing_interval(each.method, each.criteria)
     assert estimate(make_input(own, people, []))["soft"].method == "known only"
 
 
@@ -130,7 +130,7 @@ def draw_answers(
     standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
     answers = AnswerModel(rows, standings, make_answers(people, places, criterion=criterion))
     assert answers.is_sampled
-    return [dict(each) for each in answers.iter_right_answers(200)]
+    return [dict(each) for each in answers.draw_right_answers(200)]
 
 
 def test_draws_stay_on_their_scale_and_exclude_reviewed_items() -> None:
@@ -206,7 +206,7 @@ def test_intervals_have_the_stated_coverage() -> None:
         known = own.copy()
         known[places] = people[places]
         draws = np.tile(known, (300, 1))
-        for row, others in zip(draws, answers.iter_right_answers(300, at), strict=True):
+        for row, others in zip(draws, answers.draw_right_answers(300, at), strict=True):
             row[list(others)] = list(others.values())
         for which, value in enumerate(
             (lambda draw: draw.mean(axis=1), lambda draw: (draw[:, ::2] * draw[:, 1::2]).mean(axis=1))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.stats import posterior
-from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, wilson_interval
+from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE, compute_wilson_interval
 from fcreview.stats.posterior import Cells, draw_posterior
 from tests.oracles import beta, betabinom, betaln, binomtest, kstest, normal_quantile, proportion_confint
 
@@ -27,8 +27,8 @@ def test_normal_quantile_equals_scipy() -> None:
 def test_wilson_interval_equals_scipy_and_statsmodels(n: int, part: float) -> None:
     passed = round(n * part)
     found = binomtest(passed, n).proportion_ci(method="wilson")
-    assert wilson_interval(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
-    assert wilson_interval(passed, n) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
+    assert compute_wilson_interval(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
+    assert compute_wilson_interval(passed, n) == pytest.approx(proportion_confint(passed, n, method="wilson"), abs=1e-9)
 
 
 @given(first=st.floats(0.01, 900), second=st.floats(0.01, 900), reviewed=st.integers(0, 300), part=st.floats(0, 1))

@@ -17,13 +17,13 @@ from fcreview.stats.run_comparison import (
     choose_verdict_source,
     compare_runs,
     compute_difference,
+    compute_mcnemar_p_value,
+    compute_tango_interval,
+    compute_tango_score,
     compute_upset_score,
     count_verdict_pairs,
     list_caveats,
     list_table_groups,
-    mcnemar_p_value,
-    tango_interval,
-    tango_score,
 )
 from tests.oracles import binomtest, mcnemars
 from tests.stats.comparison_cases import make_outcome, make_outcomes
@@ -145,7 +145,7 @@ def test_only_incomplete_categories_have_no_rate() -> None:
 
 
 def test_source_with_verdicts_is_chosen() -> None:
-    assert [choose_verdict_source(*counts) for counts in ((3,), (0,), (0, 2), (0, 0))] == [
+    assert [choose_verdict_source(*counts) for counts in ((3, 1), (0, 1), (0, 2), (0, 0))] == [
         "official",
         "rule",
         "rule",
@@ -184,16 +184,16 @@ COUNT = st.integers(0, 40)
     ],
 )
 def test_mcnemar_exact_p(only_a: int, only_b: int, p: Fraction) -> None:
-    assert mcnemar_p_value(only_a, only_b) == float(p)
-    assert mcnemar_p_value(only_b, only_a) == float(p)
+    assert compute_mcnemar_p_value(only_a, only_b) == float(p)
+    assert compute_mcnemar_p_value(only_b, only_a) == float(p)
 
 
 def test_p_of_many_flips_is_exact() -> None:
     """2**n exceeds the largest float."""
-    assert mcnemar_p_value(1500, 1500) == 1.0
+    assert compute_mcnemar_p_value(1500, 1500) == 1.0
     exact = Fraction(2 * sum(comb(3000, k) for k in range(1401)), 2**3000)
-    assert mcnemar_p_value(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
-    assert 0 <= mcnemar_p_value(0, 5000) < 1e-300
+    assert compute_mcnemar_p_value(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
+    assert 0 <= compute_mcnemar_p_value(0, 5000) < 1e-300
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_p_of_many_flips_is_exact() -> None:
     ],
 )
 def test_intervals_equal_published_values(only_a: int, only_b: int, n: int, low: float, high: float) -> None:
-    assert tango_interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
+    assert compute_tango_interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
 
 
 def log_likelihood(only_a: int, only_b: int, n: int, delta: float, share: float) -> float:
@@ -229,19 +229,21 @@ def search_score(only_a: int, only_b: int, n: int, delta: float) -> float:
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 60), st.floats(-0.8, 0.8))
 def test_score_uses_the_most_likely_share(only_a: int, only_b: int, same: int, delta: float) -> None:
     n = only_a + only_b + same
-    assert tango_score(only_a, only_b, n, delta) == pytest.approx(search_score(only_a, only_b, n, delta), abs=1e-4)
+    assert compute_tango_score(only_a, only_b, n, delta) == pytest.approx(
+        search_score(only_a, only_b, n, delta), abs=1e-4
+    )
 
 
 @given(COUNT, COUNT, COUNT)
 def test_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same: int) -> None:
     n = only_a + only_b + same + 1
-    low, high = tango_interval(only_a, only_b, n)
+    low, high = compute_tango_interval(only_a, only_b, n)
     value = (only_a - only_b) / n
     assert -1 <= low <= value <= high <= 1
     for edge, sign in ((low, 1), (high, -1)):
         if abs(edge) < 1 - 1e-9:
-            assert tango_score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
-    mirrored = tango_interval(only_b, only_a, n)
+            assert compute_tango_score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
+    mirrored = compute_tango_interval(only_b, only_a, n)
     assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
 
 
@@ -264,7 +266,7 @@ FLIPS = st.integers(0, 400)
 @given(only_a=FLIPS, only_b=FLIPS, same=st.integers(0, 50))
 def test_mcnemar_p_equals_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
     assume(only_a + only_b)
-    found = mcnemar_p_value(only_a, only_b)
+    found = compute_mcnemar_p_value(only_a, only_b)
     assert found == pytest.approx(binomtest(only_a, only_a + only_b).pvalue, abs=1e-9)
     assert found == pytest.approx(mcnemars([[same, only_a], [only_b, 9]], exact=True).pvalue, abs=1e-9)
 

@@ -31,7 +31,7 @@ from fcreview.stats.calibration import (
     group_verdict_pairs,
 )
 from fcreview.stats.conventions import ConventionRow, RunConventions, find_spreads
-from fcreview.stats.intervals import wilson_interval
+from fcreview.stats.intervals import compute_wilson_interval
 from fcreview.tui.text.graphics import heat_cell, interval_bar, join_boxes
 from fcreview.tui.text.lines import (
     ChoiceTable,
@@ -298,7 +298,7 @@ def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
         heading = f" {symbols().separator} ".join(names)
         rows.append(StatisticsRow([(heading, "strong"), *[EMPTY_CELL] * (len(ERROR_KIND_COLUMNS) - 1)], items))
         for kind in kinds:
-            low, high = wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
+            low, high = compute_wilson_interval(kind.wrong, kind.of) or (0.0, 1.0)
             cells: list[StyledText] = [
                 (f"  {kind.by} {sanitize(kind.name)}", ""),
                 (format_error(kind), ""),

@@ -15,7 +15,7 @@ from fcreview.stats.agreement_ratings import (
     SCOPE_HEADINGS,
     AgreementScope,
     Rating,
-    find_multiply_labelled_items,
+    find_jointly_labelled_items,
     split_by_blind_status,
 )
 from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
@@ -231,7 +231,7 @@ def _compute_agreement_statistics(group: RatingGroup) -> Iterable[AgreementStati
     from fcreview.stats.agreement import compute_coefficients
 
     return [
-        AgreementStatistic(figure, tuple(find_multiply_labelled_items(group, figure.annotators)))
+        AgreementStatistic(figure, tuple(find_jointly_labelled_items(group, figure.annotators)))
         for figure in compute_coefficients(group)
     ]
 

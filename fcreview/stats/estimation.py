@@ -42,8 +42,8 @@ from fcreview.stats.posterior import (
     count_needed_reviews,
     count_needed_uniform_reviews,
     draw_posterior,
-    format_stratum_name,
 )
+from fcreview.stats.sampling import format_stratum_name
 
 
 @dataclass(frozen=True, slots=True)

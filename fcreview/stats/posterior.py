@@ -3,26 +3,21 @@ interval needs.
 
 The items are divided into cells by automatic verdict, stratum and category. All items of a cell have the same inclusion
 probability, so the reviewed items of a cell represent all its items (Gelman et al., Bayesian Data Analysis, 3rd ed.,
-chapter 8). Cells with the same automatic verdict form a pool:
+chapter 8). The number of passing unreviewed items is binomial. Cells with the same automatic verdict form a pool:
 
 * The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n reviewed items pass.
   The prior is the Jeffreys prior.
 * In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior of a cell is a robust
   mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(3/4, 3/4). The mean
   m has the Jeffreys prior, the strength s is one of `POOL_STRENGTHS`, and the probability that a cell is independent is
-  one of `ESTIMATE_PRIOR.probabilities`. The sample determines how much the cells differ. The rates of cells with few
-  reviews move towards the rates of the other cells, and clearly different rates hardly move. If a metric weighs the
-  cells differently from the sample, uncertainty about the differences between cells widens the metric's interval.
+  one of `ESTIMATE_PRIOR.probabilities`. The rates of cells with few reviews move towards the rates of the other cells.
+  If a metric weighs the cells differently from the sample, the differences between cells widen the metric's interval.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
   rate is drawn as for a pool with one cell.
 
-The number of passing items among the unreviewed items of a cell is binomial, so a completely reviewed cell has no
-uncertainty.
-
 Neyman allocation (1934) in whole numbers (Wright 2012) determines how many further reviews each cell gets. Each further
 review of a cell reduces the variance by less than the review before, so the best n reviews are the n reviews with the
-largest reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells
-of the pool, because the cell may differ from them, and only its own reviews can show a difference.
+largest reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells.
 """
 
 from __future__ import annotations
@@ -46,8 +41,7 @@ JEFFREYS = 0.5
 _GRID_POINTS = 100
 """Number of grid points for the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
-"""Possible values of the strength s. In a similar cell, the mean rate of the pool has the weight of s reviewed
-items."""
+"""Possible values of the strength s: the weight of the pool's mean rate in a similar cell, as a number of reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +49,22 @@ class IndependentCellPrior:
     """Prior of cells that may be independent of their pool."""
 
     probabilities: tuple[float, ...]
-    """Possible probabilities that a cell is independent. Before the review, each is equally likely."""
+    """Possible, equally likely probabilities that a cell is independent."""
     parameter: float
     """Value of both parameters of the beta distribution that is the prior of an independent cell's pass rate."""
 
 
 ESTIMATE_PRIOR = IndependentCellPrior((0.1, 0.3, 0.5, 0.7, 0.9), 0.75)
-"""Prior of the draws whose mean is the estimate. docs/coverage.md has the measurements that determined the priors and
-`POOL_STRENGTHS`."""
+"""Prior of the draws whose mean is the estimate. docs/coverage.md has the measurements behind it."""
 FEW_CELLS_PRIOR = IndependentCellPrior((0.9,), 0.75)
 """Prior of the draws whose mean is the estimate, in pools of fewer than `MIN_SHRUNK_CELLS` cells."""
 MIN_SHRUNK_CELLS = 4
-"""Minimum number of means for which shrinkage towards their common mean always reduces the error (Efron and Morris
-1973)."""
+"""Minimum number of means for which shrinkage always reduces the error (Efron and Morris 1973)."""
 SKEPTICAL_PRIOR = IndependentCellPrior((0.8,), JEFFREYS)
 """Prior of additional draws that only widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.3
 """Number of additional draws in which cells have separate pass rates, as a share of the draws with a common pass rate.
-If a sample contains few errors or none, draws with a common rate exclude the possibility that one category has many
-errors. Such a category would change a metric that averages categories."""
+They allow that one category has many errors, even if the sample contains few."""
 SKEPTICAL_DRAW_SHARE = 0.3
 """Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common pass rate."""
 MAX_PROBABILITY_RATIO = 1.5
@@ -112,8 +103,8 @@ class Cells:
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
     passes: IntArray
-    """Number of passing items among the unreviewed items of each cell, of shape (draws, cells). Metrics that weigh
-    categories evenly use only the first `n_pooled` draws."""
+    """Number of passing items among the unreviewed items of each cell, of shape (draws, cells). Evenly weighted metrics
+    use only the first `n_pooled` draws."""
     mean_rate: FloatArray
     """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
@@ -129,26 +120,18 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
     rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * n_draws), len(cells)))
     for pool in np.unique(cells.pool):
         at = np.flatnonzero(cells.pool == pool)
-        rates[:, at] = _draw_pool_rates(cells, at, _DrawCounts(n_draws, n_estimated, len(rates)), generator)
+        rates[:, at] = _draw_pool_rates(cells, at, n_draws, n_estimated, len(rates), generator)
     passes = generator.binomial(cells.without_sample_verdict, rates)
     if cells.passed_outside_sample is not None:  # The known verdicts limit the draws.
         passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
     return PosteriorDraws(passes, rates[:n_draws].mean(axis=0), n_draws, n_estimated)
 
 
-class _DrawCounts(NamedTuple):
-    n_pooled: int
-    """Number of draws with a common pass rate, which come first."""
-    n_estimated: int
-    """Number of draws whose mean is the estimate."""
-    n_all: int
-
-
 def _draw_pool_rates(
-    cells: Cells, cell_indexes: IntArray, counts: _DrawCounts, generator: np.random.Generator
+    cells: Cells, cell_indexes: IntArray, n_pooled: int, n_estimated: int, n_all: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (draws, cells of the pool)."""
-    n_pooled, n_estimated, n_all = counts
+    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells of the pool). `n_pooled` and `n_estimated` are as
+    in `PosteriorDraws`."""
     reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
     if len(cell_indexes) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1))
@@ -166,8 +149,7 @@ def _draw_pool_rates(
 
 
 def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
-    """Group the indexes of cells with similar inclusion probabilities. The cells of a group together form one simple
-    random sample."""
+    """Group the indexes of cells with similar inclusion probabilities, whose items form one simple random sample."""
     groups: list[list[int]] = []
     for at in np.argsort(probabilities, kind="stable").tolist():
         if groups and probabilities[at] <= MAX_PROBABILITY_RATIO * probabilities[groups[-1][0]]:
@@ -210,9 +192,8 @@ def _draw_hierarchical_rates(
     log_weight = mixture.sum(axis=2).ravel()
     weight = np.exp(log_weight - log_weight.max())
     chosen = generator.choice(weight.size, n_draws, p=weight / weight.sum())
-    is_independent = (
-        np.log(generator.random((n_draws, len(reviewed)))) < (independent - mixture).reshape(weight.size, -1)[chosen]
-    )
+    log_chance = (independent - mixture).reshape(weight.size, -1)[chosen]
+    is_independent = np.log(generator.random((n_draws, len(reviewed)))) < log_chance
     chosen %= len(mean)
     angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(n_draws) - 0.5)
     mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
@@ -224,14 +205,11 @@ def _draw_hierarchical_rates(
 
 
 def _compute_log_evidence(alpha: FloatArray, beta: FloatArray, reviewed: IntArray, passed: IntArray) -> FloatArray:
-    """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells).
-    The binomial coefficient is omitted, because it is the same under all priors."""
-    failed = reviewed - passed
-    return (
-        _compute_log_rising_factorial(alpha, passed)
-        + _compute_log_rising_factorial(beta, failed)
-        - _compute_log_rising_factorial(alpha + beta, reviewed)
-    )
+    """Compute the log marginal likelihood of each cell under each prior Beta(alpha, beta), of shape (priors, cells),
+    without the binomial coefficient, which is the same under all priors."""
+    passes = _compute_log_rising_factorial(alpha, passed)
+    failures = _compute_log_rising_factorial(beta, reviewed - passed)
+    return passes + failures - _compute_log_rising_factorial(alpha + beta, reviewed)
 
 
 def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArray:
@@ -242,15 +220,14 @@ def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArr
 
 
 SampleStrata = tuple[str | None, ...]
-"""SampleStrata of an item in each random sample, in the order of the samples; None for a sample that cannot contain the
-item."""
+"""Stratum of an item in each random sample; None for a sample that cannot contain the item."""
 AutomaticOutcome = bool | str | None
 """Automatic verdict of an item. For criteria other than pass and fail, the kind of the automatic answer
 (`classify_answer`)."""
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
-"""Result of the reviews of an item in a sample. `not reviewed` means that the review has not reached the item yet."""
+"""Result of the reviews of an item in a sample."""
 UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
 """Outcomes of items that the review has reached, but on which the annotators have not decided."""
 
@@ -266,26 +243,24 @@ class ItemStatus:
     """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if the
     annotators have not decided."""
     stratum: SampleStrata | None = None
-    """SampleStrata in each random sample; None if no sample can contain the item."""
+    """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
     is_random: bool = False
-    """Whether the human verdict is from the review of a random sample. A human verdict from outside a sample is used
-    for its own item, but not to estimate unreviewed items."""
+    """Whether the human verdict is from the review of a random sample. Only such verdicts estimate unreviewed items."""
     is_selection_unknown: bool = False
-    """Whether the human verdict is from outside the sample, and fcreview does not know how the item was selected. The
-    posterior then treats the item as unreviewed, but uses the known verdict as a bound."""
+    """Whether it is unknown how the item was selected for a review outside the sample. The posterior then treats the
+    item as unreviewed, but uses its human verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
-    """Whether the item is in a sample and an annotator has reviewed it, with or without a decision."""
+    """Whether the item is in a sample and an annotator has reviewed it."""
     context: str = ""
-    """Additional property on which the right answer may depend (see `describe_chain_contexts`). It can be empty."""
+    """Additional property on which the right answer may depend (see `describe_chain_contexts`)."""
     sample_outcome: SampleOutcome | None = None
     """Outcome of the item in a sample; None if it is in no sample."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the item is in a sample and the review has reached it, but the annotators have not decided."""
         return self.sample_outcome in UNDECIDED
 
     @property
@@ -300,13 +275,6 @@ class CellKey:
     category: str
     run_index: int = 0
     context: str = ""
-
-
-def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
-    """Format the name of a stratum for a queue that extends another queue: `all, fail` or `all, fail, live_simple`."""
-    words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
-    parts = (stratum or "all", words.get(automatic, str(automatic)), category)
-    return ", ".join(part for part in parts if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +292,7 @@ class Population:
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
-    """Group items into cells. If the sample contains no items without an automatic verdict or answer, ignore such
-    items."""
+    """Group items into cells. Ignore items without an automatic outcome if the sample contains no such item."""
     has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
     unsampled = []
@@ -374,8 +341,7 @@ class VarianceModel:
     variance: float
 
     def compute_cell_variances(self, cells: Cells, max_reviews: int = 0) -> FloatArray:
-        """Compute the variance of each cell after 0, 1, ..., `max_reviews` further reviews, of shape (cells,
-        max_reviews + 1)."""
+        """Compute the variance of each cell after 0 to `max_reviews` further reviews, of shape (cells, reviews)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(max_reviews + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
@@ -392,8 +358,7 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews after which the interval has this half-width, or None if the half-width
-    cannot be reached."""
+    """Return the number of further reviews after which the interval has this half-width, or None if it cannot be."""
     current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
@@ -406,8 +371,8 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews for a metric without a variance model. It is assumed that further items are
-    drawn in the same way as the reviewed items."""
+    """Return the number of further reviews as `count_needed_reviews`, if further items are drawn like the reviewed
+    items."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0

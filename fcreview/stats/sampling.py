@@ -78,6 +78,13 @@ def _count_unallocated(total: int, sizes: Mapping[str, int], quotas: Mapping[str
     return total - (len(sizes) - len(quotas))
 
 
+def format_stratum_name(stratum: str, automatic: bool | str | None, category: str | None = None) -> str:
+    """Format the name of a stratum for a queue that extends another queue: `all, fail` or `all, fail, live_simple`."""
+    words: dict[bool | str | None, str] = {True: "pass", False: "fail", None: "none"}
+    parts = (stratum or "all", words.get(automatic, str(automatic)), category)
+    return ", ".join(part for part in parts if part is not None)
+
+
 UNSTRATIFIED = ""
 
 

@@ -26,8 +26,8 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
-from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
-from fcreview.stats.sampling import ShareOptions
+from fcreview.stats.posterior import ItemStatus, SampleOutcome
+from fcreview.stats.sampling import ShareOptions, format_stratum_name
 from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.scored_items import get_only_judge

@@ -1,5 +1,5 @@
-"""Estimate the metrics that a run would have if all items were reviewed. Metrics have a 95 % interval if items of a
-random sample were reviewed.
+"""Estimate the metrics that a run would have if all items were reviewed, with a 95 % interval if items of a random
+sample were reviewed.
 
 The module finds the items and criteria on which each metric depends, draws the verdicts of unreviewed items from the
 posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs whose results
@@ -71,14 +71,13 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "the metric does not depend on item verdicts",
 }
-"""Estimation method -> reason why a metric has no interval or an interval of width 0. The reason is empty if the
-interval is from the posterior."""
+"""Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
 CHANGE_TOLERANCE = 1e-9
 
 
 def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric has no interval or an interval of width 0. Returns an empty text if the interval is from the
-    posterior."""
+    """Explain why a metric has no interval from the posterior, or return an empty text. `criteria` are the criteria on
+    which the metric depends."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
@@ -91,12 +90,11 @@ class ItemCounts(NamedTuple):
 
 
 class MetricDependencies:
-    """Categories and criteria on which each metric depends. The class finds them by changing verdicts and answers and
-    computing the metrics again."""
+    """Categories and criteria on which each metric depends, found by changing verdicts and answers and computing the
+    metrics again."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
-        """Find the categories and criteria of all metrics. `is_sampled`: whether at least one item of a random sample
-        has a human verdict."""
+        """`is_sampled` states whether at least one item of a random sample has a human verdict."""
         self._run, self._is_sampled = run, is_sampled
         self._models = {model.criterion: model for model in models}
         self._changed_by_verdicts = dict(self._find_metrics_changed_by_verdicts())
@@ -108,7 +106,7 @@ class MetricDependencies:
         self._population = build_population(run.statuses)
 
     def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
-        """Return the criteria on which a metric depends. The result is empty if the metric depends on item verdicts."""
+        """Return the criteria on which a metric depends, or nothing if it depends on item verdicts."""
         if _select_categories(self._changed_by_verdicts, key):
             return ()
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
@@ -201,11 +199,10 @@ def _find_changed_metrics(before: MetricValues, after: MetricValues) -> set[Metr
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
-"""Percentiles of the draws at which an interval begins and ends. The interval contains more than 95 % of the draws,
-because Jeffreys intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
+"""Percentiles of the draws between which an interval lies. They contain more than 95 % of the draws, because Jeffreys
+intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles of the draws at which an interval begins and ends if the metric weighs categories unevenly.
-docs/coverage.md has the measurements."""
+"""Percentiles for a metric that weighs categories unevenly. docs/coverage.md has the measurements."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 
 
@@ -228,14 +225,12 @@ class MetricEstimate:
     """Number of items with a human verdict, in the categories that the metric depends on."""
     method: EstimationMethod
     needed: int | None
-    """Number of further reviews of random items after which the interval has the requested width. None if the number is
-    unknown or the width cannot be reached."""
+    """Number of further reviews of random items after which the interval has the requested width; None if unknown."""
     criteria: tuple[str, ...] = ()
     """Criteria on which the metric depends; empty if the metric depends on item verdicts."""
     n_undecided: int = 0
     bounds: tuple[float, float] | None = None
-    """Lowest and highest end of two intervals: one if all undecided items fail, and one if all pass. None if no item is
-    undecided."""
+    """Lowest and highest end of the intervals if all undecided items fail and if all pass; None without such items."""
     is_bounds_headline: bool = False
     """Whether to show the bounds instead of the interval, because too many items of the sample are undecided."""
 
@@ -254,8 +249,7 @@ class MetricDraws:
     values: Mapping[MetricKey, FloatArray]
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build a variance model for each metric. The weight of a cell is the change of the metric if one more item in
-        the cell passes."""
+        """Build a variance model for each metric."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.compute_with_same_verdict(items, verdict) for verdict in (True, False))
@@ -270,8 +264,7 @@ class MetricDraws:
         }
 
     def select_draws(self, key: MetricKey, cell_weights: FloatArray) -> FloatArray:
-        """Return the values of a metric in the draws that its interval uses. Which draws it uses depends on the weights
-        of the cells (see `PosteriorDraws.passes`)."""
+        """Return the values of a metric in the draws that its interval uses (see `PosteriorDraws.passes`)."""
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
 
@@ -306,14 +299,13 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return a number of draws that fcreview can compute in a few seconds, at least 400. With 400 draws, the error of
-    an interval's end is 1/12 of the interval's width."""
+    """Return the number of draws that take a few seconds, at least 400. With 400 draws, the error of an interval's end
+    is 1/12 of the interval's width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Share, from 0 to 1, of undecided items at which the bounds replace the interval. Items of the sample that the review
-has not reached are not counted."""
+"""Share, from 0 to 1, of undecided items among the reviewed items at which the bounds replace the interval."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
@@ -339,9 +331,9 @@ def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) ->
 
 
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """Estimate each metric that is a share, a percentage or a score. `needed` is computed for an interval with
-    this half-width, in percentage points. Undecided items are estimated like unreviewed items with the same automatic
-    verdict. The bounds show how much undecided items can change the metric."""
+    """Estimate each metric that is a share, a percentage or a score. `half_width` is the requested half-width of the
+    intervals, in percentage points. Undecided items are estimated like unreviewed items. The bounds show how much they
+    can change the metric."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics_without_bounds(run, half_width, seed)
@@ -434,7 +426,8 @@ def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int,
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """Metric, and the half-width that its interval should have after the extension of a sample."""
+    """Metric, and the half-width that its interval should have after the extension of a sample, in the unit of the
+    metric."""
 
     key: MetricKey
     half_width: float
@@ -454,8 +447,8 @@ class ExtensionStratum:
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. A stratum combines the automatic verdict and the stratum in the
-    extended sample. If the metric weighs categories unevenly, it also includes the category. If the pending reviews are
+    """Plan how many items to draw from each stratum. A stratum combines the stratum in the extended sample, the
+    automatic verdict and, if the metric weighs categories unevenly, the category. If the pending reviews are
     sufficient, no item is drawn. If the goal cannot be reached, all remaining items are drawn."""
     model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
@@ -498,7 +491,7 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model after the pending reviews. The items are assumed to pass at the mean rate of their cell."""
+    """Return the model after the pending reviews, if their items pass at the mean rate of their cell."""
     cells = model.cells
     passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
     later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
@@ -510,8 +503,8 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
 def combine_runs(
     runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> EstimationInput:
-    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate. The
-    argument of `compute_metrics` is a list with the items of each run, in the order of `runs`."""
+    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate.
+    `compute_metrics` gets a list with the items of each run, in the order of `runs`."""
     ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
     def compute_combined_metrics(items: Sequence[ScoredItem]) -> Sequence[Metric]:
@@ -535,15 +528,14 @@ class PassRateEstimate:
     low: float
     high: float
     needed: int | None
-    """Number of further reviews of random items after which the interval has the requested width; None if the width
-    cannot be reached."""
+    """Number of further reviews of random items after which the interval has the requested width; None if unknown."""
     bounds: tuple[float, float] | None = None
     n_undecided: int = 0
     is_bounds_headline: bool = False
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `needed` is computed for an interval with this half-width, from 0 to 1.
+    """Estimate the share of items that pass. `half_width` is the requested half-width of the interval, from 0 to 1.
     Returns None if no item of a random sample was reviewed, or if some unreviewed items cannot be in a sample."""
     estimate = _estimate_pass_rate_without_bounds(statuses, half_width, seed)
     n_undecided = sum(each.is_undecided for each in statuses)

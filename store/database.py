@@ -25,7 +25,7 @@ T = TypeVar("T")
 SCHEMA_VERSION = "9"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
-NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_runs_of_other_user`
+NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_only_verified_runs`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 
@@ -48,15 +48,14 @@ DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 
 
 def is_damage_error(error: BaseException) -> bool:
-    """Return whether an error means that the content of the store is missing, invalid or does not match its
-    checksums."""
+    """Return whether an error means that a part of the store is missing or damaged."""
     return isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
     )
 
 
 def describe_damage(error: BaseException) -> str:
-    """Return the error message for a damaged store. `error` must be an error for which `is_damage_error` is true."""
+    """Return the message for an error for which `is_damage_error` is true."""
     reason = _first_lines(error, 1)[:200]
     return f"the store is damaged ({reason}). Delete store.duckdb in the workspace{IMPORT_AGAIN}"
 
@@ -72,8 +71,8 @@ def connect_in_memory() -> Connection:
 
 
 def and_runs_of_items_sql(connection: Connection, items: Iterable[int]) -> str:
-    """Return the SQL text ` AND run IN (...)` with the runs of the items. For a lake, it lets DuckDB skip the files of
-    other runs. For a database, return empty text, because the index on items alone is faster."""
+    """Return ` AND run IN (...)` with the runs of the items, which lets DuckDB skip the files of other runs in a lake.
+    For a database, return empty text, because the index on items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
     runs = sorted({int(item) >> 32 for item in items})
@@ -119,7 +118,7 @@ def attach_store(
 
 
 def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the workspace's store as `attach_store` does. Raises StoreError if the store is missing or not usable."""
+    """Open the store like `attach_store`, and check its version. Raises StoreError if it is missing or not usable."""
     try:
         connection = attach_store(workspace, attach_other_files)
     except FileNotFoundError:
@@ -143,9 +142,10 @@ def open_store(workspace: Workspace, attach_other_files: Callable[[Connection], 
     return connection
 
 
-def has_runs_of_other_user(connection: Connection) -> bool:
-    """Return whether the store contains runs that another user imported (see `is_store_of_other_user`)."""
-    return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
+def has_only_verified_runs(connection: Connection, workspace: Workspace) -> bool:
+    """Return whether this user, or a group of this user, imported all runs of the store."""
+    query = f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'"
+    return connection.execute(query).fetchone() is None and not is_store_of_other_user(workspace)
 
 
 def _has_valid_tables(connection: Connection) -> bool:
@@ -163,9 +163,7 @@ def disable_external_access(
     connection: Connection, allowed_files: Sequence[Path | str] = (), allowed_folder: Path | None = None
 ) -> None:
     """Block the access of all statements on this connection to files, except `allowed_files` and `allowed_folder`.
-
-    Attached databases stay accessible. The restriction cannot be undone.
-    """
+    Attached databases stay accessible. The restriction cannot be undone."""
     connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, allowed_files))}]")
     if allowed_folder is not None:
         connection.execute(f"SET allowed_directories = [{quote_literal(f'{allowed_folder}/')}]")
@@ -179,7 +177,7 @@ def lock_configuration(connection: Connection) -> None:
 
 
 def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
-    """If the error is about a damaged file of a lake, omit the file from later queries and return True. The caller can
+    """If a damaged file of a lake caused the error, omit the file from later queries and return True. The caller can
     then repeat the query."""
     omit = getattr(connection, "omit_damaged_file", None)
     return omit is not None and bool(omit(error))
@@ -223,11 +221,9 @@ def has_frozen_objects() -> bool:
 
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while the caller creates many objects without reference cycles.
-
-    Collections would add 25 % to the time and find nothing. At the end, the objects move to the oldest generation,
-    which the next collection skips.
-    """
+    """Disable garbage collection while the caller creates many objects without reference cycles. Collections would add
+    25 % to the time and find nothing. At the end, the objects move to the oldest generation, which the next collection
+    skips."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -303,13 +299,13 @@ def run_with_timeout(
 
     submit(call_work)
     try:
-        _wait(done, timeout)
+        _wait_for_future(done, timeout)
     finally:
         late = not done.done()
         end = time.monotonic() + INTERRUPT_TIMEOUT
         while not done.done() and time.monotonic() < end:
             connection.interrupt()
-            _wait(done, INTERRUPT_INTERVAL)
+            _wait_for_future(done, INTERRUPT_INTERVAL)
         if not done.done():
             _abandoned.append(done)
     if late and (not done.done() or done.exception() is not None):
@@ -317,7 +313,7 @@ def run_with_timeout(
     return done.result()
 
 
-def _wait(future: Future[Any], timeout: float | None) -> None:
+def _wait_for_future(future: Future[Any], timeout: float | None) -> None:
     with contextlib.suppress(TimeoutError):
         future.exception(timeout)
 

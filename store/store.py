@@ -13,29 +13,13 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
 from fcreview.model.effective_verdict import UNANIMOUS, Policy
-from fcreview.model.item import ImportIssue, Item
-from fcreview.model.review import Annotation, ItemKey
-from fcreview.store.database import (
-    IMPORT_AGAIN,
-    SQL_TIMEOUT,
-    SqlResult,
-    StoreError,
-    close_connection,
-    has_runs_of_other_user,
-    is_store_of_other_user,
-    lock_configuration,
-    retry_with_more_memory,
-    run_sql,
-)
+from fcreview.model.item import ImportIssue
+from fcreview.model.review import Annotation
+from fcreview.store import database
+from fcreview.store.database import SQL_TIMEOUT, SqlResult, StoreError, retry_with_more_memory
 from fcreview.store.queries import item_detail, view_items
+from fcreview.store.queries import runs as run_queries
 from fcreview.store.queries.clusters import fetch_clusters_by_groupings
-from fcreview.store.queries.runs import (
-    build_run_names,
-    count_missing_recomputed_by_reason,
-    fetch_run_infos,
-    fetch_run_rows,
-    fetch_source_paths,
-)
 from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_queue_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
@@ -48,6 +32,7 @@ from fcreview.store.rows import (
     RunRow,
     Suspicion,
     View,
+    is_hidden_duplicate,
     strip_duplicate_mark,
 )
 from fcreview.store.workspace import Workspace
@@ -82,8 +67,7 @@ class Store:
         self.annotator = annotator
         self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
         self.connection = connection
-        self.is_verified = not (is_store_of_other_user(workspace) or has_runs_of_other_user(connection))
-        """Whether this user or a group of this user wrote the store file."""
+        self.is_verified = database.has_only_verified_runs(connection, workspace)
         self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query
@@ -93,8 +77,8 @@ class Store:
         self._orders = view_items.ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self.runs = fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
-        self._run_names = build_run_names(self.runs)
+        self.runs = run_queries.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
+        self._run_names = run_queries.build_run_names(self.runs)
 
     @classmethod
     def open(
@@ -115,7 +99,7 @@ class Store:
 
     def close(self) -> None:
         with self.lock:
-            close_connection(self.connection, lambda: self.reviews.save_cache_if_outdated(self.workspace))
+            database.close_connection(self.connection, lambda: self.reviews.save_cache_if_outdated(self.workspace))
 
     def __enter__(self) -> Store:
         return self
@@ -134,10 +118,10 @@ class Store:
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._run_query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._run_query(lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._run_query(lambda: fetch_source_paths(self.connection, self.workspace))
+        return self._run_query(lambda: run_queries.fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
         return self._run_query(lambda: self._orders.get_order(view, 0).count)
@@ -184,17 +168,13 @@ class Store:
         """Read the item's record in the result file. Raises StoreError if the file no longer contains the record, and
         in blind mode if this annotator has not reviewed the item."""
         self._raise_if_record_is_hidden(item)
-        return self._run_query(
-            lambda: item_detail.read_raw_record(self.connection, self.workspace, strip_duplicate_mark(item))
-        )
+        return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, item))
 
     def read_score_record(self, item: int) -> str | None:
         """Read the item's record in the score file. Return None if there is none. Raises StoreError under the same
         conditions as `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
-        return self._run_query(
-            lambda: item_detail.read_score_record(self.connection, self.workspace, strip_duplicate_mark(item))
-        )
+        return self._run_query(lambda: item_detail.read_score_record(self.connection, self.workspace, item))
 
     def find_items(self, item_id: str, run: int | None = None) -> list[int]:
         return self._run_query(lambda: item_detail.find_items(self.connection, item_id, run))
@@ -209,27 +189,20 @@ class Store:
     def find_items_of_same_question(self, item: int) -> list[int]:
         """Return the numbers of this item and of the items with the same question in other runs of the same benchmark,
         version and language."""
-        return self._run_query(
-            lambda: item_detail.find_items_of_same_question(self.connection, strip_duplicate_mark(item))
-        )
+        return self._run_query(lambda: item_detail.find_items_of_same_question(self.connection, item))
 
     def fetch_predictions_of_same_question(self, item: int) -> list[item_detail.Prediction]:
         """Return the predictions of the items that `find_items_of_same_question` returns, in the same order."""
-        return self._run_query(
-            lambda: item_detail.fetch_predictions_of_same_question(self.connection, strip_duplicate_mark(item))
-        )
+        return self._run_query(lambda: item_detail.fetch_predictions_of_same_question(self.connection, item))
 
     def fetch_rows_in_other_runs(self, item: int) -> list[QueueRow]:
         """Return the rows of the same question in other runs of the same benchmark, version and language."""
-        return self.fetch_rows(
-            [each for each in self.find_items_of_same_question(item) if each != strip_duplicate_mark(item)]
-        )
+        own = strip_duplicate_mark(item)
+        return self.fetch_rows([each for each in self.find_items_of_same_question(item) if each != own])
 
     def fetch_multi_label_criteria(self, item: int) -> list[str]:
         """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
-        return self._run_query(
-            lambda: item_detail.fetch_multi_label_criteria(self.connection, strip_duplicate_mark(item))
-        )
+        return self._run_query(lambda: item_detail.fetch_multi_label_criteria(self.connection, item))
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by the values of filter keys: `{"category": [("live_simple", 258), ...], ...}`."""
@@ -258,9 +231,9 @@ class Store:
         return [] if self.blind else self._run_query(lambda: item_detail.fetch_issues(self.connection, runs))
 
     def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:
-        """Return (reason, number of items) pairs for the items of the runs that have no recomputed verdict."""
+        """Count the items of the runs that have no recomputed verdict, by reason."""
         self._raise_if_blind("the count of recomputed verdicts")
-        return self._run_query(lambda: count_missing_recomputed_by_reason(self.connection, runs))
+        return self._run_query(lambda: run_queries.count_missing_recomputed_by_reason(self.connection, runs))
 
     def load_queue(self, name: str) -> QueueFile:
         """Load a queue file, so that views can use the queue. Raises: QueueError if the file is missing or invalid."""
@@ -273,9 +246,8 @@ class Store:
         return SuspectTable(self.connection)
 
     def load_suspects(self, view: View, on_progress: Callable[[int, int], object] | None = None) -> None:
-        """Find the suspects in the view's runs, so that views can use the queue `suspects`. The search takes a second
-        or more. It calls `on_progress` with the number of checked questions and the number of all questions. Raises
-        StoreError in blind mode."""
+        """Find the suspects in the view's runs for the queue `suspects`. This takes a second or more. It calls
+        `on_progress` with the numbers of checked questions and of all questions. Raises StoreError in blind mode."""
         self._raise_if_blind("the queue of suspects")
 
         def report_progress(done: int, total: int) -> None:
@@ -302,10 +274,8 @@ class Store:
         return self._run_query(count_in_view)
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
-        """Return the suspicions about a view's items by item number, strongest first.
-
-        The queue of `view` must be `suspects`. Raises StoreError in blind mode.
-        """
+        """Return the suspicions about a view's items by item number, strongest first. The queue of the view must be
+        `suspects`. Raises StoreError in blind mode."""
         self._raise_if_blind("the queue of suspects")
         items = self._run_query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.get_order(view).count))
         suspicions = self._suspects.get_suspicions(view)
@@ -318,7 +288,7 @@ class Store:
         return self._run_query(lambda: draw_queue(self.connection, request))
 
     def measure_queue_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of all annotators of a queue file, or of the given annotator only."""
+        """Return the progress of all annotators of a queue file, or only of `annotator`."""
         return self._run_query(lambda: measure_queue_progress(name, self._queue_items, self.reviews, annotator))
 
     @property
@@ -349,10 +319,10 @@ class Store:
                 from fcreview.store.label_fields import create_labels_view_sql
 
                 self.connection.execute(create_labels_view_sql(self.reviews.policy))
-                lock_configuration(self.connection)
+                database.lock_configuration(self.connection)
                 self._is_locked = True
             self.reviews.create_sql_views()
-            return run_sql(self.connection, statement, timeout)
+            return database.run_sql(self.connection, statement, timeout)
 
     def iter_label_batches(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
         """Yield batches of the labels of the view's items, in item order. A label is the text of a JSON object.
@@ -410,7 +380,7 @@ class Store:
         details = self._read_details([item])
         if not details:
             raise StoreError("the item does not exist")
-        if item == strip_duplicate_mark(item):  # siblings would show the first review of a hidden duplicate
+        if not is_hidden_duplicate(item):  # siblings would show the first review of a hidden duplicate
             details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
         return details[0]
 
@@ -419,23 +389,12 @@ class Store:
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
         items = item_detail.read_items(self.connection, list(dict.fromkeys(map(strip_duplicate_mark, item_numbers))))
-        rows = self._fetch_rows(item_numbers)
-        for row in rows:
-            if strip_duplicate_mark(row.item) not in items:
+        details = []
+        for row in self._fetch_rows(item_numbers):
+            item = items.get(strip_duplicate_mark(row.item))
+            if item is None:
                 lake = self.workspace.lake
                 file = f"{lake}/benchmark=*/run={row.run}/items.parquet" if lake else self.workspace.store
-                raise StoreError(f"{file} is damaged (item {row.id} is missing or has no id){IMPORT_AGAIN}")
-        return [self._build_detail(row, items[strip_duplicate_mark(row.item)]) for row in rows]
-
-    def _build_detail(self, row: QueueRow, item: Item) -> ItemDetail:
-        run = self.runs[row.run]
-        key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
-        opinions = self.reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
-        detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.get_history(key))
-        if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
-            known = {event.event for event in detail.history}
-            item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
-        detail = item_detail.adapt_detail_to_duplicate(detail, self.reviews)
-        if self.blind and row.you is None:
-            item_detail.hide_detail_verdicts(detail, self.annotator)
-        return detail
+                raise StoreError(f"{file} is damaged (item {row.id} is missing or has no id){database.IMPORT_AGAIN}")
+            details.append(item_detail.build_detail(row, self.runs[row.run], item, self.reviews, blind=self.blind))
+        return details

@@ -298,7 +298,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     except database.StoreError as error:
         return StoreIndex(rebuild_reason=str(error).removesuffix(database.IMPORT_AGAIN))
     try:
-        is_verified = not (database.is_store_of_other_user(workspace) or database.has_runs_of_other_user(connection))
+        is_verified = database.has_only_verified_runs(connection, workspace)
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, version, n_items, n_issues, dataset in connection.execute(
             "SELECT run, key, version, n_items,"

@@ -12,8 +12,20 @@ from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.archive import SIGNATURE, ArchiveError, read_member_at
 from fcreview.model.decision import decide
-from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
+from fcreview.model.item import (
+    ArgumentDiff,
+    Call,
+    CallPair,
+    Extra,
+    ImportIssue,
+    Item,
+    Message,
+    RecordLocation,
+    Run,
+    Verdict,
+)
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
+from fcreview.model.review import ItemKey
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError, and_runs_of_items_sql
 from fcreview.store.queries.view_items import hide_verdicts_unless_reviewed
@@ -24,6 +36,7 @@ from fcreview.store.rows import (
     QueueRow,
     Sibling,
     is_hidden_duplicate,
+    strip_duplicate_mark,
 )
 from fcreview.store.workspace import Workspace
 
@@ -49,12 +62,13 @@ class Prediction:
     calls: str  # `f(a=1); g()`, with sorted arguments. A call that cannot be decoded is raw text.
 
 
-def find_items_of_same_question(connection: Connection, item: int) -> list[int]:
+def find_items_of_same_question(connection: Connection, item_number: int) -> list[int]:
+    item = strip_duplicate_mark(item_number)
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
-def fetch_predictions_of_same_question(connection: Connection, item: int) -> list[Prediction]:
-    items = find_items_of_same_question(connection, item)
+def fetch_predictions_of_same_question(connection: Connection, item_number: int) -> list[Prediction]:
+    items = find_items_of_same_question(connection, item_number)
     calls = dict(connection.execute(_PREDICTED_CALLS + and_runs_of_items_sql(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_predicted_call, calls.get(each) or ()))) for each in items]
 
@@ -74,23 +88,6 @@ _SELECT_ITEMS = (
 )
 SharedQuestion = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]  # (messages, golden calls)
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
-
-
-def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
-    """Remove automatic verdicts and the reviews of other annotators, for an item that is reviewed in blind mode."""
-    hide_verdicts_unless_reviewed(detail.row)
-    item = detail.item
-    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
-    item.diff_function = item.diff_argument = item.first_difference = None
-    item.diff_golden = item.diff_predicted = item.decisive_step = None
-    item.verdicts, item.issues = [], []
-    extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
-    item.extra = Extra(
-        accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls
-    )
-    detail.run = replace(detail.run, official_metrics={})
-    detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
-    detail.history = [event for event in detail.history if event.annotator == annotator]
 
 
 def read_items(connection: Connection, item_numbers: Sequence[int]) -> dict[int, Item]:
@@ -198,30 +195,32 @@ def search_item_ids(
 def read_raw_record(connection: Connection, workspace: Workspace, item_number: int) -> str:
     """Return the item's record from the result file as text. API keys are removed, and invalid UTF-8 is replaced.
     Raises StoreError if the item does not exist, or if the file is missing or has changed since the import."""
+    item = strip_duplicate_mark(item_number)
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
-        + and_runs_of_items_sql(connection, [item_number]),
-        [item_number],
+        + and_runs_of_items_sql(connection, [item]),
+        [item],
     ).fetchone()
     if row is None:
         raise StoreError("the item does not exist")
     item_id, file, line, offset, length, extra = row
     if not file or not length:
         raise StoreError("no result file has a record of this item")
-    data = _read_record(connection, workspace, item_number, RecordLocation(file, line, offset, length), item_id)
+    data = _read_record(connection, workspace, item, RecordLocation(file, line, offset, length), item_id)
     return _redact_record(data, Extra.from_json(parse_json(extra)))
 
 
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
     """Return the item's record from the score file as text, as `read_raw_record` does. None if the score file has no
     record of the item, which is usual for passing items."""
-    where = "item = ?" + and_runs_of_items_sql(connection, [item_number])
-    row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item_number]).fetchone()
+    item = strip_duplicate_mark(item_number)
+    where = "item = ?" + and_runs_of_items_sql(connection, [item])
+    row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record
     if location is None or not location.file or not location.length:
         return None
-    return _redact_record(_read_record(connection, workspace, item_number, location), extra)
+    return _redact_record(_read_record(connection, workspace, item, location), extra)
 
 
 def _redact_record(data: bytes, extra: Extra) -> str:
@@ -288,8 +287,9 @@ _LABEL_CRITERIA = (
 )
 
 
-def fetch_multi_label_criteria(connection: Connection, item: int) -> list[str]:
+def fetch_multi_label_criteria(connection: Connection, item_number: int) -> list[str]:
     """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
+    item = strip_duplicate_mark(item_number)
     query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]
 
@@ -347,14 +347,42 @@ def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTable
     return row
 
 
-def adapt_detail_to_duplicate(detail: ItemDetail, reviews: ReviewTables) -> ItemDetail:
-    """Replace this annotator's first review of a hidden duplicate by the second one, and return the detail. Other
-    details stay unchanged."""
-    if not is_hidden_duplicate(detail.row.item):
-        return detail
+def _replace_review_of_duplicate(detail: ItemDetail, reviews: ReviewTables) -> None:
+    """Replace this annotator's first review of a hidden duplicate by the second one."""
     detail.presentation = 2
     annotator, hashes = reviews.annotator or "", (detail.item.prediction_hash, detail.item.golden_hash)
     second = reviews.events.compute_opinions_of_annotator(detail.key, annotator, *hashes, is_duplicate=True)
     detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator != annotator] + second
     detail.history = [e for e in detail.history if e.annotator != annotator or e.presentation == 2]
+
+
+def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
+    """Remove automatic verdicts and the reviews of other annotators, for an item that is reviewed in blind mode."""
+    hide_verdicts_unless_reviewed(detail.row)
+    item = detail.item
+    item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
+    item.diff_function = item.diff_argument = item.first_difference = None
+    item.diff_golden = item.diff_predicted = item.decisive_step = None
+    item.verdicts, item.issues = [], []
+    extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
+    item.extra = Extra(
+        accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls
+    )
+    detail.run = replace(detail.run, official_metrics={})
+    detail.opinions = [opinion for opinion in detail.opinions if opinion.annotator == annotator]
+    detail.history = [event for event in detail.history if event.annotator == annotator]
+
+
+def build_detail(row: QueueRow, run: Run, item: Item, reviews: ReviewTables, *, blind: bool) -> ItemDetail:
+    """Add the reviews to an item. In blind mode, hide the verdicts of an item that this annotator has not reviewed."""
+    key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
+    opinions = reviews.events.compute_opinions(key, item.prediction_hash, item.golden_hash)
+    detail = ItemDetail(row, key, run, item, opinions, reviews.events.get_history(key))
+    if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
+        known = {event.event for event in detail.history}
+        item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
+    if is_hidden_duplicate(row.item):
+        _replace_review_of_duplicate(detail, reviews)
+    if blind and row.you is None:
+        _hide_detail_verdicts(detail, reviews.annotator)
     return detail

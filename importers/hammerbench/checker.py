@@ -174,6 +174,7 @@ def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
 
 
 MIN_SIMILARITY = 0.7
+"""Minimum ROUGE-L of each argument for which the arguments count as correct."""
 
 
 @dataclass(slots=True)
@@ -271,21 +272,18 @@ class CompanionVerdicts:
     flags: list[list[bool]] = field(default_factory=list)
     """One list per conversation: for each snapshot, whether the judge accepts its arguments."""
 
-    def add_to_item(self, item: Item, conversation: int, snapshot: int) -> None:
-        """Add the official verdict and the judge verdicts on a snapshot to its item.
-
-        `conversation` and `snapshot` are numbers from 0.
-        """
-        if conversation < len(self.scores):
-            name_ok, flags = self.scores[conversation]
-            if snapshot < len(flags):
-                item.official = name_ok and flags[snapshot]
+    def add_verdicts(self, item: Item, conversation_index: int, snapshot_index: int) -> None:
+        """Add the official verdict and the judge verdicts on a snapshot to its item."""
+        if conversation_index < len(self.scores):
+            name_ok, flags = self.scores[conversation_index]
+            if snapshot_index < len(flags):
+                item.official = name_ok and flags[snapshot_index]
                 item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
                 by = f"{BADCASE_FILE}, first snapshot"
                 item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
-                item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
-        judge_reply = get_snapshot_value(self.replies, conversation, snapshot)
-        judge_flag = get_snapshot_value(self.flags, conversation, snapshot)
+                item.verdicts.append(Verdict("official", flags[snapshot_index], criterion="args_ok", by=BADCASE_FILE))
+        judge_reply = get_snapshot_value(self.replies, conversation_index, snapshot_index)
+        judge_flag = get_snapshot_value(self.flags, conversation_index, snapshot_index)
         if judge_flag is None and judge_reply is not None:
             judge_flag = "True" in judge_reply
         if judge_flag is not None:
@@ -307,9 +305,10 @@ def _has_golden_function_and_argument_names(item: Item) -> bool:
     return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
 
 
-def get_snapshot_value(values_by_conversation: list[list[Any]], conversation: int, snapshot: int) -> Any:
-    values = values_by_conversation[conversation] if conversation < len(values_by_conversation) else []
-    return values[snapshot] if snapshot < len(values) else None
+def get_snapshot_value(values_by_conversation: list[list[Any]], conversation_index: int, snapshot_index: int) -> Any:
+    """Return the value of a snapshot, or None without one."""
+    values = values_by_conversation[conversation_index] if conversation_index < len(values_by_conversation) else []
+    return values[snapshot_index] if snapshot_index < len(values) else None
 
 
 def count_snapshots(conversation_result: Any) -> int:
@@ -353,8 +352,7 @@ def _load_badcase_flags(
     except (OSError, csv.Error, ValueError) as error:
         issues.append(ImportIssue(str(badcase_file), len(rows) + 2, f"the rest of the file cannot be read: {error}"))
     if [len(row.arguments) for row in rows] != snapshot_counts:
-        issues.append(
-            ImportIssue(str(badcase_file), None, "the file does not match MT_res.json, so its verdicts were skipped")
-        )
+        what = "the file does not match MT_res.json, so its verdicts were skipped"
+        issues.append(ImportIssue(str(badcase_file), None, what))
         return []
     return rows

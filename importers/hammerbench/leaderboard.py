@@ -32,8 +32,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from operator import itemgetter, mul
-from typing import Any, NamedTuple
+from operator import mul
+from typing import Any, Literal, NamedTuple
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
 from fcreview.model.address import ITEM
@@ -104,11 +104,14 @@ def _divide_or_zero(numerator: float, denominator: int, epsilon: float = 0.0) ->
     return numerator / (denominator + epsilon) if denominator else 0.0
 
 
-def select_snapshots(conversation: Conversation, snapshot_selector: str) -> Conversation:
-    """Return the snapshots for a selector: `all`, `0` (first), `-1` (last) or `mid` (changed snapshots)."""
-    if snapshot_selector == "mid":
+SnapshotSelector = Literal["all", "0", "-1", "mid"]
+"""The snapshots that a metric covers: all, the first one, the last one, or the changed ones."""
+
+
+def select_snapshots(conversation: Conversation, selector: SnapshotSelector) -> Conversation:
+    if selector == "mid":
         return tuple(outcome for outcome in conversation if outcome.is_changed)
-    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[snapshot_selector]
+    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
 
 
 class ConversationTally(NamedTuple):
@@ -136,9 +139,9 @@ class ConversationTally(NamedTuple):
 
 
 @lru_cache(maxsize=TALLY_CACHE_SIZE)
-def tally_conversation(conversation: Conversation, snapshot_selector: str) -> ConversationTally | None:
+def tally_conversation(conversation: Conversation, selector: SnapshotSelector) -> ConversationTally | None:
     """Return the tally of a conversation, or None if no snapshot is selected."""
-    selected = select_snapshots(conversation, snapshot_selector)
+    selected = select_snapshots(conversation, selector)
     if not selected:
         return None
     first = conversation[0]
@@ -172,9 +175,9 @@ class ConversationCounts:
         counts = Counter(self.indexes)
         self.n_occurrences = [counts[index] for index in range(len(positions))]
 
-    def tally_all_conversations(self, snapshot_selector: str) -> ConversationTally | None:
+    def tally_all_conversations(self, selector: SnapshotSelector) -> ConversationTally | None:
         """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
-        tallies = [tally_conversation(conversation, snapshot_selector) for conversation in self.distinct_conversations]
+        tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
         counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
         if not counted:
             return None
@@ -185,9 +188,11 @@ class ConversationCounts:
         return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
 
 
-def compute_conversation_metrics(conversations: ConversationCounts, snapshot_selector: str = "all") -> dict[str, float]:
+def compute_conversation_metrics(
+    conversations: ConversationCounts, selector: SnapshotSelector = "all"
+) -> dict[str, float]:
     """Compute the metrics of the script for conversations. There, a wrong function in the first snapshot fails all."""
-    tally = conversations.tally_all_conversations(snapshot_selector)
+    tally = conversations.tally_all_conversations(selector)
     if tally is None:
         return {}
     return {
@@ -246,8 +251,9 @@ BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 """Metrics that can be computed from `badcase.csv` alone."""
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
-SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots"}
-"""Snapshot selector of the script for conversations -> title."""
+SELECTOR_TITLES: dict[SnapshotSelector, str] = {
+    "all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots",
+}  # fmt: skip
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 """Metrics of first and last snapshots, from the paper's Table 6. Table 13 also has PR and SR of changed snapshots."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
@@ -261,8 +267,7 @@ OTHER_ERRORS_NOTE = (
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of all types together and of each type. For type IS, compute only the share of declined
-    requests."""
+    """Compute the metrics of all types together and of each type. Type IS has only the share of declined requests."""
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
@@ -272,9 +277,8 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     call_items = [item for item in items if item.category != "IS"]
     metrics = _compute_flat_table("all types", call_items)
     for type_name, type_items in items_by_type.items():
-        metrics += (
-            _compute_decline_metrics(type_name, type_items) if type_name == "IS" or type_name.startswith("ir_") else []
-        )
+        if type_name == "IS" or type_name.startswith("ir_"):
+            metrics += _compute_decline_metrics(type_name, type_items)
         metrics += _compute_flat_table(type_name, type_items) if type_name != "IS" else []
         metrics += _compute_progress_tables(type_name, type_items) if type_name in PROGRESS_TYPES else []
     return metrics + _compare_with_base_type(items_by_type, from_flat_log=True)
@@ -319,7 +323,7 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
     The paper has the metrics of first and last snapshots in table 6, and those of changed snapshots in table 13.
     """
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
-    for selector, title in _list_snapshot_selectors(type_name):
+    for selector, title in _list_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"
         names = [] if selector == "all" else [*END_SNAPSHOT_METRICS]
         names += ["PR", "SR"] if selector in ("all", "mid") else []
@@ -328,7 +332,8 @@ def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> lis
     return metrics
 
 
-def _list_snapshot_selectors(type_name: str) -> list[tuple[str, str]]:
+def _list_selectors(type_name: str) -> list[tuple[SnapshotSelector, str]]:
+    """Return the selectors that apply to a type, with their titles."""
     return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
 
 
@@ -337,7 +342,7 @@ def _compute_conversation_tables(type_name: str, items: Sequence[ScoredItem]) ->
     by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _get_judge_outcome)
     has_names = any("hallucinated" in item.values for item in items)
     metrics = []
-    for selector, title in _list_snapshot_selectors(type_name):
+    for selector, title in _list_selectors(type_name):
         table = f"{type_name}, {title}"
         values = compute_conversation_metrics(by_rule_counts, selector)
         names = [name for name in values if has_names or name in BADCASE_METRICS]
@@ -354,25 +359,17 @@ def _count_conversations(
 
 
 def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    groups: dict[str, list[tuple[int, ScoredItem]]] = defaultdict(list)
+    """Return the snapshots of each conversation in order. Snapshots without a conversation are omitted."""
+    groups: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in snapshots:
-        conversation, number = _get_snapshot_position(item)
-        if conversation is not None:
-            groups[conversation].append((number, item))
-    return {name: [item for _, item in sorted(group, key=itemgetter(0))] for name, group in groups.items()}
-
-
-class SnapshotPosition(NamedTuple):
-    conversation: str | None
-    """Id of the conversation, or None for an item without one."""
-    snapshot: int
-    """Number of the snapshot, from 1."""
+        if item.group is not None:
+            groups[item.group.rpartition("_")[2]].append(item)
+    return {conversation: sorted(group, key=_get_snapshot_number) for conversation, group in groups.items()}
 
 
 @cached_on_item
-def _get_snapshot_position(item: ScoredItem) -> SnapshotPosition:
-    conversation = None if item.group is None else item.group.rpartition("_")[2]
-    return SnapshotPosition(conversation, split_item_id(item.id.partition("#")[0]).snapshot)
+def _get_snapshot_number(item: ScoredItem) -> int:
+    return split_item_id(item.id.partition("#")[0]).snapshot
 
 
 def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
@@ -384,11 +381,9 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
         common = [each for each in type_conversations if each in base_conversations]
         if type_name == BASE_TYPE or not common:
             continue
-        type_metrics = _compute_comparison_metrics(
-            [type_conversations[each] for each in common], from_flat_log=from_flat_log
-        )
-        base_metrics = _compute_comparison_metrics(
-            [base_conversations[each] for each in common], from_flat_log=from_flat_log
+        type_metrics, base_metrics = (
+            _compute_comparison_metrics([groups[each] for each in common], from_flat_log=from_flat_log)
+            for groups in (type_conversations, base_conversations)
         )
         note = f"only the {len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():

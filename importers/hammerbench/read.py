@@ -33,11 +33,7 @@ from fcreview.importers.hammerbench.checker import (
     load_companion_verdicts,
     parse_prediction,
 )
-from fcreview.importers.hammerbench.discovery import (
-    DATASET_FILE_NAME,
-    get_dataset_type,
-    split_item_id,
-)
+from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_dataset_type, split_item_id
 from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import ComparisonRules
@@ -279,6 +275,7 @@ def _read_flat_log(log_file: Path, plan: RunPlan) -> Iterator[Item | ImportIssue
 def _make_snapshot_data(
     item: Item, record: dict[str, Any], log_file: Path, position: int, plan: RunPlan, earlier_golden: dict[str, Any]
 ) -> SnapshotData:
+    """Return the data of a snapshot without its dialogue and tools. Set the item's position and answer hashes."""
     item.file, item.line = str(log_file), position
     predicted, label, parser = record.get("predict"), record.get("label"), choose_parser_name(str(log_file))
     item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
@@ -286,11 +283,11 @@ def _make_snapshot_data(
 
 
 def _fill_flat_item(
-    item: Item, data: SnapshotData, record: dict[str, Any], dataset_record: dict[str, Any] | None, snapshot: int
+    item: Item, data: SnapshotData, record: dict[str, Any], dataset_record: dict[str, Any] | None, snapshot_number: int
 ) -> None:
     if dataset_record:
         is_single_turn = item.category.startswith(("ST_", "ir_"))
-        data.messages = read_dialogue_before_call(dataset_record["messages"], 1 if is_single_turn else snapshot)
+        data.messages = read_dialogue_before_call(dataset_record["messages"], 1 if is_single_turn else snapshot_number)
         data.tools = read_function_docs(dataset_record.get("multiple_tools") or dataset_record.get("single_tool"))
     else:
         data.messages = parse_flat_log_dialogue(str(record.get("input", "")))
@@ -299,7 +296,7 @@ def _fill_flat_item(
 
 @dataclass(slots=True)
 class ConversationInputs:
-    """What the snapshots of a conversation in a folder have in common. It is updated while they are read."""
+    """The data that the snapshots of a conversation in a folder share. It is updated while the snapshots are read."""
 
     index: int
     """Index of the conversation in `MT_res.json` and in the files next to it."""
@@ -344,14 +341,14 @@ def _read_conversation_folder(path: Path, plan: RunPlan) -> Iterator[Item | Impo
 
 
 def _fill_conversation_item(
-    item: Item, data: SnapshotData, record: dict[str, Any], conversation: ConversationInputs, snapshot: int
+    item: Item, data: SnapshotData, record: dict[str, Any], conversation: ConversationInputs, snapshot_index: int
 ) -> None:
     dataset_record = conversation.record
-    messages = read_dialogue_before_call(as_list(dataset_record.get("messages")), snapshot + 1)
+    messages = read_dialogue_before_call(as_list(dataset_record.get("messages")), snapshot_index + 1)
     data.messages = messages or parse_flat_log_dialogue(str(record.get("input", "")))
-    data.tools = read_function_docs(dataset_record.get("single_tool" if snapshot else "multiple_tools"))
+    data.tools = read_function_docs(dataset_record.get("single_tool" if snapshot_index else "multiple_tools"))
     fill_snapshot_item(item, data, first_func_ok=conversation.first_func_ok)
-    conversation.companions.add_to_item(item, conversation.index, snapshot)
+    conversation.companions.add_verdicts(item, conversation.index, snapshot_index)
 
 
 def load_adjacent_dataset(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:

@@ -43,11 +43,7 @@ from fcreview.importers.hammerbench.discovery import (
     split_item_id,
 )
 from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
-from fcreview.importers.hammerbench.read import (
-    label_to_golden_call,
-    load_adjacent_dataset,
-    should_decline,
-)
+from fcreview.importers.hammerbench.read import label_to_golden_call, load_adjacent_dataset, should_decline
 from fcreview.model.address import ITEM
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import Call, Item, Run
@@ -85,17 +81,14 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if should_decline(item.category, golden_fix if item.golden else ""):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
-        return (
-            writeback.check_fix_fields(golden_fix, "name", "arguments")
-            or "a golden call must have the fields name and arguments"
-        )
+        error = writeback.check_fix_fields(golden_fix, "name", "arguments")
+        return error or "a golden call must have the fields name and arguments"
     name, arguments = golden_fix["name"], golden_fix["arguments"]
     # The function docs also require parameters for which the user has not yet stated a value.
-    parameters = [
-        {key: value for key, value in get_parameters_schema(each).items() if key != "required"}
+    functions = [
+        each | {"parameters": {key: value for key, value in get_parameters_schema(each).items() if key != "required"}}
         for each in item.functions
     ]
-    functions = [each | {"parameters": schema} for each, schema in zip(item.functions, parameters, strict=True)]
     if error := writeback.check_golden_call(name, arguments, functions):
         return error
     for argument, value in arguments.items():
@@ -172,6 +165,7 @@ def _iter_log_records(path: Path, records: Any) -> Iterator[tuple[SnapshotKey, A
 
 
 def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> bytes | None:
+    """Return a JSON value with the indentation and escapes of a file, or None if the layout of the file is unknown."""
     text = old_content.decode("utf-8", "replace")
     for indent, escaped, end in product((4, 2, 1, None, 0, 3, 8), (False, True), ("", "\n")):
         if json.dumps(old_value, indent=indent, ensure_ascii=escaped) + end == text:
@@ -180,8 +174,8 @@ def _dump_with_layout_of(value: Any, old_value: Any, old_content: bytes) -> byte
 
 
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
-SnapshotPosition = tuple[int, int]
-"""Position of a snapshot in `MT_res.json`: the index of its conversation, and its index in the conversation."""
+SnapshotIndexes = tuple[int, int]
+"""The index of a conversation in `MT_res.json`, and the index of a snapshot in the conversation."""
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
@@ -193,7 +187,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if path.name != "MT_res.json" or not has_overrides:
             continue
         results = read_json(path, [], list) or []
-        items_by_position = map_items_to_positions(path, results, items)
+        items_by_position = map_items_to_indexes(path, results, items)
         companions = load_companion_verdicts(path.parent, results, [])
         scores = enumerate(companions.scores)
         flags = [_apply_overrides_to_flags(index, recorded, items_by_position) for index, recorded in scores]
@@ -207,9 +201,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     right_items = [item for item in items if item.id in name_ok_by_id and writeback.get_item_override(item) is True]
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
-        yield Unrepresentable(
-            "pass verdicts by the judge on answers whose function or argument names are not the golden ones", n_refused
-        )
+        text = "pass verdicts by the judge on answers whose function or argument names are not the golden ones"
+        yield Unrepresentable(text, n_refused)
     if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
         text = "pass verdicts on answers that contain 'sorry', because the script counts these as rejections"
         yield Unrepresentable(text, n_rejected)
@@ -244,16 +237,16 @@ def _is_representable(item: ScoredItem, criterion_key: CriterionKey, is_first_na
     )
 
 
-def map_items_to_positions(
+def map_items_to_indexes(
     result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
-) -> dict[SnapshotPosition, ScoredItem]:
+) -> dict[SnapshotIndexes, ScoredItem]:
     """Return the item of each snapshot in an `MT_res.json` by the position of the snapshot."""
     dataset_records, type_name = load_adjacent_dataset(result_file.parent, []), get_dataset_type(result_file.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         if item.category == type_name:
             items_by_id[item.id].append(item)
-    items_by_position: dict[SnapshotPosition, ScoredItem] = {}
+    items_by_position: dict[SnapshotIndexes, ScoredItem] = {}
     for conversation, entry in enumerate(results):
         name = dataset_records.get(conversation, {}).get("id", conversation)
         for snapshot in range(count_snapshots(entry)):
@@ -265,14 +258,14 @@ def map_items_to_positions(
 
 def _rewrite_verdict_files(
     folder: Path,
-    items: Mapping[SnapshotPosition, ScoredItem],
+    items: Mapping[SnapshotIndexes, ScoredItem],
     companions: CompanionVerdicts,
     flags: Sequence[ConversationFlags],
 ) -> Iterator[RewrittenFile]:
     """Yield the changed files with verdicts in a folder, and set the judge's overridden replies in `companions`."""
     if flags and (content := replace_badcase_flags(read_file(folder / BADCASE_FILE), flags)) is not None:
         yield RewrittenFile(folder / BADCASE_FILE, content)
-    changed: set[SnapshotPosition] = set()
+    changed: set[SnapshotIndexes] = set()
     for (conversation, snapshot), item in items.items():
         reply = _find_overridden_judge_flag(item)
         if reply is None or _get_recorded_judge_flag(companions, conversation, snapshot) in (None, reply):
@@ -289,7 +282,7 @@ def _rewrite_verdict_files(
 
 
 def _apply_overrides_to_flags(
-    conversation_index: int, recorded: ConversationFlags, items_by_position: Mapping[SnapshotPosition, ScoredItem]
+    conversation_index: int, recorded: ConversationFlags, items_by_position: Mapping[SnapshotIndexes, ScoredItem]
 ) -> ConversationFlags:
     name_ok, flags = recorded.name_ok, list(recorded.arguments)
     first_item = items_by_position.get((conversation_index, 0))

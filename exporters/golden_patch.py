@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import diff_bytes, unified_diff
 from pathlib import Path
 from typing import Any
 
@@ -232,36 +233,20 @@ def _build_resolved_fix(source: ExportSource, group: _DatasetRuns, applied: Appl
     return ResolvedFix(source.store.read_detail(item), label, applied, rows)
 
 
-CONTEXT_LINES = 3
-SYNC_LINES = 4
-"""Number of consecutive equal lines that end a change."""
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
-
-
-@dataclass(frozen=True, slots=True)
-class ChangedLines:
-    """A change that replaces lines `start` to `end` of the old file with lines `new_start` to `new_end` of the new
-    file. Lines count from 0, and the range excludes its end line."""
-
-    start: int
-    end: int
-    new_start: int
-    new_end: int
 
 
 def format_unified_diff(path: str, old: bytes, new: bytes) -> bytes:
     """Return a unified diff for `git apply` and `patch -p1`, empty if the contents are equal. The diff works for files
     in any encoding, because it compares bytes. `path` is relative and has forward slashes."""
     before, after = _split_at_line_feeds(old), _split_at_line_feeds(new)
-    changes = list(_find_changed_lines(before, after))
-    if not changes:
+    lines = list(diff_bytes(unified_diff, before, after, b"", b""))[2:]
+    if not lines:
         return b""
     ours, theirs = _quote_path_for_diff(f"a/{path}"), _quote_path_for_diff(f"b/{path}")
     end = "\t" if " " in path else ""  # The program `patch` needs a tab to find the end of a name with spaces.
-    head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n"
-    return head.encode("utf-8", "surrogateescape") + b"".join(
-        _format_hunk(group, before, after) for group in _group_changes_into_hunks(changes)
-    )
+    head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n".encode("utf-8", "surrogateescape")
+    return head + b"".join(line if line.endswith(b"\n") else line + b"\n" + NO_NEWLINE_MARK for line in lines)
 
 
 def _quote_path_for_diff(path: str) -> str:
@@ -274,69 +259,6 @@ def _quote_path_for_diff(path: str) -> str:
 def _split_at_line_feeds(content: bytes) -> list[bytes]:
     *lines, last = content.split(b"\n")
     return [line + b"\n" for line in lines] + ([last] if last else [])
-
-
-def _find_changed_lines(old_lines: Sequence[bytes], new_lines: Sequence[bytes]) -> Iterator[ChangedLines]:
-    old_at, new_at = 0, 0
-    while old_at < len(old_lines) or new_at < len(new_lines):
-        if old_at < len(old_lines) and new_at < len(new_lines) and old_lines[old_at] == new_lines[new_at]:
-            old_at, new_at = old_at + 1, new_at + 1
-            continue
-        end, new_end = _find_next_equal_lines(old_lines, new_lines, old_at, new_at)
-        yield ChangedLines(old_at, end, new_at, new_end)
-        old_at, new_at = end, new_end
-
-
-def _find_next_equal_lines(
-    old_lines: Sequence[bytes], new_lines: Sequence[bytes], old_start: int, new_start: int
-) -> tuple[int, int]:
-    """Return the next positions (in the old file, in the new file) from which both files have equal lines."""
-    if len(old_lines) == len(new_lines) and old_start == new_start:
-        end = old_start
-        while end < len(old_lines) and old_lines[end] != new_lines[end]:
-            end += 1
-        return end, end
-    for distance in range(1, len(old_lines) - old_start + len(new_lines) - new_start + 1):
-        for gone in range(
-            max(0, distance - (len(new_lines) - new_start)), min(distance, len(old_lines) - old_start) + 1
-        ):
-            ours = old_lines[old_start + gone : old_start + gone + SYNC_LINES]
-            theirs = new_lines[new_start + distance - gone : new_start + distance - gone + SYNC_LINES]
-            if ours == theirs:
-                return old_start + gone, new_start + distance - gone
-    return len(old_lines), len(new_lines)
-
-
-def _group_changes_into_hunks(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLines]]:
-    group: list[ChangedLines] = []
-    for change in changes:
-        if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
-            yield group
-            group = []
-        group.append(change)
-    yield group
-
-
-def _format_hunk(changes: Sequence[ChangedLines], old_lines: Sequence[bytes], new_lines: Sequence[bytes]) -> bytes:
-    first, last = changes[0], changes[-1]
-    lead = min(CONTEXT_LINES, first.start)
-    start, end = first.start - lead, min(len(old_lines), last.end + CONTEXT_LINES)
-    new_start, new_end = first.new_start - lead, last.new_end + end - last.end
-    body: list[bytes] = []
-    at = start
-    for change in changes:
-        body += [b" " + line for line in old_lines[at : change.start]]
-        body += [b"-" + line for line in old_lines[change.start : change.end]]
-        body += [b"+" + line for line in new_lines[change.new_start : change.new_end]]
-        at = change.end
-    body += [b" " + line for line in old_lines[at:end]]
-    head = f"@@ -{_format_hunk_range(start, end)} +{_format_hunk_range(new_start, new_end)} @@\n".encode()
-    return head + b"".join(line if line.endswith(b"\n") else line + b"\n" + NO_NEWLINE_MARK for line in body)
-
-
-def _format_hunk_range(start: int, end: int) -> str:
-    """Format a line range for the header of a hunk. An empty range has the number of the line before it."""
-    return f"{start + (end > start)},{end - start}"
 
 
 def write_golden_patch(source: ExportSource, folder: Path) -> None:

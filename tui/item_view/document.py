@@ -32,10 +32,9 @@ from fcreview.tui.item_view.verdicts import (
     judge_blocks,
     mark_reviewed_blocks,
     paragraph_lines,
-    reason_blocks,
     review_blocks,
     suspicion_blocks,
-    verdict_blocks,
+    verdict_reason_blocks,
 )
 from fcreview.tui.text.graphics import FRAME_CELLS, frame_bottom, frame_side, frame_top, verdict_badge
 from fcreview.tui.text.layout import indent_json
@@ -300,11 +299,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     verdicts_first = (indexed.is_trajectory or only_judged) and not indexed.only_last_turn_judged
     on_screen = options.frames
     reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
-    verdicts = (
-        reason_blocks(indexed, reason_rows, has_heading=options.panels)
-        if on_screen
-        else verdict_blocks(indexed, reason_rows)
-    )
+    verdicts = verdict_reason_blocks(indexed, reason_rows, options)
     judged = judge_blocks(indexed, max_rows=reason_rows)
     judged = [replace(each, is_heading=only_judged) for each in judged]  # The cursor starts at the first heading.
     blocks = [

@@ -104,12 +104,6 @@ RATIONALE_ROWS = 8
 SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
 
 
-def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list[Block]:
-    if indexed.hide_verdicts:
-        return []
-    return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
-
-
 def other_criteria_text(item: Item, source: str) -> str:
     """Return a source's verdicts as text, such as `func_ok ✓ · args_ok ✗`. The criterion `correct` and the decisive
     step are omitted."""
@@ -138,37 +132,10 @@ def main_verdict(item: Item, source: str) -> Verdict | None:
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
 
-def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
-    """Render the official and the recomputed verdict. If the verdicts differ, each has its own reason. If they are
-    equal, one reason is shown."""
-    official_reason = verdict_reason(main_verdict(item, "official"), item.error_type)
-    recomputed_reason = verdict_reason(main_verdict(item, "rule"), item.rule_error_type)
-    verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
-    head: list[StyledText] = []
-    for source, (value, _) in verdicts.items():
-        head += [("  ", "")] if head else []
-        head.append((f"{SOURCE_LABELS[source]} {symbols().verdict_symbol(value)}", get_verdict_style(value)))
-    verdicts_differ = item.official != item.rule
-    types_differ = bool(item.error_type and item.rule_error_type and item.error_type != item.rule_error_type)
-    differ = item.official is not None and item.rule is not None and (verdicts_differ or types_differ)
-    if differ:
-        head.append(("  verdicts differ" if verdicts_differ else "  reasons differ", "warn"))
-    lines = [rule_line(tuple(head), cells)]
-    if differ:
-        for source, (value, reason) in verdicts.items():
-            label = f"{SOURCE_LABELS[source]:<10}  "
-            text = reason or ("pass" if value else "fail (no reason given)")
-            lines += paragraph_lines(label, text, cells, "", max_rows)
-            lines += paragraph_lines(" " * len(label), other_criteria_text(item, source), cells, "dim")
-        return lines
-    lines += paragraph_lines("", recomputed_reason or official_reason, cells, "", max_rows)
-    return lines + _verdict_remark_lines(item, cells, with_turn=True, max_note_rows=RATIONALE_ROWS)
-
-
-def _verdict_remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int) -> list[Line]:
+def _verdict_remark_lines(item: Item, cells: int, *, show_failing_turn: bool, max_note_rows: int) -> list[Line]:
     """Render the failing turn, the verdicts on other criteria, and the reason why there is no recomputed verdict."""
     lines: list[Line] = []
-    if with_turn and item.extra.failing_turn is not None:
+    if show_failing_turn and item.extra.failing_turn is not None:
         text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, "dim")
     for source, label in SOURCE_LABELS.items():
@@ -482,8 +449,9 @@ def find_verdict_reason(item: Item, source: str) -> Reason:
     return Reason(source, value, sentence, "" if sentence == code else code)
 
 
-def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the block with the reasons of the verdicts. Empty if it would only repeat the header."""
+def verdict_reason_blocks(indexed: IndexedItem, max_rows: int, options: DisplayOptions) -> list[Block]:
+    """Return the block with the reasons of the verdicts. Empty if it would only repeat the header. `max_rows`: maximum
+    number of rows of a reason."""
     item = indexed.item
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
@@ -492,12 +460,12 @@ def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> 
     fails = False in (official.value, recomputed.value)
     if item.rule is not None and not fails and not (official.sentence or recomputed.sentence or criteria):
         return []
-    lines = partial(_reason_lines, item, official, recomputed, max_rows, has_heading)
+    lines = partial(_reason_lines, item, official, recomputed, max_rows, options)
     return [Block("verdicts", lines, title="verdicts")]
 
 
 def _reason_lines(
-    item: Item, official: Reason, recomputed: Reason, max_rows: int, has_heading: bool, cells: int
+    item: Item, official: Reason, recomputed: Reason, max_rows: int, options: DisplayOptions, cells: int
 ) -> list[Line]:
     known = official.value is not None and recomputed.value is not None
     differ = known and official.value != recomputed.value
@@ -505,6 +473,7 @@ def _reason_lines(
     if recomputed.value is None and official.sentence:
         first, second = official, recomputed
     fails = False in (first.value, second.value)
+    has_heading = options.panels or not options.frames
     title = "Official and recomputed verdicts differ" if differ else "Why it fails" if fails else "Verdicts"
     lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
     if differ:
@@ -515,8 +484,9 @@ def _reason_lines(
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_reason_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
-    with_turn = "turn" in f"{first.sentence} {second.sentence}"
-    return lines + _verdict_remark_lines(item, cells, with_turn=with_turn, max_note_rows=1)
+    show_turn = "turn" in f"{first.sentence} {second.sentence}"
+    note_rows = 1 if options.frames else RATIONALE_ROWS
+    return lines + _verdict_remark_lines(item, cells, show_failing_turn=show_turn, max_note_rows=note_rows)
 
 
 def _labelled_reason_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:

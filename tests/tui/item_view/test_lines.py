@@ -34,8 +34,9 @@ def test_document_at_80_columns() -> None:
         '! location  "Hangzhou, China" or "Hangzhou"   "Hangzhou, CN"',
         "            none of 2 accepted values",
         "+ days      (none)                            3",
-        "── official ✗  recomputed ✗ ───────────────────────────────────────────────────",
-        "  value_error:string: 'hangzhoucn' is none of 'hangzhou'",
+        "── Why it fails ───────────────────────────────────────────────────────────────",
+        "  'hangzhoucn' is none of 'hangzhou'   value_error:string",
+        "  official    Invalid value",
         "── judge gpt-4o ── ✗ ──────────────────────────────────────────────────────────",
         "  CN is not a city",
         "",
@@ -162,15 +163,15 @@ def test_differing_official_and_recomputed_verdicts_are_both_shown() -> None:
     )
     item.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
     lines = document_lines(make_detail(item))
-    assert "── official ✗  recomputed ✓  verdicts differ ─" in "".join(lines)
-    assert "  official    value_error:string" in lines
-    assert "  recomputed  pass" in lines
+    at = next(at for at, line in enumerate(lines) if line.startswith("── Official and recomputed verdicts differ ─"))
+    assert lines[at + 1] == "  recomputed ✓  pass"
+    assert lines[at + 2] == "  official ✗    string is not an accepted value   value_error:string"
 
 
 def test_error_type_is_not_repeated_before_its_reason() -> None:
     item = make_item([golden_call("f")], [predicted_call("f")], official=False, error_type="stop_early")
     item.verdicts = [Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")]
-    assert "  stop_early: Stop early." in document_lines(make_detail(item))
+    assert "  Stop early.   stop_early" in document_lines(make_detail(item))
 
 
 def test_missing_recomputed_verdict_has_its_reason() -> None:

@@ -72,7 +72,7 @@ def test_golden_answer_from_errata_has_authors_and_original() -> None:
     blocks = build_document(make_detail(item), "alice", DisplayOptions())
     (folded,) = [block for block in blocks if block.key == "erratum/old"]
     assert folded.folded and folded.full_text is not None and folded.full_text() == json.dumps(OLD)
-    assert find_line(lines, "  argument") < at < find_line(lines, "── official"), "below the calls"
+    assert find_line(lines, "  argument") < at < find_line(lines, "── Why it fails"), "below the calls"
     assert not any(
         "errat" in line or "China is asked for" in line
         for line in document_lines(make_detail(item), 100, hide_verdicts=True)

@@ -138,7 +138,7 @@ def _extract_target_texts(item: Item, target: str) -> TargetTexts:
 def _format_calls(calls: Sequence[Call]) -> str:
     from fcreview.tui.item_view.call_diff import format_call
 
-    lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]
+    lines = [format_call(call) for call in calls[:MAX_CALLS]]
     return "\n".join(
         [*lines, *([f"and {format_count(len(calls) - MAX_CALLS, 'more call')}"] if len(calls) > MAX_CALLS else [])]
     )

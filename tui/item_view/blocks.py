@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from fcreview.matching.conversation import RepeatedCalls, build_chat_messages
 from fcreview.model.effective_verdict import find_agreed_verdict
@@ -65,6 +65,8 @@ MAX_INLINE_CHARS = 8000
 """Maximum length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
 LABEL_CELLS = 8
 
+DocsChoice = Literal["", "golden", "predicted", "all"]
+"""Function docs that are shown: of the golden or predicted call, of all functions, or none."""
 LineRenderer = Callable[[int], list[Line]]
 """Renders the lines of a block for a width in cells."""
 
@@ -123,8 +125,7 @@ class DisplayOptions:
     """Whether blind review hides automatic verdicts, reasons and the reviews of other annotators."""
     marked_argument: str | None = None
     """Path of the argument under the cursor, which is marked in the function docs."""
-    docs_choice: str = ""
-    """Function docs that are shown: `golden`, `predicted`, `all`, or empty for none."""
+    docs_choice: DocsChoice = ""
     docs_call: str = ""
     """Address of the call for which the reader chose function docs. They are shown below the call."""
     unfold_all: bool = False

@@ -29,28 +29,28 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.styles import STATE_STYLES, symbols
 
 Span = tuple[int, int]
-"""(start, end) of a piece of the predicted text, as character offsets. `end` is exclusive."""
+"""(start, end) of a piece of a text, as character offsets. `end` is exclusive."""
 WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
 MIN_WORD_DIFF_CHARS = 40
 MAX_WORD_DIFF_WORDS = 600
 MAX_ALTERNATIVES = 50
 
 
-def changed_spans(golden: str, predicted: str) -> list[Span]:
-    """Find the spans of the predicted text that differ from the golden text.
+def find_changed_spans(reference: str, text: str) -> list[Span]:
+    """Find the spans of `text` that differ from `reference`.
 
-    If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
-    longest common beginning. A short difference is one span. A long difference is compared word by word. The span is
-    empty where the predicted text only lacks words.
+    If the reference lists accepted values (`"a" or "b"`), the text is compared with the value that has the longest
+    common beginning. A short difference is one span. A long difference is compared word by word. The span is empty
+    where the text only lacks words.
     """
-    start, end, closest = _changed_span(golden, predicted)
+    (start, end), closest = _compare_with_closest_value(reference, text)
     if end - start < MIN_WORD_DIFF_CHARS:
         return [(start, end)]
-    predicted_words, golden_words = WORD_PATTERN.findall(predicted), WORD_PATTERN.findall(closest)
-    if max(len(predicted_words), len(golden_words)) > MAX_WORD_DIFF_WORDS:
+    words, reference_words = WORD_PATTERN.findall(text), WORD_PATTERN.findall(closest)
+    if max(len(words), len(reference_words)) > MAX_WORD_DIFF_WORDS:
         return [(start, end)]
-    offsets = list(accumulate(map(len, predicted_words), initial=0))
-    matcher = SequenceMatcher(None, golden_words, predicted_words, autojunk=False)
+    offsets = list(accumulate(map(len, words), initial=0))
+    matcher = SequenceMatcher(None, reference_words, words, autojunk=False)
     spans = [
         (offsets[first], offsets[last])
         for kind, _, _, first, last in matcher.get_opcodes()
@@ -59,20 +59,20 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
     return spans or [(start, end)]
 
 
-def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
-    """Return a tuple (start, end, accepted value): the start and end of the differing span in the predicted text, and
-    the accepted value that was compared with the text."""
-    candidates = [golden]
-    at = golden.find(" or ")
+def _compare_with_closest_value(reference: str, text: str) -> tuple[Span, str]:
+    """Return (differing span of the text, accepted value with which the text was compared)."""
+    candidates = [reference]
+    at = reference.find(" or ")
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
-        candidates.append(golden[at + 4 :])
-        at = golden.find(" or ", at + 4)
-    starts = [common_prefix_length(candidate, predicted) for candidate in candidates]
+        candidates.append(reference[at + 4 :])
+        at = reference.find(" or ", at + 4)
+    starts = [common_prefix_length(candidate, text) for candidate in candidates]
     start = max(starts)
     closest = candidates[starts.index(start)]
     stop = closest.find(" or ", start)
     closest = closest if stop < 0 else closest[:stop]
-    return start, len(predicted) - common_prefix_length(closest[start:][::-1], predicted[start:][::-1]), closest
+    end = len(text) - common_prefix_length(closest[start:][::-1], text[start:][::-1])
+    return (start, end), closest
 
 
 def common_prefix_length(a: str, b: str) -> int:
@@ -89,18 +89,18 @@ def common_prefix_length(a: str, b: str) -> int:
     return low
 
 
-def mark_spans(text: str, text_start: int, spans: Sequence[Span], style: str, span_style: str = "diff") -> Line:
-    """Split a piece of a text into styled parts, so that the spans stand out. The piece begins at `text_start` of the
-    whole text. Blanks at the ends of a span are drawn as `␣`."""
+def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, span_style: str = "diff") -> Line:
+    """Split a piece of a text into styled parts, so that the spans of the text stand out. Blanks at the ends of a span
+    are drawn as `␣`. `offset`: index in the text where the piece begins."""
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
-        start, end = min(max(first - text_start, at), len(text)), min(max(last - text_start, 0), len(text))
+        start, end = min(max(first - offset, at), len(piece)), min(max(last - offset, 0), len(piece))
         if start < end:
-            parts += [(text[at:start], style), (_show_edge_blanks(text[start:end]), span_style)]
+            parts += [(piece[at:start], style), (_show_edge_blanks(piece[start:end]), span_style)]
             at = end
-    parts.append((text[at:], style))
-    return tuple(part for part in parts if part[0]) or ((text, style),)
+    parts.append((piece[at:], style))
+    return tuple(part for part in parts if part[0]) or ((piece, style),)
 
 
 def _show_edge_blanks(text: str) -> str:
@@ -125,14 +125,14 @@ STACKED_ROWS = 2
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Widths, in cells, of the columns of an argument table. The state symbol and a blank precede the first column."""
+    """Widths of the columns of an argument table, in cells. The state symbol and a blank precede the first column."""
 
     name: int
     golden: int
     predicted: int
 
     @property
-    def total(self) -> int:
+    def total_cells(self) -> int:
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
@@ -162,7 +162,7 @@ def _column_width(heading: str, texts: Iterable[str]) -> int:
 
 
 def argument_label(row: ArgumentRow) -> str:
-    """Return the name of the argument or, for a nested value, the path inside it, such as `.price`."""
+    """Return the name of the argument or, for a nested value, its path inside the argument, such as `.price`."""
     if row.depth == 0:
         return sanitize(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
@@ -170,7 +170,6 @@ def argument_label(row: ArgumentRow) -> str:
 
 
 def column_headings(widths: Columns, first_heading: str = "argument") -> Line:
-    """Return the heading line of an argument table. `first_heading` is the heading of the first column."""
     return (
         ("  ", ""),
         pad_text(first_heading, widths.name + 2, "dim"),
@@ -186,19 +185,19 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
     right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
     comparable = row.state in "!~" and row.golden is not None and row.predicted is not None
-    spans = changed_spans(golden, predicted) if comparable else []
+    spans = find_changed_spans(golden, predicted) if comparable else []
     if max(len(left), len(right)) > MAX_COLUMN_ROWS:
-        lines = _stacked_lines(row, golden, predicted, spans, widths.total)
+        lines = _stacked_lines(row, golden, predicted, spans, widths.total_cells)
     else:
         lines = _side_by_side_lines(row, left, right, spans, widths)
     indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
     for reason in difference_reasons(row):
-        lines += [((indent, ""), (piece, "dim")) for piece in wrap_visible(reason, widths.total - len(indent), 2)]
+        lines += [((indent, ""), (piece, "dim")) for piece in wrap_visible(reason, widths.total_cells - len(indent), 2)]
     return lines
 
 
 def _is_accepted_omission(row: ArgumentRow) -> bool:
-    """Whether the prediction lacks the argument and the golden answer allows that."""
+    """Whether the prediction lacks the argument, and the golden answer allows this."""
     return row.state == "-" and row.optional and not row.is_required_by_function
 
 
@@ -208,7 +207,8 @@ def _state_sign(row: ArgumentRow) -> StyledText:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return the (golden, predicted) labels that replace missing values. The label is empty if the value exists."""
+    """Return (golden, predicted): the label that replaces each missing value. The label is empty if the value
+    exists."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
@@ -262,7 +262,7 @@ def _changed_golden_spans(row: ArgumentRow, predicted_spans: Sequence[Span]) -> 
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     if not predicted_spans or row.state != "!" or " or " in golden or " or " in predicted:
         return []
-    return changed_spans(predicted, golden)
+    return find_changed_spans(predicted, golden)
 
 
 def _stacked_lines(
@@ -309,13 +309,13 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
 
 
 def pair_position_text(pair: CallPair, call_label: str) -> str:
-    """Return the position of a pair: `turn 1 · call 1 of 2`. `call_label` is the number of the call: `call 1 of 2`."""
+    """Return the position of a pair: `turn 1 · call 1 of 2`. `call_label`: `call 1 of 2`."""
     return f"turn {pair.turn + 1} · {call_label}"
 
 
 def pair_heading(pair: CallPair, position_text: str, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if the frame shows
-    it."""
+    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `position_text` is empty if the frame shows the
+    position."""
     position_text = f"{position_text} · " if position_text else ""
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
@@ -327,13 +327,10 @@ def pair_heading(pair: CallPair, position_text: str, cells: int, remarks: Sequen
     return rule_line((*([(position_text, "")] if position_text else []), name, *state, *ending), cells)
 
 
-def format_call(fallback_name: str, call: Call | None) -> str:
-    """Format a call as `cd(folder="a")`. Return `fallback_name` if there is no call, and the raw text of an undecoded
-    call."""
-    if call is None:
-        return fallback_name
+def format_call(call: Call) -> str:
+    """Format a call as `cd(folder="a")`, or return the raw text of an undecoded call. Sanitized."""
     if call.arguments is None:
-        return sanitize(call.raw or fallback_name)
+        return sanitize(call.raw or call.name)
     golden, predicted = (call, None) if call.side == "golden" else (None, call)
     parts = [
         f"{row.path}={row.golden if call.side == 'golden' else row.predicted}"
@@ -346,7 +343,7 @@ def format_call(fallback_name: str, call: Call | None) -> str:
 def folded_pair_lines(
     pair: CallPair, call_label: str, call: Call | None, suffix: Line, omit_turn: bool, cells: int
 ) -> list[Line]:
-    """Render a folded pair on one line. `suffix` is never cut. `omit_turn`: omit the number of the turn."""
+    """Render a folded pair on one line. `suffix` is never cut."""
     missing_side = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (
@@ -354,7 +351,7 @@ def folded_pair_lines(
             ("" if omit_turn else f"turn {pair.turn + 1} · ", "dim"),
             (f"{call_label} · ", "dim"),
             (f"{missing_side}: " if missing_side else "", STATE_STYLES[pair.state]),
-            (format_call(pair.name, call), "dim" if pair.state == "=" else ""),
+            (format_call(call) if call is not None else pair.name, "dim" if pair.state == "=" else ""),
         ),
         max(cells - line_width(suffix), 20),
     )
@@ -365,16 +362,14 @@ def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, neutral_label: str = "") -> list[Line]:
-    """Render a call that could not be decoded: the error, then the raw text. `neutral_label`: words that replace
-    `cannot be decoded` if the answer is no error."""
-    what = neutral_label or (
-        "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
-    )
-    error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
+def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, *, is_error: bool = True) -> list[Line]:
+    """Render an answer that could not be decoded as a call: the reason, then the raw text. `is_error`: whether the
+    answer should be a call."""
+    problem = "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
+    error = f"{problem if is_error else 'no call'}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
     pieces = wrap_visible(error, cells - 2, 3)
-    sign, style = ("  ", "dim") if neutral_label else ("! ", "bad")
+    sign, style = ("! ", "bad") if is_error else ("  ", "dim")
     lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:

@@ -60,8 +60,8 @@ def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: st
 
 
 def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: index of the pair in
-    its turn."""
+    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: from 0, in the
+    turn."""
     label, address = call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
     golden, predicted = indexed.golden_and_predicted_call(pair)
     folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
@@ -143,7 +143,7 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
         if pair.state == " " and not indexed.golden_calls:
-            return PairTable([], lambda cells: undecoded_call_lines(predicted, cells, options, "no call"), predicted)
+            return PairTable([], partial(undecoded_call_lines, predicted, options=options, is_error=False), predicted)
         rows = [replace(row, predicted=NOT_DECODED) for row in _pair_argument_rows(pair, golden, None)]
         return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)
     compared = find_golden_compared_with_extra(indexed, pair, address)
@@ -159,14 +159,14 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
             return lines
         if predicted.arguments is None:
             return lines + undecoded_call_lines(predicted, cells, options)
-        rows = wrap_visible(format_call(predicted.name, predicted), cells - SIDE_LABEL_CELLS)
+        rows = wrap_visible(format_call(predicted), cells - SIDE_LABEL_CELLS)
         return lines + labelled_side_lines("predicted", rows)
 
     return PairTable([], lines_above, golden)
 
 
 def find_golden_compared_with_extra(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
-    """Return the golden call that the benchmark compared with an extra call. None if unknown or hidden."""
+    """Return the golden call that the benchmark compared with an extra call. None if it is unknown or hidden."""
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
@@ -199,6 +199,7 @@ def _pair_argument_rows(pair: CallPair, golden: Call | None, predicted: Call | N
 def _split_off_equal_rows(
     rows: list[ArgumentRow], fold_equal_rows: bool
 ) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
+    """Return (rows to show, equal rows to fold into one line). Few equal rows are not folded."""
     equal = [row for row in rows if row.state == "="]
     if not fold_equal_rows or len(equal) <= MAX_EQUAL_ROWS:
         return rows, []
@@ -208,7 +209,6 @@ def _split_off_equal_rows(
 def argument_block(
     key: str, row: ArgumentRow, column_widths: Callable[[int], Columns], title: str, target: str | None = None
 ) -> Block:
-    """Return the block of an argument. The full text contains both values and the reasons why they differ."""
     return Block(
         key,
         lambda cells: argument_lines(row, column_widths(cells)),
@@ -216,12 +216,12 @@ def argument_block(
         is_argument=True,
         differs=row.state in "!-+",
         title=title,
-        full_text=lambda: _full_values(row),
+        full_text=lambda: _format_full_values(row),
         copied_value=lambda: {"argument": row.path, "golden": row.golden, "predicted": row.predicted},
     )
 
 
-def _full_values(row: ArgumentRow) -> str:
+def _format_full_values(row: ArgumentRow) -> str:
     golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *difference_reasons(row)])
 

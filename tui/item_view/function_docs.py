@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.model.address import parse_address
 from fcreview.model.function_schema import read_declared_parameters
@@ -19,7 +19,14 @@ from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_symbol, set_parent_block
+from fcreview.tui.item_view.blocks import (
+    Block,
+    DisplayOptions,
+    DocsChoice,
+    IndexedItem,
+    fold_symbol,
+    set_parent_block,
+)
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -44,11 +51,11 @@ MAX_PARAMETERS = 200
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
     """Return the docs of a called function. If no function has exactly this name, dots and underscores are treated as
     equal."""
-    exact = (document for document in functions if document.get("name") == name)
+    exact = (function for function in functions if function.get("name") == name)
     similar = (
-        document
-        for document in functions
-        if _dots_to_underscores(str(document.get("name"))) == _dots_to_underscores(name)
+        function
+        for function in functions
+        if _dots_to_underscores(str(function.get("name"))) == _dots_to_underscores(name)
     )
     return next(exact, next(similar, None))
 
@@ -58,13 +65,13 @@ def _dots_to_underscores(name: str) -> str:
 
 
 def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
-    return [str(document.get("name")) for document in functions]
+    return [str(function.get("name")) for function in functions]
 
 
-def required_and_optional_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
+def required_and_optional_parameters(function: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return (required, optional): the names of the parameters of a function, in the order in which its docs declare
     them."""
-    declared = read_declared_parameters(document)
+    declared = read_declared_parameters(function)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
     return [name for name in names if name in required], [name for name in names if name not in required]
@@ -72,55 +79,62 @@ def required_and_optional_parameters(document: dict[str, Any]) -> tuple[list[str
 
 def function_docs_lines(
     name: str,
-    document: dict[str, Any] | None,
+    function: dict[str, Any] | None,
     marked_parameter: str | None,
     cells: int,
     available_names: Sequence[str] = (),
 ) -> list[Line]:
     head = rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)
-    sections = function_docs_sections(name, document, marked_parameter, cells, available_names)
+    sections = function_docs_sections(name, function, marked_parameter, cells, available_names)
     return [head, *(line for _, lines in sections for line in lines)]
+
+
+class DocsSection(NamedTuple):
+    """Lines about a parameter, or about the whole function if `parameter` is None."""
+
+    parameter: str | None
+    lines: list[Line]
 
 
 def function_docs_sections(
     name: str,
-    document: dict[str, Any] | None,
+    function: dict[str, Any] | None,
     marked_parameter: str | None,
     cells: int,
     available_names: Sequence[str] = (),
-) -> list[tuple[str | None, list[Line]]]:
-    """Render the docs of a function as (parameter, lines). The parameter is None for lines about the whole function.
+) -> list[DocsSection]:
+    """Render the docs of a function.
 
     Args:
         name: Name as in the call.
-        document: `{name, description, parameters: {properties, required}}`; other forms of `parameters` are shown as
+        function: `{name, description, parameters: {properties, required}}`; other forms of `parameters` are shown as
             JSON. None if the function is not available.
         marked_parameter: Parameter to mark.
         cells: Width in cells.
-        available_names: Names of the available functions. If `document` is None, the most similar name is suggested.
+        available_names: Names of the available functions, one of which is suggested if `function` is None.
     """
-    if document is None:
+    if function is None:
         text = f"  not an available function{_closest_name_hint(name, available_names)}"
-        return [(None, [fit_line(((text, "warn"),), cells)])]
-    lines = _description_lines("  ", document.get("description"), cells)
-    properties = read_declared_parameters(document).properties
+        return [DocsSection(None, [fit_line(((text, "warn"),), cells)])]
+    lines = _description_lines("  ", function.get("description"), cells)
+    properties = read_declared_parameters(function).properties
     if properties is None:
-        lines += _description_lines("  ", _json_text(document.get("parameters"), indent=2), cells)
-        return [(None, lines)]
-    required, _ = required_and_optional_parameters(document)
+        lines += _description_lines("  ", _json_text(function.get("parameters"), indent=2), cells)
+        return [DocsSection(None, lines)]
+    required, _ = required_and_optional_parameters(function)
     if not properties:
         lines.append(make_line("  no parameters", "dim"))
     shown = dict(islice(properties.items(), MAX_PARAMETERS))
     if marked_parameter in properties:
         shown[marked_parameter] = properties[marked_parameter]
-    sections: list[tuple[str | None, list[Line]]] = [(None, lines)]
+    sections = [DocsSection(None, lines)]
     for key, schema in shown.items():
         parameter = str(key)
         rendered = _parameter_lines(parameter, schema, parameter in required, parameter == marked_parameter, cells)
-        sections.append((parameter, rendered))
+        sections.append(DocsSection(parameter, rendered))
     if len(properties) > len(shown):
         more = f"  {symbols().ellipsis} {len(properties) - len(shown):,} more parameters"
-        sections.append((None, [make_line(more, "dim")]))
+        sections.append(DocsSection(None, [make_line(more, "dim")]))
     return sections
 
 
@@ -174,7 +188,7 @@ class RelevantFunctions:
     """Functions whose docs are relevant at the cursor. An instance without functions counts as false in a condition."""
 
     names: Sequence[str] = ()
-    """Function name of the golden call, then that of the predicted call if it differs."""
+    """Function name of the golden call and, if another one, function name of the predicted call."""
     argument: str | None = None
     """Parameter under the cursor. If the cursor is on a call, the first argument with a difference."""
 
@@ -208,7 +222,7 @@ def first_available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`. If one call is missing, both are the name of the other call."""
+    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are from the other call."""
     golden, predicted = indexed.golden_and_predicted_call(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -224,13 +238,12 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class FunctionDocsSource:
-    """Function docs as the `DocumentSource` of a `DocumentLayout`: one block for each function and for each of its
-    parameters."""
+    """Function docs as the `DocumentSource` of a `DocumentLayout`, with a block for each function and parameter."""
 
     functions: Sequence[dict[str, object]]
     shown: RelevantFunctions
     cells: int
-    _sections: list[tuple[str | None, list[Line]]] = field(init=False)
+    _sections: list[DocsSection] = field(init=False)
 
     def __post_init__(self) -> None:
         self._sections = self._render_sections(self.cells)
@@ -239,30 +252,29 @@ class FunctionDocsSource:
         return len(self._sections)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
-        """Render the block at `index`. If `cells` differs from the current width, all blocks are laid out again."""
         if cells != self.cells:
             self.cells, self._sections = cells, self._render_sections(cells)
-        return self._sections[index][1]
+        return self._sections[index].lines
 
     @property
     def marked_block_index(self) -> int | None:
         argument = self.shown.argument
-        return next((at for at, (name, _) in enumerate(self._sections) if name is not None and name == argument), None)
+        return next((at for at, each in enumerate(self._sections) if argument and each.parameter == argument), None)
 
-    def _render_sections(self, cells: int) -> list[tuple[str | None, list[Line]]]:
-        sections: list[tuple[str | None, list[Line]]] = []
+    def _render_sections(self, cells: int) -> list[DocsSection]:
+        sections: list[DocsSection] = []
         argument, available = self.shown.argument, _function_names(self.functions)
         for name in self.shown.names:
-            sections += [(None, [BLANK_LINE])] if sections else []
-            sections.append((None, [((row, "strong"),) for row in wrap_visible(sanitize(name), cells, NAME_ROWS)]))
+            title: list[Line] = [((row, "strong"),) for row in wrap_visible(sanitize(name), cells, NAME_ROWS)]
+            sections.append(DocsSection(None, [*([BLANK_LINE] if sections else []), *title]))
             sections += function_docs_sections(name, find_function(self.functions, name), argument, cells, available)
         if argument and all(argument != name for name, _ in sections):
             head: Line = ((f"  {symbols().arrow} ", "strong"), (sanitize(argument), "strong"))
-            sections.append((argument, [fit_line((*head, ("  no such parameter", "warn")), cells)]))
+            sections.append(DocsSection(argument, [fit_line((*head, ("  no such parameter", "warn")), cells)]))
         return sections
 
 
-DOCS_CHOICES = ("golden", "predicted", "all")
+DOCS_CHOICES: tuple[DocsChoice, ...] = ("golden", "predicted", "all")
 """Choices of function docs, in the order of repeated presses of the key. After the last choice, no docs are shown."""
 
 
@@ -275,19 +287,19 @@ def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options
 
 
 def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptions) -> Block:
-    document = find_function(indexed.item.functions, name)
+    function = find_function(indexed.item.functions, name)
     available = _function_names(indexed.item.functions)
     return Block(
         key,
-        lambda cells: function_docs_lines(name, document, options.marked_argument, cells, available),
+        lambda cells: function_docs_lines(name, function, options.marked_argument, cells, available),
         foldable=True,
         title=f"docs of {sanitize(name)}",
-        full_text=lambda: _json_text(document),
-        copied_value=lambda: document,
+        full_text=lambda: _json_text(function),
+        copied_value=lambda: function,
     )
 
 
-def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[str]:
+def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[DocsChoice]:
     """Return the `DOCS_CHOICES` that show different docs for the call at `call_address`. Without a call, return only
     `all`."""
     part = parse_address(call_address) if call_address else None
@@ -299,8 +311,8 @@ def docs_choices(indexed: IndexedItem, call_address: str | None) -> Sequence[str
     return (*of_call, DOCS_CHOICES[-1]) if len(indexed.item.functions) > 1 else of_call
 
 
-def next_docs_choice(choices: Sequence[str], current: str) -> str:
-    """Return the choice after `current`. An empty choice (no docs) is before the first choice and after the last. If
+def next_docs_choice(choices: Sequence[DocsChoice], current: DocsChoice) -> DocsChoice:
+    """Return the choice after `current`. The empty choice (no docs) is before the first choice and after the last. If
     `current` is not available, return the last choice."""
     if current in choices:
         at = choices.index(current) + 1
@@ -315,28 +327,28 @@ MAX_VALUE_CHARS = 200
 def docs_footer_lines(
     indexed: IndexedItem, block_key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the docs of the function at the block `block_key`. If the docs do not fit, render only the parameter under
-    the cursor."""
+    """Render the docs of the function at the block. If the docs do not fit into `free_rows`, render only the parameter
+    under the cursor."""
     here = functions_at_block(indexed, block_key)
-    document = find_function(indexed.item.functions, here.names[0]) if here else None
-    if document is None:
+    function = find_function(indexed.item.functions, here.names[0]) if here else None
+    if function is None:
         return []
     name = here.names[0]
-    if allow_full_docs and sum(map(len, required_and_optional_parameters(document))) < free_rows:
-        lines = function_docs_lines(name, document, here.argument, cells)
+    if allow_full_docs and sum(map(len, required_and_optional_parameters(function))) < free_rows:
+        lines = function_docs_lines(name, function, here.argument, cells)
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
     return (
-        _footer_parameter_lines(name, document, here.argument, cells) if here.argument and "/arg:" in block_key else []
+        _footer_parameter_lines(name, function, here.argument, cells) if here.argument and "/arg:" in block_key else []
     )
 
 
-def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
-    schema = (read_declared_parameters(document).properties or {}).get(argument)
+def _footer_parameter_lines(name: str, function: dict[str, Any], argument: str, cells: int) -> list[Line]:
+    schema = (read_declared_parameters(function).properties or {}).get(argument)
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
         return [rule_line(((sanitize(argument), "strong"), (warning, "warn")), cells)]
-    required, _ = required_and_optional_parameters(document)
+    required, _ = required_and_optional_parameters(function)
     head = f" · {sanitize(type_name(schema))}, {'required' if argument in required else 'optional'}"
     lines = [rule_line(((sanitize(argument), "strong"), (head, "")), cells)]
     if isinstance(schema, dict):
@@ -360,12 +372,12 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     known = set(map(_dots_to_underscores, _function_names(functions)))
     predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
     unavailable = [name for name in predicted if _dots_to_underscores(name) not in known]
-    called_first = sorted(functions, key=lambda document: _call_state(document, states) == "")
+    called_first = sorted(functions, key=lambda function: _call_state(function, states) == "")
     many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
     names = [sanitize(each) for each in _function_names(called_first)]
     all_folded = options.frames and not all_docs and options.is_folded("offer", True)
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = [document for document in called_first if _call_state(document, states)] if folded else called_first
+    shown = [function for function in called_first if _call_state(function, states)] if folded else called_first
 
     def heading_lines(cells: int) -> list[Line]:
         count: Line = ((format_count(len(functions), "available function"), "strong"),)
@@ -383,10 +395,10 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     head = Block("offer", heading_lines, is_heading=True, title="available functions", copied_value=lambda: functions)
     head.foldable, head.folded = options.frames, all_folded
     blocks: list[Block] = []
-    for at, document in enumerate([] if all_folded else shown):
-        blocks.append(_signature_block(f"offer/{at}", document, _call_state(document, states)))
+    for at, function in enumerate([] if all_folded else shown):
+        blocks.append(_signature_block(f"offer/{at}", function, _call_state(function, states)))
         if all_docs:
-            name = str(document.get("name"))
+            name = str(function.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
     if many and not all_docs and not all_folded:
         blocks.append(_other_functions_block(_function_names(called_first[len(shown) :]), options, folded=folded))
@@ -401,15 +413,15 @@ def _call_state_by_function(indexed: IndexedItem) -> dict[str, str]:
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
-def _call_state(document: dict[str, Any], state_by_function: dict[str, str]) -> str:
-    return state_by_function.get(_dots_to_underscores(str(document.get("name"))), "")
+def _call_state(function: dict[str, Any], state_by_function: dict[str, str]) -> str:
+    return state_by_function.get(_dots_to_underscores(str(function.get("name"))), "")
 
 
 CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
-def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    name, (required, optional) = str(document.get("name")), required_and_optional_parameters(document)
+def _signature_block(key: str, function: dict[str, Any], state: str) -> Block:
+    name, (required, optional) = str(function.get("name")), required_and_optional_parameters(function)
 
     def render_lines(cells: int) -> list[Line]:
         style = {"=": "strong", "-": "golden", "+": "predicted"}.get(state, "")
@@ -423,7 +435,7 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
         )
         return [(*fit_line(signature, max(cells - len(callers), 20)), (callers, "dim"))]
 
-    return Block(key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: document)
+    return Block(key, render_lines, title=f"docs of {sanitize(name)}", copied_value=lambda: function)
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
@@ -446,22 +458,22 @@ SUMMARY_ROWS = 3
 def docs_panels(
     functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
 ) -> list[Line]:
-    """Return one panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
+    """Return a panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
     lines: list[Line] = []
     for name in relevant.names:
-        document = find_function(functions, name)
-        panel = [] if document is None else _docs_panel(document, relevant.argument, cells, free_rows - len(lines))
+        function = find_function(functions, name)
+        panel = [] if function is None else _docs_panel(function, relevant.argument, cells, free_rows - len(lines))
         lines += panel if len(lines) + len(panel) <= free_rows else []
     return lines
 
 
-def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
+def _docs_panel(function: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
     inner = cells - FRAME_CELLS
-    properties = read_declared_parameters(document).properties
-    required, optional = required_and_optional_parameters(document)
+    properties = read_declared_parameters(function).properties
+    required, optional = required_and_optional_parameters(function)
     signature = ", ".join([*required, *(f"{each}?" for each in optional)])
-    title = f"{sanitize(str(document.get('name')))}({sanitize(signature)})"
-    summary = wrap_text(str(document.get("description") or ""), inner, SUMMARY_ROWS)
+    title = f"{sanitize(str(function.get('name')))}({sanitize(signature)})"
+    summary = wrap_text(str(function.get("description") or ""), inner, SUMMARY_ROWS)
     head = [make_line(row, "dim") for row in summary if row]
     if properties is None or len(properties) > min(free_rows - 2, MAX_PARAMETERS):
         return []

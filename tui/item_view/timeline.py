@@ -327,7 +327,7 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
     number = indexed.message_number(event.call)
     if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
         step_label = indexed.step_label(turn, event.step)
-        text = format_call(event.call.name, event.call)
+        text = format_call(event.call)
         block = one_line_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
         return [*set_message_number([block], number, stops_cursor=True)]
     blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
@@ -353,7 +353,7 @@ def _repeated_event_blocks(
 
     def render_lines(cells: int) -> list[Line]:
         if first.call is not None:
-            text = format_call(first.call.name, first.call)
+            text = format_call(first.call)
             return [fit_line((("+ ", "extra"), (f"{name} · ", "dim"), (times + text, "")), cells)]
         text = sanitize(first.message.content[: cells * 2] if first.message else "")
         return [fit_line(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
@@ -402,7 +402,7 @@ def _message_block(
     if message.role == "user":
         return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
     if message.name == GOLDEN_CALL and (calls := parse_quoted_calls(message.content)):
-        text = ", ".join(format_call(call.name, call) for call in calls)
+        text = ", ".join(format_call(call) for call in calls)
         suffix = f" · {step_label}" if indexed.has_several_steps(turn) else ""
         block = one_line_block(key, "golden", text, style="golden", suffix=suffix, title="earlier golden call")
         return replace(block, full_text=lambda: message.content)

@@ -119,7 +119,7 @@ def calls_text(detail: ItemDetail, target: str) -> str:
         pair = [pair for pair in item.pairs if pair.turn == part.turn][part.call]
         predicted = [call for call in item.predicted if (call.turn, call.index) == (pair.turn, pair.predicted)]
         calls = predicted or [call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)]
-    return "\n".join(format_call(call.name, call) for call in calls)
+    return "\n".join(format_call(call) for call in calls)
 
 
 def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:

@@ -7,14 +7,14 @@ import time
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call
-from fcreview.tui.item_view.call_diff import argument_lines, changed_spans, mark_spans, measure_columns
+from fcreview.tui.item_view.call_diff import argument_lines, find_changed_spans, mark_spans, measure_columns
 from fcreview.tui.text.lines import plain_text
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
 
 
 def changed_texts(golden: str, predicted: str) -> list[str]:
-    return [predicted[start:end] for start, end in changed_spans(golden, predicted)]
+    return [predicted[start:end] for start, end in find_changed_spans(golden, predicted)]
 
 
 def test_only_changed_words_of_long_texts_are_marked() -> None:
@@ -32,13 +32,13 @@ def test_short_texts_have_one_marked_span() -> None:
 
 def test_missing_words_are_marked_at_their_position() -> None:
     shorter = GOLDEN.replace("quick ", "")
-    assert changed_spans(GOLDEN, shorter)[0][0] == shorter.index("brown")
+    assert find_changed_spans(GOLDEN, shorter)[0][0] == shorter.index("brown")
 
 
 def test_texts_of_many_words_are_compared_quickly() -> None:
     one, other = "a b " * 50_000, "b a " * 50_000
     start = time.perf_counter()
-    changed_spans(one, other)
+    find_changed_spans(one, other)
     assert time.perf_counter() - start < 1
 
 

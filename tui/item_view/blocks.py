@@ -192,7 +192,7 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-def _group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     groups: dict[K, list[T]] = {}
     for value in values:
         groups.setdefault(key(value), []).append(value)
@@ -209,21 +209,21 @@ class IndexedItem:
         self.annotator, self.hide_verdicts = annotator, hide_verdicts
         self.opinions = [opinion for opinion in opinions if opinion.annotator == annotator or not hide_verdicts]
         """Reviews that the annotator may see."""
-        self.opinions_by_target = _group_by(self.opinions, lambda opinion: opinion.target)
-        self.verdicts = _group_by(item.verdicts, lambda verdict: verdict.target)
+        self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
+        self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
         """Maps a target to its verdicts. An item may have a million targets, because each argument can have
         verdicts."""
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
-        self.argument_verdicts = _group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
+        self.argument_verdicts = group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = _group_by(map(self._replace_extra_state, item.pairs), lambda pair: pair.turn)
+        self.pairs = group_by(map(self._replace_extra_state, item.pairs), lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
-        self.messages = _group_by(item.messages, lambda message: message.turn)
+        self.messages = group_by(item.messages, lambda message: message.turn)
         self.step_numbers = assign_step_numbers(item)
         """Maps (turn, step) to the displayed number of the step, which counts from 1."""
         self.step_counts = Counter(turn for turn, _ in self.step_numbers)

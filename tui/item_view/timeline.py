@@ -6,17 +6,15 @@ Consecutive equal calls or messages are folded to one line.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import zip_longest
 from typing import Literal
 
 from fcreview.matching.conversation import is_same_call, parse_quoted_calls
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import RESPONSE, turn_address
-from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message, Verdict
+from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.item_view.blocks import (
     MAX_INLINE_CHARS,
@@ -24,7 +22,7 @@ from fcreview.tui.item_view.blocks import (
     Block,
     DisplayOptions,
     IndexedItem,
-    LineRenderer,
+    group_by,
     is_long,
     one_line_block,
     pad_label,
@@ -54,19 +52,14 @@ class TimelineEvent:
     observation: Message | None = None
     message: Message | None = None
     is_context: bool = False
-    """Whether the message is dialogue that the benchmark supplied, and not from the judged model."""
+    """Whether the benchmark supplied the message, so that it is not from the judged model."""
 
 
 def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     """Return the events of a turn after its opening messages."""
-    calls: defaultdict[int, list[Call]] = defaultdict(list)
-    for (call_turn, _), call in sorted(indexed.predicted_calls.items()):
-        if call_turn == turn:
-            calls[call.step].append(call)
-    messages: defaultdict[int, list[Message]] = defaultdict(list)
-    for message in indexed.messages.get(turn, []):
-        if message.step >= 0:
-            messages[message.step].append(message)
+    turn_calls = [call for (at, _), call in sorted(indexed.predicted_calls.items()) if at == turn]
+    calls = group_by(turn_calls, lambda call: call.step)
+    messages = group_by((m for m in indexed.messages.get(turn, []) if m.step >= 0), lambda message: message.step)
     missing = _missing_calls_by_predecessor(indexed, turn)
     first_judged = _first_judged_step(indexed, turn)
     events: list[TimelineEvent] = []
@@ -74,20 +67,21 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
         is_context = step < first_judged
         if not is_context:
             events += missing.pop(None, [])
-        events += _step_events(indexed, turn, step, messages[step], calls[step], missing, is_context=is_context)
+        content = messages.get(step, []), calls.get(step, [])
+        events += _step_events(indexed, turn, step, *content, missing, is_context=is_context)
     return events + [event for remaining in missing.values() for event in remaining]
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the index of the evaluated model's first step. It is infinite if the benchmark supplied the whole turn."""
+    """Return the index of the judged model's first step. It is infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
 def _missing_calls_by_predecessor(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Return the golden calls that the model did not make, by the index of the predicted call that they follow on
-    screen. The key None holds the missing calls before the first predicted call."""
+    """Return the golden calls that the model did not make, by the index of the predicted call before them on screen.
+    The key is None for missing calls before the first predicted call."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -111,8 +105,8 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of a step. The missing golden calls of a predicted call are removed from `missing_calls` and
-    follow this call."""
+    """Return the events of a step. After each predicted call, insert the missing calls that follow it, and remove them
+    from `missing_calls`."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -142,40 +136,25 @@ def _step_events(
 MIN_REPEATS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedEvents:
-    """Equal events that follow each other, shown as one folded line."""
-
-    events: tuple[TimelineEvent, ...]
-
-    @property
-    def has_equal_results(self) -> bool:
-        return len({event.observation.content if event.observation else "" for event in self.events}) == 1
-
-
-def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | RepeatedEvents]:
-    grouped: list[TimelineEvent | RepeatedEvents] = []
+def _group_repeats(events: Sequence[TimelineEvent]) -> list[Sequence[TimelineEvent]]:
+    """Return groups of at least `MIN_REPEATS` equal events that follow each other. Each other event is a group."""
+    groups: list[Sequence[TimelineEvent]] = []
     at = 0
     while at < len(events):
         end = at + 1
         while end < len(events) and _is_repeat(events[at], events[end]):
             end += 1
-        if end - at >= MIN_REPEATS:
-            grouped.append(RepeatedEvents(tuple(events[at:end])))
-        else:
-            grouped += events[at:end]
+        groups += [events[at:end]] if end - at >= MIN_REPEATS else [[event] for event in events[at:end]]
         at = end
-    return grouped
+    return groups
 
 
 def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
     if first.call is not None and second.call is not None:
         extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state in "+ "
         return extra and is_same_call(first.call, second.call)
-    if first.message is not None and second.message is not None:
-        one, other = first.message, second.message
-        return one.role == other.role == "assistant" and one.content == other.content
-    return False
+    one, other = first.message, second.message
+    return bool(one and other and one.role == other.role == "assistant" and one.content == other.content)
 
 
 REPLY_ROWS = 10
@@ -183,21 +162,23 @@ NO_REPLY = "(no reply: the model made a call)"
 REPLY_LABEL_CELLS = 6
 
 
-def final_reply_blocks(
-    indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = ""
-) -> list[Block]:
-    """Return the blocks of the final reply, with the golden reply beside it if there is one. `reply` is None if the
-    model made a call instead."""
+def final_reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step: str = "") -> list[Block]:
+    """Return the blocks of the final reply, beside the golden reply if there is one. `reply` is None if the model made
+    a call instead. `step`: label of the step for the heading."""
     golden = indexed.item.extra.golden_reply
-    if golden is None:
-        body = [_reply_block(reply or "", options)]
-    else:
+    if golden is not None:
         body = [*_response_label_blocks(indexed), _two_replies_block(golden, reply, options)]
+    elif reply:
+        body = [
+            text_block("response/text", "", reply, options, folded_rows=REPLY_ROWS, title=RESPONSE, style="predicted")
+        ]
+    else:
+        body = [Block("response/text", lambda _: [make_line("  (empty)", "dim")])]
     judged = " · judged" if indexed.is_trajectory and golden is not None else ""
-    step = f" · {step_label}" if step_label else ""
+    facts = f" · {step}{judged}" if step else judged
 
     def heading_lines(cells: int) -> list[Line]:
-        lines = [rule_line((("response", "strong"), (step + judged, "dim")), cells)]
+        lines = [rule_line((("response", "strong"), (facts, "dim")), cells)]
         return lines if golden is None else [*lines, column_headings(_reply_columns(cells), "")]
 
     head = Block(
@@ -209,7 +190,7 @@ def final_reply_blocks(
         title="response",
         copied_value=lambda: reply,
     )
-    reviews = target_verdict_and_review_blocks(indexed, RESPONSE, sources=())
+    reviews = target_verdict_and_review_blocks(indexed, RESPONSE, automatic_sources=())
     return [head, *body, *judge_blocks(indexed, RESPONSE), *reviews]
 
 
@@ -218,37 +199,31 @@ def _reply_columns(cells: int) -> Columns:
     return Columns(REPLY_LABEL_CELLS, half, half)
 
 
-def _reply_block(reply: str, options: DisplayOptions) -> Block:
-    if not reply:
-        return Block("response/text", lambda _: [make_line("  (empty)", "dim")])
-    return text_block("response/text", "", reply, options, folded_rows=REPLY_ROWS, title=RESPONSE, style="predicted")
-
-
 def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
+    """Return the row that compares the golden labels of the response with the labels from a judge. Empty if the
+    benchmark has no golden labels."""
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
     verdict = None if indexed.hide_verdicts else find_judge_label_verdict(indexed.item)
+    row = ArgumentRow(
+        "labels", 0, "=", ", ".join(golden), "(hidden)" if indexed.hide_verdicts else "(not judged)", None
+    )
     if verdict is not None:
-        row = _response_label_row(indexed, golden, verdict)
-        return [argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)]
-    no_labels = "(hidden)" if indexed.hide_verdicts else "(not judged)"
-    unjudged = ArgumentRow("labels", 0, "=", ", ".join(golden), no_labels, None)
-    block = argument_block("response/labels", unjudged, _reply_columns, "labels", RESPONSE)
-    return [replace(block, lines=partial(_without_state_symbol, block.lines), copied_value=None)]
+        predicted = [str(label) for label in verdict.value]
+        passes = indexed.item.rule if indexed.item.official is None else indexed.item.official
+        state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
+        reason = None if state == "=" else f"labels from judge {verdict.by or ''}".rstrip()
+        row = replace(row, state=state, predicted=", ".join(predicted) or "(none)", reason=reason)
+    block = argument_block("response/labels", row, _reply_columns, "labels", RESPONSE)
+    if verdict is not None:
+        return [block]
 
+    def render_without_state_symbol(cells: int) -> list[Line]:
+        first, *rest = block.lines(cells)
+        return [(("  ", ""), *first[1:]), *rest]
 
-def _without_state_symbol(render: LineRenderer, cells: int) -> list[Line]:
-    first, *rest = render(cells)
-    return [(("  ", ""), *first[1:]), *rest]
-
-
-def _response_label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    predicted = [str(label) for label in verdict.value]
-    passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
-    state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
-    reason = None if state == "=" else f"labels from judge {verdict.by or ''}".rstrip()
-    return ArgumentRow("labels", 0, state, ", ".join(golden), ", ".join(predicted) or "(none)", reason)
+    return [replace(block, lines=render_without_state_symbol, copied_value=None)]
 
 
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
@@ -269,8 +244,8 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
             golden_part = pad_text(golden_row.rstrip(), widths.golden + 2, "golden")
             rendered.append((("  ", ""), label, golden_part, (predicted_row, "predicted" if reply else "dim")))
         if left_has_more or right_has_more:
-            sizes = f"{format_size(golden)} and {format_size(predicted)}"
-            rendered.append(make_line(f"{' ' * (REPLY_LABEL_CELLS + 4)}… {sizes}, {options.unfold_hint}", "dim"))
+            hint = f"… {format_size(golden)} and {format_size(predicted)}, {options.unfold_hint}"
+            rendered.append(make_line(" " * (REPLY_LABEL_CELLS + 4) + hint, "dim"))
         return rendered
 
     return Block(
@@ -287,19 +262,19 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 
 USER_ROWS = 6
 RESULT_ROWS = 4
-BRIEF_RESULT_ROWS = 1
 
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
     events = [event for event in turn_events(indexed, turn) if _is_event_shown(indexed, turn, event, options)]
     final_reply = _find_final_reply_event(indexed, turn, events)
     blocks: list[Block] = []
-    for event in group_repeats(events):
-        if isinstance(event, RepeatedEvents):
-            blocks += _repeated_event_blocks(indexed, turn, event, options)
+    for group in _group_repeats(events):
+        event = group[0]
+        if len(group) > 1:
+            blocks += _repeated_event_blocks(indexed, turn, group, options)
         elif event is final_reply and event.message is not None:
-            step_label = indexed.step_label(turn, event.step)
-            reply = final_reply_blocks(indexed, event.message.content, options, step_label)
+            step = indexed.step_label(turn, event.step)
+            reply = final_reply_blocks(indexed, event.message.content, options, step)
             blocks += set_message_number(reply, indexed.message_number(event.message))
         else:
             blocks += _single_event_blocks(indexed, turn, event, options)
@@ -311,7 +286,7 @@ def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> li
 def _find_final_reply_event(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
     if turn != indexed.n_turns - 1:
         return None
-    own = [e for e in events if not e.is_context and not (e.message and e.message.role in ("log", "state"))]
+    own = [e for e in events if not e.is_context and (e.message is None or e.message.role not in ("log", "state"))]
     last_step = max((event.step for event in own), default=-1)
     last_events = [event for event in own if event.step == last_step]
     if any(event.kind == "call" for event in last_events):
@@ -339,17 +314,18 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
 
 
 def _repeated_event_blocks(
-    indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions
+    indexed: IndexedItem, turn: int, repeated: Sequence[TimelineEvent], options: DisplayOptions
 ) -> list[Block]:
-    first, last = repeated.events[0], repeated.events[-1]
+    """Return one line for several equal events or, if the reader has unfolded the line, also the blocks of each
+    event."""
+    first, last = repeated[0], repeated[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)
-    numbers = indexed.step_numbers
-    shown = (start + 1, end + 1) if is_call else (numbers[turn, start], numbers[turn, end])
+    shown = (start + 1, end + 1) if is_call else (indexed.step_numbers[turn, start], indexed.step_numbers[turn, end])
     name = f"{'calls' if is_call else 'steps'} {shown[0]}-{shown[1]}"
     key = f"{turn_address(turn)}/{first.kind}s:{start + 1}-{end + 1}"
     folded = options.is_folded(key, True)
-    times = f"{len(repeated.events)}x "
+    times = f"{len(repeated)}x "
 
     def render_lines(cells: int) -> list[Line]:
         if first.call is not None:
@@ -358,15 +334,14 @@ def _repeated_event_blocks(
         text = sanitize(first.message.content[: cells * 2] if first.message else "")
         return [fit_line(((pad_label("repeats"), "dim"), (f"{name} · {times}", "dim"), (text, "")), cells)]
 
-    title = f"turn {turn + 1} {name}"
-    head = Block(key, render_lines, differs=is_call, foldable=True, folded=folded, title=title)
+    head = Block(key, render_lines, differs=is_call, foldable=True, folded=folded, title=f"turn {turn + 1} {name}")
     head.message_number = indexed.message_number(first.call or first.message)
     if not folded:
-        single = (_single_event_blocks(indexed, turn, event, options) for event in repeated.events)
-        return [head, *(block for blocks in single for block in blocks)]
+        return [head, *(block for event in repeated for block in _single_event_blocks(indexed, turn, event, options))]
     if first.observation is None:
         return [head]
-    label = "all" if repeated.has_equal_results else "first"
+    results = {event.observation.content if event.observation else "" for event in repeated}
+    label = "all" if len(results) == 1 else "first"
     return [head, _result_block(turn, first, first.observation, options, is_brief=True, label=label)]
 
 
@@ -376,12 +351,12 @@ def _is_event_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, optio
     message = event.message
     if message is None or options.full_dialogue:
         return True
-    messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
     has_calls = any(at == turn and call.step == event.step for (at, _), call in indexed.predicted_calls.items())
     if message.role == "assistant":
         return not has_calls or bool(message.name)
     if message.role not in ("log", "system"):
         return True
+    messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
     if has_calls:
         last_reply = max((m.step for m in indexed.messages[turn] if m.role == "assistant"), default=event.step)
         last_result = max((n for n, m in enumerate(messages) if m.role == "tool"), default=len(messages))
@@ -420,7 +395,7 @@ def _result_block(
         label,
         result.content,
         options,
-        folded_rows=BRIEF_RESULT_ROWS if is_brief else RESULT_ROWS,
+        folded_rows=1 if is_brief else RESULT_ROWS,
         style="bad" if is_error else "dim",
         title=f"result {sanitize(name)}",
     )

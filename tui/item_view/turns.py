@@ -298,7 +298,7 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
         *([no_calls_block(indexed, turn)] if has_no_content else []),
         *event_blocks(indexed, turn, options),
         *state_difference_blocks(indexed, turn),
-        *target_verdict_and_review_blocks(indexed, key, sources=("judge",)),
+        *target_verdict_and_review_blocks(indexed, key, automatic_sources=("judge",)),
     ]
     return [head, *set_parent_block(content, key)]
 

@@ -357,11 +357,11 @@ argument."""
 
 
 def target_verdict_and_review_blocks(
-    indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES
+    indexed: IndexedItem, target: str, automatic_sources: Sequence[str] = AUTOMATIC_SOURCES
 ) -> list[Block]:
-    """Return one block with the automatic verdicts of `sources` and the reviews on a target. Empty if there are
-    none."""
-    verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
+    """Return a block with the automatic verdicts and the reviews on a target. Empty if there are none."""
+    shown = () if indexed.hide_verdicts else automatic_sources
+    verdicts = [verdict for verdict in _target_verdicts(indexed, target) if verdict.source in shown]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
         return []

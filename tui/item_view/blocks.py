@@ -40,7 +40,7 @@ def find_decisive_step_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
     """Return the decisive step to show: the adjudicated step, else the step that `annotator` chose, else the step on
-    which annotators agree, else the guess of fcreview. With `hide_verdicts`, the guess is omitted."""
+    which annotators agree, else the guess of fcreview, which `hide_verdicts` hides."""
     verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
     given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
@@ -135,14 +135,13 @@ class DisplayOptions:
     open_key: str = "enter"
     confirm_key: str = ""
     frames: bool = False
-    """Whether to draw a frame around unfolded calls, and to fold functions and metadata, as on screen."""
+    """Whether to draw frames around unfolded calls, and to fold functions and metadata, as on screen."""
     panels: bool = False
     """Whether to draw a frame around every section, as on a large screen."""
     suspicion: Suspicion | None = None
     """Why the golden answer of the item looks wrong. None outside the queue of suspects."""
     print_hint: str = ""
-    """Hint after a folded text in printed output, such as `whole with --full`. Empty on screen, where the hint names a
-    key."""
+    """Hint after a folded text in printed output, such as `use --full for the full text`. Empty on screen."""
 
     def is_folded(self, block_key: str, by_default: bool) -> bool:
         """Whether a block is folded: the reader's choice, else `by_default`. In printed output, top-level blocks such
@@ -211,8 +210,7 @@ class IndexedItem:
         """Reviews that the annotator may see."""
         self.opinions_by_target = group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = group_by(item.verdicts, lambda verdict: verdict.target)
-        """Maps a target to its verdicts. An item may have a million targets, because each argument can have
-        verdicts."""
+        """Maps a target to its verdicts. An item may have a million targets, because arguments can have verdicts."""
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
         self.argument_verdicts = group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
@@ -316,7 +314,6 @@ class IndexedItem:
         return f"step {self.step_numbers[turn, step]}"
 
     def has_several_steps(self, turn: int) -> bool:
-        """Whether the turn has several steps. Its calls then need the label of their step."""
         return self.step_counts[turn] > 1
 
     def is_earlier_dialogue(self, turn: int) -> bool:

@@ -57,6 +57,7 @@ SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "
 
 
 def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
+    """Draw a frame around each unfolded call and, with `frame_sections`, around each section."""
     framed, at = list(blocks), 0
     while at < len(blocks):
         head, border = blocks[at], CALL_BORDER
@@ -73,13 +74,15 @@ def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]
     return framed
 
 
-def _last_index_in_call(blocks: Sequence[Block], call_index: int) -> int | None:
-    head = blocks[call_index]
+def _last_index_in_call(blocks: Sequence[Block], head_index: int) -> int | None:
+    """Return the index of the last block in the frame of a call. None if the block at `head_index` begins no frame of a
+    call."""
+    head = blocks[head_index]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:
         return None
-    last = call_index
-    for index in range(call_index + 1, len(blocks)):
+    last = head_index
+    for index in range(head_index + 1, len(blocks)):
         block = blocks[index]
         inside = block.is_argument or block.key.endswith(("/equal", "/said"))
         if not block.key.startswith(f"{head.key}/") or not inside:
@@ -89,32 +92,28 @@ def _last_index_in_call(blocks: Sequence[Block], call_index: int) -> int | None:
 
 
 def _is_section_start(block: Block) -> bool:
-    if block.key.startswith("judge:"):
-        return True
-    return block.key.endswith("/document") or (block.key in SECTIONS and not block.folded)
+    is_unfolded_section = block.key in SECTIONS and not block.folded
+    return is_unfolded_section or block.key.startswith("judge:") or block.key.endswith("/document")
 
 
-def _last_index_in_section(blocks: Sequence[Block], section_index: int) -> int:
-    key, last = blocks[section_index].key, section_index
+def _last_index_in_section(blocks: Sequence[Block], head_index: int) -> int:
+    key, last = blocks[head_index].key, head_index
     while last + 1 < len(blocks) and blocks[last + 1].key.startswith((f"{key}/", f"{key}:")):
         last += 1
     return last
 
 
-def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, border: str, cells: int) -> list[Line]:
-    """Draw a frame around the lines of a block.
-
-    Several blocks may share a frame: only the first block draws the top border, and only a block with `facts` draws the
-    bottom border.
-    """
+def _framed_lines(render: LineRenderer, is_first: bool, footer: Line | None, border: str, cells: int) -> list[Line]:
+    """Draw a block's part of a frame, which several blocks may share. The first block draws the top border. A block
+    with a `footer` draws the bottom border."""
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
         title, *lines = lines or [()]
         framed.append(frame_top(_remove_horizontal_rule(title), cells, border))
     framed += [frame_side(_use_theme_difference_sign(line), cells, border) for line in lines]
-    if facts is not None:
-        framed.append(frame_bottom(facts, cells, border))
+    if footer is not None:
+        framed.append(frame_bottom(footer, cells, border))
     return framed
 
 
@@ -135,8 +134,7 @@ MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields, one line each. Blind annotators see no fields, because a field can reveal the
-    outcome."""
+    """Return the metadata fields, one line each. Blind review hides them, because a field can reveal the verdict."""
     item = detail.item
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
@@ -270,7 +268,7 @@ def _header_verdict(name: str, value: Any, n_reviewed_parts: int, *, badge: bool
 
 
 def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
-    """Return the line with category, conversation, turns, tokens, latency, model and benchmark."""
+    """Return one line with category, conversation, turns, tokens, latency, model and benchmark."""
     run, item = detail.run, detail.item
     parts = []
     if item.n_turns > 1 or item.n_steps > 1:
@@ -291,8 +289,8 @@ TRAJECTORY_REASON_ROWS = 3
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, or if only a judge gives a
-    verdict."""
+    """Build the blocks of an item. The reasons of the verdicts come first in a trajectory, and if all verdicts are from
+    judges."""
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
@@ -358,8 +356,7 @@ NOTE_ROWS = 3
 
 
 def add_decisive_step_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
-    """Add a note on the decisive step above the first block of its message. If the message is not shown, the note is
-    above the nearest earlier message."""
+    """Add a note above the message of the decisive step or, if it is not shown, above the nearest earlier message."""
     mark = indexed.decisive_step
     numbered = [(block.message_number, -at) for at, block in enumerate(blocks) if block.message_number is not None]
     earlier = [each for each in numbered if mark is not None and each[0] <= mark.message_number]

@@ -19,14 +19,7 @@ from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.tui.item_view.blocks import (
-    Block,
-    DisplayOptions,
-    DocsChoice,
-    IndexedItem,
-    fold_symbol,
-    set_parent_block,
-)
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, DocsChoice, IndexedItem, fold_symbol, set_parent_block
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
@@ -51,12 +44,9 @@ MAX_PARAMETERS = 200
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
     """Return the docs of a called function. If no function has exactly this name, dots and underscores are treated as
     equal."""
-    exact = (function for function in functions if function.get("name") == name)
-    similar = (
-        function
-        for function in functions
-        if _dots_to_underscores(str(function.get("name"))) == _dots_to_underscores(name)
-    )
+    exact = (each for each in functions if each.get("name") == name)
+    plain = _dots_to_underscores(name)
+    similar = (each for each in functions if _dots_to_underscores(str(each.get("name"))) == plain)
     return next(exact, next(similar, None))
 
 
@@ -69,8 +59,7 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def required_and_optional_parameters(function: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return (required, optional): the names of the parameters of a function, in the order in which its docs declare
-    them."""
+    """Return the names of a function's (required, optional) parameters, in the order of the docs."""
     declared = read_declared_parameters(function)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
@@ -107,8 +96,8 @@ def function_docs_sections(
 
     Args:
         name: Name as in the call.
-        function: `{name, description, parameters: {properties, required}}`; other forms of `parameters` are shown as
-            JSON. None if the function is not available.
+        function: `{name, description, parameters: {properties, required}}`, or None if the function is not available.
+            Other forms of `parameters` are shown as JSON.
         marked_parameter: Parameter to mark.
         cells: Width in cells.
         available_names: Names of the available functions, one of which is suggested if `function` is None.
@@ -338,9 +327,8 @@ def docs_footer_lines(
         lines = function_docs_lines(name, function, here.argument, cells)
         if len(lines) < free_rows:  # One row must stay blank.
             return lines
-    return (
-        _footer_parameter_lines(name, function, here.argument, cells) if here.argument and "/arg:" in block_key else []
-    )
+    has_argument = here.argument and "/arg:" in block_key
+    return _footer_parameter_lines(name, function, here.argument or "", cells) if has_argument else []
 
 
 def _footer_parameter_lines(name: str, function: dict[str, Any], argument: str, cells: int) -> list[Line]:

@@ -389,7 +389,6 @@ def _result_block(
     turn: int, event: TimelineEvent, result: Message, options: DisplayOptions, *, is_brief: bool, label: str = "result"
 ) -> Block:
     is_error = result.content.lstrip()[:20].lower().startswith(('{"error":', "error during"))
-    name = result.name or (event.call.name if event.call is not None else "")
     return text_block(
         f"{turn_address(turn)}/{event.key}",
         label,
@@ -397,5 +396,5 @@ def _result_block(
         options,
         folded_rows=1 if is_brief else RESULT_ROWS,
         style="bad" if is_error else "dim",
-        title=f"result {sanitize(name)}",
+        title=f"result {sanitize(result.name or (event.call.name if event.call else ''))}",
     )

@@ -72,8 +72,7 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 
 
 def conversation_items_blocks(siblings: Sequence[Sibling], displayed_item: int, key_hint: str) -> list[Block]:
-    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation. The displayed item is in
-    brackets."""
+    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation, the displayed item in brackets."""
     if len(siblings) < 2:
         return []
     at = next((n for n, sibling in enumerate(siblings) if sibling.item == displayed_item), 0)
@@ -143,7 +142,7 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
 
 
 def has_question(item: Item) -> bool:
-    """Whether the item contains the question, or a message with text before the model's first step."""
+    """Whether the item contains the question or a message before the model's first step."""
     return bool(item.question) or any(
         message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
     )
@@ -167,6 +166,7 @@ def _is_opening_message_shown(
 
 
 def is_before_user_message(indexed: IndexedItem, turn: int, message_index: int) -> bool:
+    """Whether a user message follows this message before the model's first step in the turn."""
     return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][message_index + 1 :])
 
 
@@ -211,8 +211,8 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return the blocks of the environment's fields that differ from the golden state, hidden in blind review. They are
-    shown at the failing turn, or at the last turn if no turn is known to fail."""
+    """Return the blocks of the environment's fields that differ from the golden state. They are hidden in blind review,
+    and shown at the failing turn or, if that is unknown, at the last turn."""
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
     if not differences or turn != end_turn or indexed.hide_verdicts:
@@ -258,11 +258,8 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return the turns that are unfolded until the user folds or unfolds them.
-
-    These are all turns of a short trajectory, else the failing and the decisive turn, else the first turn with a
-    difference, else the only or the first turn with calls, else the last turn.
-    """
+    """Return all turns of a short trajectory, else the failing and the decisive turn, else the first turn with a
+    difference, else the only or the first turn with calls, else the last turn."""
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
     decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}
@@ -276,8 +273,7 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
 
 
 def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded_by_default: bool) -> list[Block]:
-    """Return the heading of a turn and, if the turn is unfolded, its content. `unfolded_by_default`: whether the turn
-    is unfolded until the user folds or unfolds it."""
+    """Return the heading of a turn and, if the turn is unfolded, its content."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded_by_default)
     head = Block(

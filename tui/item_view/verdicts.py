@@ -36,8 +36,7 @@ from fcreview.tui.text.styles import get_verdict_style, symbols
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the golden answers and the final answer. Empty if the benchmark does not judge the final
-    answer."""
+    """Return the blocks of the golden answers and the final answer. Empty if the benchmark judges no final answer."""
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
@@ -54,7 +53,7 @@ MAX_MARK_CELLS = 28
 
 
 def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
-    """Add the annotator's verdicts to the right end of the first line of each reviewed target."""
+    """Show the annotator's verdicts at the right end of the first line of each reviewed target."""
     reviews: dict[str, list[Opinion]] = {}
     for opinion in opinions:
         mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
@@ -105,8 +104,8 @@ SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
 
 
 def other_criteria_text(item: Item, source: str) -> str:
-    """Return a source's verdicts as text, such as `func_ok ✓ · args_ok ✗`. The criterion `correct` and the decisive
-    step are omitted."""
+    """Format a source's verdicts on other criteria than `correct`: `func_ok ✓ · args_ok ✗`. The decisive step is
+    omitted."""
     verdicts = [
         v
         for v in item.verdicts
@@ -126,8 +125,7 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def main_verdict(item: Item, source: str) -> Verdict | None:
-    """Return a source's verdict on the item or, if there is none, its first verdict on a part. Decisive steps are
-    ignored."""
+    """Return a source's verdict on the item, else its first verdict on a part. Decisive steps are ignored."""
     verdicts = [each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
@@ -147,8 +145,7 @@ def _verdict_remark_lines(item: Item, cells: int, *, show_failing_turn: bool, ma
 
 
 def verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
-    """Return the error type and the rationale of a verdict as text. `default_error_type` is used if the verdict has
-    none."""
+    """Format the error type and the rationale of a verdict. `default_error_type`: used if the verdict has none."""
     error = (verdict.error_type if verdict else None) or default_error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -241,8 +238,8 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the erratum that changed the golden answer. Blind review hides it, because an erratum can
-    reveal what other annotators found."""
+    """Return the blocks of the erratum that changed the golden answer. Blind review hides them, because an erratum can
+    reveal other reviews."""
     if erratum is None or options.hide_verdicts:
         return []
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
@@ -344,7 +341,7 @@ def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[
 
 
 def find_judge_label_verdict(item: Item) -> Verdict | None:
-    """Return the first judge verdict that assigns labels to the response. None if there is none."""
+    """Return the first judge verdict that assigns labels to the response, or None."""
     found = (v for v in item.verdicts if v.source == "judge" and v.target == RESPONSE and isinstance(v.value, list))
     return next(found, None)
 
@@ -376,14 +373,14 @@ def target_verdict_and_review_blocks(
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
-    """Return the automatic verdicts to show below a target. A judge's pass without a rationale is omitted."""
+    """Return the automatic verdicts to show below a target, without a judge's pass that has no rationale."""
     verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
     flags = [v for v in indexed.argument_verdicts.get(target, ()) if v.criterion in ARGUMENT_FLAGS and v.value is True]
     return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
 
 
 def has_failure_or_review(indexed: IndexedItem, target: str) -> bool:
-    """Whether a visible verdict fails the target, a judge comments on the target, or an annotator reviewed it."""
+    """Whether a target has a visible verdict of fail, a visible verdict by a judge, or a review."""
     if indexed.opinions_by_target.get(target):
         return True
     return not indexed.hide_verdicts and any(

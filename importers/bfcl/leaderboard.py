@@ -119,11 +119,11 @@ class CategoryGroup:
         for part in self.parts:
             yield from part.list_metrics(level + 1)
 
-    def list_categories(self) -> Iterator[str]:
+    def list_categories_by_size(self) -> Iterator[str]:
         if not self.parts:
             yield self.name
         for part in self.parts:
-            yield from part.list_categories()
+            yield from part.list_categories_by_size()
 
 
 def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
@@ -195,7 +195,7 @@ def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate],
     else:
         groups = _groups_v4(rates)
         overall = [_overall_v4(groups)]
-    grouped = {category for group in groups for category in group.list_categories()}
+    grouped = {category for group in groups for category in group.list_categories_by_size()}
     ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
     first_lines = [metric for group in overall for metric in group.list_metrics(0)]
     all_groups = (*groups, *category_groups(rates, ungrouped))
@@ -259,7 +259,7 @@ def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGrou
 
 
 def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    run = [rates[category] for group in groups for category in group.list_categories() if category in rates]
+    run = [rates[category] for group in groups for category in group.list_categories_by_size() if category in rates]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]

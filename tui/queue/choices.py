@@ -31,6 +31,7 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.rows import Suspicion
+from fcreview.tui.queue.columns import parse_difference, shorten_difference
 from fcreview.tui.queue.state import QueueState, available_orders
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
@@ -332,3 +333,32 @@ def _distinguish_equal_explanations(
             word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
             each[0] = f"{text[:2]}{sanitize(word)}: {text[2:3].lower()}{text[3:]}", style
     return row_cells
+
+
+MAX_REASONS = 60
+REASON_BAR_CELLS = (8, 14)
+"""Minimum and maximum width, in cells, of a bar in the list of failure reasons. It is narrow beside a long sentence."""
+REASON_LINES = 2
+"""Number of lines of a failure reason on the overview."""
+
+
+def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Line]:
+    largest = max((group.count for group in groups), default=1)
+    count_cells = max(display_width(f"{largest:,}"), 3)
+    room = width - count_cells - 2
+    shown = groups[:MAX_REASONS]
+    meanings = [describe_error_type(group.name or "") for group in shown]
+    least, most = REASON_BAR_CELLS
+    bar_cells = max(least, min(most, room - 2 - max(map(display_width, meanings), default=0)))
+    lines: list[Line] = []
+    for group, meaning in zip(shown, meanings, strict=True):
+        code = sanitize(group.name or "(no error type)")
+        sentence = meaning[:1].upper() + meaning[1:] if meaning else code
+        code = truncate_error_type(code, room // 2) if meaning else ""
+        example = parse_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()
+        share = bar(group.count / largest, bar_cells, "fail")
+        text = truncate(sentence, room - bar_cells - 2)
+        lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
+        head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
+        lines.append((*head, *shorten_difference(example, max(width - line_width(head), 1))))
+    return lines

@@ -19,8 +19,14 @@ from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.commands import FormField
 from fcreview.tui.queue.columns import shorten_run_names
-from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_rate_and_interval, unique_run_labels
-from fcreview.tui.queue.overview import QueueProgress, estimate_bar, queue_progress_line
+from fcreview.tui.queue.header import (
+    TARGET_HALF_WIDTH,
+    estimate_bar,
+    format_rate_and_interval,
+    queue_progress_line,
+    unique_run_labels,
+)
+from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
 from fcreview.tui.text.styles import symbols

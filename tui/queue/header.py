@@ -12,8 +12,8 @@ from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, form
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.runs import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.state import SHUFFLED, QueueState, ReviewProgress
-from fcreview.tui.text.graphics import bar
+from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
+from fcreview.tui.text.graphics import bar, interval_bar, progress_bar_line
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -174,6 +174,12 @@ def progress_line(
     return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
 
+def queue_progress_line(progress: QueueProgress, width: int) -> Line:
+    share = progress.share
+    name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
+    return progress_bar_line(name, share.done, share.total, width)
+
+
 def format_rate_and_interval(estimate: PassRateEstimate) -> str:
     """Return `75.3 % [72.9, 77.7]`. If too many sampled items are undecided, return the range of the rate instead."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
@@ -201,6 +207,13 @@ def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> st
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"
     return f"{text} {symbols().separator} {format_count(estimate.needed, 'more label')} for {target}"
+
+
+def estimate_bar(estimate: PassRateEstimate, run: RunRow, width: int) -> Line:
+    """Draw the interval of an estimate on a scale from 0 to 100 %, with a mark at the official score."""
+    low, high = estimate.bounds if estimate.is_bounds_headline and estimate.bounds else (estimate.low, estimate.high)
+    official = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
+    return interval_bar(low, estimate.estimated, high, (0, 1), width, official)
 
 
 def rates_line(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
+from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState, Workspace
 
@@ -162,6 +163,17 @@ class ReviewProgress(NamedTuple):
 
     n_reviewed: int
     n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueProgress:
+    queue: str
+    share: ShareProgress
+
+    @property
+    def n_reviews_left(self) -> int:
+        """Number of reviews that the annotator still has to record."""
+        return self.share.total - self.share.done
 
 
 @dataclass(frozen=True, slots=True)

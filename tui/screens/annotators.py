@@ -17,7 +17,7 @@ from fcreview.tui.screens.prompts import AskScreen, ConfirmScreen, PickerScreen
 from fcreview.tui.text.lines import ChoiceTable, TextColumn
 
 if TYPE_CHECKING:
-    from fcreview.tui.queue.overview import QueueProgress
+    from fcreview.tui.queue.state import QueueProgress
     from fcreview.tui.session import Session
 
 

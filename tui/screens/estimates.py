@@ -35,7 +35,7 @@ from fcreview.tui.queue.estimates import (
 )
 from fcreview.tui.queue.header import unique_run_labels
 from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
-from fcreview.tui.queue.overview import Overview, sort_runs_by_pass_rate, with_queue_progress
+from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
@@ -139,7 +139,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             row for row in await self._session.query(lambda store: store.fetch_runs()) if not scope or row.run in scope
         ]
         overview = Overview(runs, self._session.annotator)
-        overview = await self._session.query(partial(with_queue_progress, overview, self._view))
+        overview = await self._session.query(partial(add_queue_progress, overview, self._view))
         self._annotators = format_default_annotators(
             await self._session.query(read_other_annotators), self._session.annotator
         )

@@ -27,26 +27,24 @@ from fcreview.tui.keymap import (
     format_welcome_message,
     make_bindings,
 )
+from fcreview.tui.queue.choices import REASON_LINES, failure_reason_lines
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
-    REASON_LINES,
     Overview,
     OverviewReader,
     RunArrangement,
+    add_failure_reasons,
+    add_queue_progress,
+    add_suspect_counts,
     build_run_table,
-    failure_reason_lines,
-    failure_reasons_facts,
-    find_unfinished_queue,
     format_completed_queues,
+    format_failure_facts,
     format_label_progress,
+    format_run_facts,
     list_next_actions,
     next_action_lines,
     review_progress_lines,
-    runs_facts,
     score_lines,
-    with_failure_reasons,
-    with_queue_progress,
-    with_suspect_counts,
 )
 from fcreview.tui.screens.annotators import find_unfinished_of_others, offer_annotator_switch
 from fcreview.tui.session import Session
@@ -196,10 +194,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
         self._set_overview(Overview(runs, self._session.annotator, blind))
-        await self._read_and_update(with_queue_progress)
+        await self._read_and_update(add_queue_progress)
         if blind:
             return
-        await self._read_and_update(with_failure_reasons)
+        await self._read_and_update(add_failure_reasons)
         self._estimate_visible_runs()
         await self._read_suspects()
 
@@ -207,7 +205,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         def set_progress(done: int, total: int) -> None:
             self._suspects_done = done, total
 
-        read = partial(with_suspect_counts, self._overview, self._view, on_progress=set_progress)
+        read = partial(add_suspect_counts, self._overview, self._view, on_progress=set_progress)
         self._suspects_timer.start()
         try:
             found = await self._session.query_in_background(read)
@@ -298,7 +296,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         runs.styles.height = max(min(len(table.lines), limit), 1)
         runs.set_lines(table.lines)
         runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
-        facts = runs_facts(self._overview, table.hidden_categories) if self._overview.runs else "reading"
+        facts = format_run_facts(self._overview, table.n_hidden_categories) if self._overview.runs else "reading"
         if self._arrangement.order_description:
             facts = f"{self._arrangement.order_description} {symbols().separator} {facts}"
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
@@ -308,7 +306,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
         reasons.set_lines(failure_reason_lines(self._overview.reasons or (), self._list_width("reasons")))
         self.query_one("#reasons-panel", Panel).set_title(
-            "2 Why items fail", failure_reasons_facts(self._overview), flat_facts=True
+            "2 Why items fail", format_failure_facts(self._overview), flat_facts=True
         )
 
     def _draw_right_column(self) -> None:
@@ -449,10 +447,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if list_name == "estimates":
             self.action_show_estimates()
         elif list_name == "queue":
-            queue = find_unfinished_queue(self._overview)
+            own = self._overview.own_unfinished_queue
             other = find_unfinished_of_others(self._overview.queues or (), self._overview.annotator)
-            if queue is not None:
-                self.dismiss(("file", queue))
+            if own is not None:
+                self.dismiss(("file", own.queue))
             elif other is not None and not self._session.fixed_annotator_reason:
                 offer_annotator_switch(self.app, self._session, other)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fcreview.model.sanitize import display_width
+from fcreview.model.sanitize import display_width, pad
 from fcreview.tui.text.lines import Line, StyledText, fit_line, justify_line, line_width, truncate, truncate_middle
 from fcreview.tui.text.styles import HEAT, symbols
 
@@ -28,6 +28,20 @@ def bar(filled_share: float, cells: int, style: str = "primary") -> Line:
     sign = symbols()
     filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
     return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
+
+
+def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
+    """Return a line such as `pilot · anna  ━━━━──── 12 / 30`."""
+    figure = f"{done:,} / {total:,}"
+    bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
+    name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)
+    return (
+        (pad(truncate_middle(name, name_cells), name_cells), "people"),
+        ("  ", ""),
+        *bar(done / total if total else 0, bar_cells),
+        (" ", ""),
+        (figure, ""),
+    )
 
 
 def heat_cell(rate: float | None, cells: int) -> StyledText:

@@ -23,7 +23,7 @@ from fcreview.tui.queue.estimates import (
     undecided_range_line,
 )
 from fcreview.tui.queue.loader import KnownAnnotator
-from fcreview.tui.queue.overview import QueueProgress
+from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.screens.annotators import format_default_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row

@@ -10,24 +10,23 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
+from fcreview.tui.queue.choices import failure_reason_lines
 from fcreview.tui.queue.columns import parse_difference, shorten_difference
 from fcreview.tui.queue.header import rates_line, unique_run_labels
 from fcreview.tui.queue.overview import (
     NextAction,
     Overview,
-    QueueProgress,
     build_run_table,
-    failure_reason_lines,
-    find_unfinished_queue,
     format_completed_queues,
     format_label_progress,
-    list_categories,
+    format_run_facts,
+    list_categories_by_size,
     list_next_actions,
     review_progress_lines,
-    runs_facts,
     score_lines,
     sort_runs_by_pass_rate,
 )
+from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 
@@ -65,7 +64,7 @@ def test_best_run_and_largest_category_are_first() -> None:
     runs = make_two_runs()
     assert [run.run for run in sort_runs_by_pass_rate(runs, blind=False)] == [2, 1]
     assert [run.info.model for run in sort_runs_by_pass_rate(runs, blind=True)] == ["strong", "weak"]
-    assert list_categories(runs) == ["simple", "live"]
+    assert list_categories_by_size(runs) == ["simple", "live"]
 
 
 def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
@@ -86,14 +85,14 @@ def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
     assert "strong" in strong and "75.0 %" in strong and "100.0" in strong and "0.0" in strong
     assert "weak" in weak and "25.0 %" in weak and "33.3" in weak and weak.rstrip().endswith("–")
     assert all(line_width(line) <= cells for line in (table.heading, *table.lines))
-    assert table.hidden_categories == 0
+    assert table.n_hidden_categories == 0
 
 
 def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
     runs = make_two_runs()
     table = build_run_table(Overview(runs, "alice"), runs, 38, 0)
-    assert table.hidden_categories == 1 and "live" not in plain_text(table.heading)
-    assert "1 more category →" in runs_facts(Overview(runs, "alice"), 1)
+    assert table.n_hidden_categories == 1 and "live" not in plain_text(table.heading)
+    assert "1 more category →" in format_run_facts(Overview(runs, "alice"), 1)
     assert "live" in plain_text(build_run_table(Overview(runs, "alice"), runs, 38, 1).heading)
 
 
@@ -159,12 +158,13 @@ def test_next_actions_start_with_disagreements() -> None:
     assert not format_label_progress(replace(overview, queues=None)) and not format_completed_queues(
         replace(overview, queues=[])
     )
-    assert find_unfinished_queue(overview) == "judge"
+    own = overview.own_unfinished_queue
+    assert own is not None and own.queue == "judge"
     drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
     assert list_next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
     assert list_next_actions(complete)[2].facts == "64 more labels for ± 2 points"
-    assert find_unfinished_queue(replace(overview, queues=queues[:1])) is None
+    assert replace(overview, queues=queues[:1]).own_unfinished_queue is None
 
 
 def test_runs_of_one_model_have_different_labels() -> None:

@@ -2,8 +2,8 @@
 
 Each event is one line of JSON. The line contains the hash of the previous event, so the events form a chain. fcreview
 appends a line with one `write` and syncs the file before `append` returns. It never overwrites or deletes a line.
-Readers accept a last line without its newline, as soon as its closing brace is in the file. So if a write fails at any
-byte, readers see exactly the events that the error message reports as saved.
+Readers accept a complete last line without its newline. So if a write fails at any byte, readers see exactly the events
+that the error message reports as saved.
 
 Readers validate every field of a line. They skip an invalid line and report the reason.
 
@@ -25,7 +25,7 @@ from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -45,6 +45,7 @@ from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_si
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
+    from fcreview.store.reviews.review_index import UnreviewedItem
     from fcreview.store.workspace import Workspace
 
 LOCK_TIMEOUT = 2.0  # seconds to wait for another process of the same annotator before writing without the lock
@@ -78,15 +79,6 @@ class _UnconfirmedWriteError(OSError):
     """Raised when all lines were written but `fsync` failed, so a crash can lose the lines."""
 
 
-class BulkReviewItem(NamedTuple):
-    """An item of a bulk review, and the annotation with which the annotator reviews it."""
-
-    key: ItemKey
-    prediction_hash: str
-    golden_hash: str
-    annotation: Annotation
-
-
 class Journal:
     """Appends events to the journal of one annotator."""
 
@@ -103,8 +95,7 @@ class Journal:
                 )
 
     def append(self, key: ItemKey, annotation: Annotation, **event_fields: Any) -> Event:
-        """Write one event, which is on disk when this method returns. After a JournalError, the event does not
-        count."""
+        """Write one event and sync it to disk. After a JournalError, the event does not count."""
         return self.extend([self._new_event(key, annotation, **event_fields)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
@@ -123,10 +114,8 @@ class Journal:
         return [event for event, _ in sealed]
 
     def append_missing_lines(self, lines_by_hash: Mapping[str, bytes]) -> set[str]:
-        """Append the lines that this journal lacks, and return their hashes. The lines are then on disk.
-
-        `lines_by_hash`: valid lines of another copy of this journal. Raises JournalError like `extend`.
-        """
+        """Append the lines that this journal lacks, sync them to disk, and return their hashes. `lines_by_hash`: valid
+        lines of another copy of this journal. Raises JournalError like `extend`."""
         missing = dict(lines_by_hash)
 
         def select_missing_lines(_: str) -> list[bytes]:
@@ -138,15 +127,16 @@ class Journal:
             self._write(select_missing_lines)
         return set(missing)
 
-    def append_bulk_review(self, reviews: Iterable[BulkReviewItem], *, queue: str | None = None) -> list[Event]:
+    def append_bulk_review(
+        self, reviews: Iterable[tuple[UnreviewedItem, Annotation]], *, queue: str | None = None
+    ) -> list[Event]:
         """Write one bulk review, with one event for each item."""
         shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
-        return self.extend(
-            [
-                self._new_event(key, annotation, prediction_hash=prediction_hash, golden_hash=golden_hash, **shared)
-                for key, prediction_hash, golden_hash, annotation in reviews
-            ]
-        )
+        events = []
+        for item, annotation in reviews:
+            hashes = {"prediction_hash": item.prediction_hash, "golden_hash": item.golden_hash}
+            events.append(self._new_event(item.key, annotation, **hashes, **shared))
+        return self.extend(events)
 
     def retract(self, *events: Event) -> list[Event]:
         """Write one retraction for each of these events of the annotator, and return the retractions."""
@@ -172,14 +162,13 @@ class Journal:
             self._lock_and_write_lines(make_lines)
         except LineError as error:
             raise JournalError(f"invalid review: {error}") from None
-        except _UnconfirmedWriteError as error:
-            message = f"the review may be lost, because {self.path} could not be synced: {error.strerror or error}"
-            raise JournalError(message) from error
         except OSError as error:
-            partly = ""
-            if isinstance(error, _PartialWriteError):
-                partly = f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
-            raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
+            message = f"review not saved in {self.path}: {error.strerror or error}"
+            if isinstance(error, _UnconfirmedWriteError):
+                message = f"the review may be lost, because {self.path} could not be synced: {error.strerror or error}"
+            elif isinstance(error, _PartialWriteError):
+                message += f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
+            raise JournalError(message) from error
 
     def _lock_and_write_lines(self, make_lines: Callable[[str], list[bytes]]) -> None:
         folder, files = self.path.parent, self._files
@@ -194,8 +183,7 @@ class Journal:
             if size == 0:
                 files.sync_folder(folder)
             previous, fragment = _read_last_hash_and_fragment(descriptor, size)
-            lines = make_lines(previous)
-            if lines:
+            if lines := make_lines(previous):
                 if fragment:
                     self._save_torn_line(fragment)
                 _append_and_sync(descriptor, lines, prefix=b"\n" * bool(fragment))
@@ -233,8 +221,8 @@ def _read_last_hash_and_fragment(descriptor: int, size: int) -> tuple[str, bytes
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and the lines, and wait until they are on disk. If the last newline is missing, the next writer
-    adds it. Raises `_PartialWriteError` if only the first lines were saved, and another OSError if none was."""
+    """Append the prefix and the lines, and sync them to disk. If the last newline is missing, the next writer adds it.
+    Raises `_PartialWriteError` if only the first lines were saved, and another OSError if none was."""
     data = prefix + b"".join(lines)
     written = 0
     try:
@@ -244,13 +232,11 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
     except OSError as error:
         # A line counts as saved even without its newline.
         saved = sum(len(prefix) + end - 1 <= written for end in accumulate(map(len, lines)))
-        if saved:
+        if not saved:
+            raise
+        if saved < len(lines):
             _sync_file(descriptor)
-        if saved == len(lines):
-            return
-        if saved:
             raise _PartialWriteError(error, saved, len(lines)) from error
-        raise
     _sync_file(descriptor)
 
 
@@ -353,16 +339,6 @@ def parse_trusted_line(line: bytes) -> Event:
     return _to_event(orjson.loads(line))
 
 
-def read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid. The next event refers to it as `previous`."""
-    try:
-        content = orjson.loads(line)
-    except ValueError:
-        return None
-    stated = content.get("hash") if isinstance(content, dict) else None
-    return stated if isinstance(stated, str) else None
-
-
 def _validate_event(content: dict[str, Any]) -> None:
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
@@ -390,11 +366,8 @@ def _describe_invalid_field(content: dict[str, Any]) -> str | None:
         value = get(name)
         if value is not None and (problem := describe_field_error(name, value)):
             return problem
-    return (
-        "the retraction does not name the retracted event"
-        if content["act"] == "retract" and not get("retracts")
-        else None
-    )
+    is_incomplete = content["act"] == "retract" and not get("retracts")
+    return "the retraction does not name the retracted event" if is_incomplete else None
 
 
 def _to_event(content: dict[str, Any]) -> Event:

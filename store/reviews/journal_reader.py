@@ -18,11 +18,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from fcreview.model.json_value import canonical_json
 from fcreview.model.review import Event, ItemKey, find_retracted_events
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
-from fcreview.store.reviews.journal import LineError, parse_line, parse_trusted_line, read_stated_hash, torn_line_path
+from fcreview.store.reviews.journal import LineError, parse_line, parse_trusted_line, torn_line_path
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -340,7 +342,7 @@ class _JournalFile:
         return own
 
     def _skip_line(self, line: bytes, reason: str) -> None:
-        stated = read_stated_hash(line)
+        stated = _read_stated_hash(line)
         if stated is not None:
             self.hashes.add(stated)
         copy = torn_line_path(self.path, line)
@@ -349,6 +351,16 @@ class _JournalFile:
                 self.torn.append(f"{self.name} line {self.n_lines} is incomplete and was copied to torn/{copy.name}")
                 return
         self.add_warning(f"{self.name} line {self.n_lines} was skipped: {reason}")
+
+
+def _read_stated_hash(line: bytes) -> str | None:
+    """Return the `hash` field of a line that may be invalid. The next event refers to it as `previous`."""
+    try:
+        content = orjson.loads(line)
+    except ValueError:
+        return None
+    stated = content.get("hash") if isinstance(content, dict) else None
+    return stated if isinstance(stated, str) else None
 
 
 def journal_owner(path: Path) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.model.effective_verdict import find_overridden_verdict
 from fcreview.store.database import StoreError
-from fcreview.store.reviews.journal import BulkReviewItem
 from fcreview.store.rows import is_hidden_duplicate, strip_duplicate_mark
 
 if TYPE_CHECKING:
@@ -86,11 +85,8 @@ class Reviewer:
             self._store.reviews.add_new_journal_events()
             unreviewed = self._store.reviews.items.find_unreviewed_items(items)
             overridden = self._store.find_overridden_verdicts([(each.item, annotation) for each in unreviewed])
-        reviews = [
-            BulkReviewItem(each.key, each.prediction_hash, each.golden_hash, replace(annotation, overrules=overrides))
-            for each, overrides in zip(unreviewed, overridden, strict=True)
-        ]
-        events = self._journal.append_bulk_review(reviews, queue=self.queue)
+        annotations = [replace(annotation, overrules=verdict) for verdict in overridden]
+        events = self._journal.append_bulk_review(zip(unreviewed, annotations, strict=True), queue=self.queue)
         with self._store.lock:
             self._store.reviews.add_events(events)
         return events

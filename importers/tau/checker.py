@@ -22,7 +22,7 @@ from fcreview.importers.tau.conversation import (
 )
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
-from fcreview.model.address import ITEM, call_address
+from fcreview.model.address import ITEM
 from fcreview.model.item import Item, SourceName, Verdict
 from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS
 
@@ -97,7 +97,7 @@ class RewardParts:
     def error_type(self) -> str | None:
         return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts) or None
 
-    def explain(self, has_actions: bool) -> str:
+    def explain_reward(self, has_actions: bool) -> str:
         """Explain the reward. `has_actions` states whether the task has golden actions."""
         if not self.values:
             return "no part counts for the reward"
@@ -131,11 +131,7 @@ class CheckedParts(NamedTuple):
 
 
 def add_reward_verdicts(
-    item: Item,
-    reward: float | None,
-    parts: CheckedParts | None,
-    error_type: str = "",
-    rationale: str | None = None,
+    item: Item, reward: float | None, parts: CheckedParts | None, error_type: str = "", rationale: str | None = None
 ) -> None:
     """Add the verdicts that follow from the recorded reward and its parts.
 
@@ -162,10 +158,9 @@ def add_reward_verdicts(
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
     has_actions = bool(item.golden)
-    _add_verdicts_of_source(
-        item, "official", reward, official, official.explain(has_actions) if official.values else None
-    )
-    _add_verdicts_of_source(item, "rule", value, recomputed, recomputed.explain(has_actions))
+    explanation = official.explain_reward(has_actions) if official.values else None
+    _add_verdicts_of_source(item, "official", reward, official, explanation)
+    _add_verdicts_of_source(item, "rule", value, recomputed, recomputed.explain_reward(has_actions))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing_parts else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
@@ -182,12 +177,10 @@ def _add_verdicts_of_source(
         item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))
     for part, number in parts.values.items():
         if number is not None:
-            reason, error = (
-                (parts.explain_part(part), ERROR_TYPES.get(part)) if part in parts.failing_parts else (None, None)
-            )
-            item.verdicts.append(
-                Verdict(source, part_value_to_verdict(number), "item", part.lower(), error, reason, "reward_info")
-            )
+            verdict = Verdict(source, part_value_to_verdict(number), ITEM, part.lower(), by="reward_info")
+            if part in parts.failing_parts:
+                verdict.error_type, verdict.rationale = ERROR_TYPES.get(part), parts.explain_part(part)
+            item.verdicts.append(verdict)
 
 
 def _set_first_difference(item: Item, parts: RewardParts) -> None:
@@ -208,16 +201,13 @@ def add_pairs_and_verdicts(
 ) -> None:
     """Add call pairs and all verdicts to an item that already has its conversation.
 
-    Args:
-        item: the item of the simulation.
-        simulation: the record of the simulation.
-        criteria: `evaluation_criteria` of the task, or None if they are missing.
-        messages: the conversation, or None if it cannot be read. Without it, no part is recomputed.
+    `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is None if the
+    conversation cannot be read. In this case, no part is recomputed.
     """
     reason = simulation.get("termination_reason")
     recorded = as_object(simulation.get("reward_info"))
     actions = read_golden_actions(criteria or {})
-    addresses = _list_pair_addresses(item, pair_golden_actions(item, actions))
+    addresses = pair_golden_actions(item, actions)
     matches = [any(action.matches_call(call) for call in item.predicted) for action in actions]
     basis = _list_counted_parts(recorded, criteria, reason)
     item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
@@ -239,19 +229,14 @@ def add_pairs_and_verdicts(
         add_reward_verdicts(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
     expected = [text for text in as_list((criteria or {}).get("communicate_info")) if isinstance(text, str)]
-    texts = find_spoken_texts(
-        expected, [each.content for each in messages or () if each.role == "assistant" and each.content]
-    )
+    replies = [each.content for each in messages or () if each.role == "assistant" and each.content]
+    texts = find_spoken_texts(expected, replies)
     official = _read_official_parts(recorded, basis)
-    recomputed = RewardParts(
-        dict(official.values),
-        [text for text, found in texts.items() if not found],
-        official.unmet_assertions,
-        [action.name for action, matched in zip(actions, matches, strict=True) if not matched],
-    )
-    own = _recompute_part_values(
-        item, criteria, None if messages is None else MetCriteria(all(matches), all(texts.values()))
-    )
+    missing_texts = [text for text, found in texts.items() if not found]
+    missing_actions = [action.name for action, matched in zip(actions, matches, strict=True) if not matched]
+    recomputed = RewardParts(dict(official.values), missing_texts, official.unmet_assertions, missing_actions)
+    met = {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(texts.values())}
+    own = _recompute_part_values(item, criteria, met)
     recomputed.values |= {part: value for part, value in own.items() if part in basis}
     add_reward_verdicts(item, reward, CheckedParts(official, recomputed))
     if item.golden_hash:  # The task is in the file.
@@ -281,41 +266,23 @@ def _list_checked_actions(recorded: JsonObject) -> list[str | None]:
     return [as_object(check.get("action")).get("name") for check in list_objects(recorded.get("action_checks"))]
 
 
-class MetCriteria(NamedTuple):
-    actions: bool
-    """Whether the agent made all golden actions."""
-    texts: bool
-    """Whether the agent said all expected texts."""
-
-
-def _recompute_part_values(
-    item: Item, criteria: dict[str, Any] | None, met: MetCriteria | None
-) -> dict[str, float | None]:
+def _recompute_part_values(item: Item, criteria: JsonObject | None, met: Mapping[str, bool]) -> dict[str, float | None]:
     """Return the recomputed values of ACTION and COMMUNICATE. A value is None if the file does not determine it.
 
-    `met` is None if the conversation cannot be read.
+    `met` has, for both parts, whether the conversation meets the criteria. It is empty for an unreadable conversation.
     """
     if criteria is None:
         return {}
     own: dict[str, float | None] = {}
-    for at, (part, name, kind) in enumerate((("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str))):
+    for part, name, kind in (("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str)):
         golden = criteria.get(name)
         is_valid = golden is None or (isinstance(golden, list) and all(isinstance(each, kind) for each in golden))
         if not is_valid:
             kinds = "objects" if kind is dict else "texts"
-            add_issue(
-                item, f"the field {name} of the task is not a list of {kinds}, so the reward part {part} is unknown"
-            )
-        own[part] = float(met[at]) if is_valid and met is not None else None
+            what = f"the field {name} of the task is not a list of {kinds}, so the reward part {part} is unknown"
+            add_issue(item, what)
+        own[part] = float(met[part]) if is_valid and met else None
     return own
-
-
-def _list_pair_addresses(item: Item, pair_indexes: Sequence[int]) -> list[str]:
-    """Return the addresses of the call pairs with the given indexes in `item.pairs`."""
-    first_of_turn: dict[int, int] = {}
-    for at, pair in enumerate(item.pairs):
-        first_of_turn.setdefault(pair.turn, at)
-    return [call_address(item.pairs[at].turn, at - first_of_turn[item.pairs[at].turn]) for at in pair_indexes]
 
 
 def _list_counted_parts(
@@ -343,14 +310,12 @@ def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str])
         value = to_part_value(breakdown.get(part))
         parts.values[part] = value if value is not None else _read_recorded_part_value(recorded, part)
     parts.missing_texts = [str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))]
-    failed_actions = _list_failed_checks(recorded.get("action_checks"), "action_match")
-    parts.missing_actions = [
-        str(each["action"].get("name")) for each in failed_actions if isinstance(each.get("action"), dict)
-    ]
-    parts.unmet_assertions = [
-        str(each.get("nl_assertion")) for each in _list_failed_checks(recorded.get("nl_assertions"))
-    ]
-    env_assertions = _list_failed_checks(recorded.get("env_assertions"))
+    actions = (each.get("action") for each in _list_failed_checks(recorded.get("action_checks"), "action_match"))
+    parts.missing_actions = [str(action.get("name")) for action in actions if isinstance(action, dict)]
+    nl_assertions, env_assertions = (
+        _list_failed_checks(recorded.get(name)) for name in ("nl_assertions", "env_assertions")
+    )
+    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in nl_assertions]
     parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in env_assertions]
     return parts
 
@@ -398,10 +363,8 @@ def _add_uncounted_checks(
         if part not in counted_parts and value is not None:
             by = "does not count for the reward"
             item.verdicts.append(Verdict("official", part_value_to_verdict(value), ITEM, part.lower(), by=by))
-            if (recomputed_value := recomputed_values.get(part, value)) is not None:
-                item.verdicts.append(
-                    Verdict("rule", part_value_to_verdict(recomputed_value), ITEM, part.lower(), by=by)
-                )
+            if (recomputed := recomputed_values.get(part, value)) is not None:
+                item.verdicts.append(Verdict("rule", part_value_to_verdict(recomputed), ITEM, part.lower(), by=by))
 
 
 def _add_action_checks(

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
 from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
+from fcreview.model.address import call_address
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, AcceptedValues, Call, CallPair, Item, Message, Role
 
 AGENT_GREETING_NAME = "agent"
@@ -69,7 +70,7 @@ class _ConversationPosition:
         self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
 
 
-def read_and_check_role(message: Mapping[str, Any]) -> Role:
+def get_valid_role(message: Mapping[str, Any]) -> Role:
     """Return the role of a message. Raises ValueError or TypeError if the message is malformed."""
     role = ROLES.get(str(message.get("role")))
     if role is None:
@@ -81,17 +82,13 @@ def read_and_check_role(message: Mapping[str, Any]) -> Role:
     return role
 
 
-def add_unreadable_conversation_issue(item: Item, error: Exception) -> None:
+def report_unreadable_conversation(item: Item, error: Exception) -> None:
     what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
     add_issue(item, what, severity="error")
 
 
-TurnNumbers = list[int]
-"""Number of the turn, from 0, of each message."""
-
-
-def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> TurnNumbers:
-    """Add messages and calls to an item. Return the turns of the messages."""
+def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
+    """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
     position, turns, user_calls = _ConversationPosition(), [], list[list[int]]()
     for index, message in enumerate(messages):
         step = _move_to_message(message, position, is_last=index == len(messages) - 1)
@@ -181,7 +178,7 @@ def convert_ticks_to_messages(ticks: Any) -> TickMessages:
     """Convert the ticks of a voice run to messages in the form of a text run."""
     entries: list[_Utterance | dict[str, Any]] = []
     open_utterances: dict[str, _Utterance] = {}
-    entry_of_tick: dict[int, int] = {}
+    message_index_by_tick: dict[int, int] = {}
     for at, tick in enumerate(list_objects(ticks)):
         number = tick["tick_id"] if is_integer(tick.get("tick_id")) else at
         speakers = (("user", "user"), ("assistant", "agent"))
@@ -192,9 +189,9 @@ def convert_ticks_to_messages(ticks: Any) -> TickMessages:
                 entries.append({"role": role, "content": None, "tool_calls": calls})
                 open_utterances.clear()
             entries += [{"role": "tool", **result} for result in list_objects(tick.get(f"{name}_tool_results"))]
-        entry_of_tick[number] = len(entries) - 1
+        message_index_by_tick[number] = len(entries) - 1
     messages = [entry.to_message() if isinstance(entry, _Utterance) else entry for entry in entries]
-    return TickMessages(messages, entry_of_tick)
+    return TickMessages(messages, message_index_by_tick)
 
 
 def _add_speech_chunk(
@@ -247,14 +244,14 @@ class GoldenAction:
         return Call("golden", self.name, accepted, turn, 0, index)
 
 
-PairIndexes = list[int]
-"""Index in `Item.pairs` of the pair of each golden action."""
 CallIndexes = dict[int, int]
 """Index of a golden action -> index of the predicted call with which it is paired."""
 
 
-def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> PairIndexes:
+def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> list[str]:
     """Add golden calls and call pairs to an item that already has its predicted calls.
+
+    Return the address of the pair of each golden action.
 
     A golden action is paired with a call that matches it by the official rule, else with the most similar call of the
     same function. Without such a call, it gets the turn of the golden action before it.
@@ -271,8 +268,11 @@ def pair_golden_actions(item: Item, actions: Sequence[GoldenAction]) -> PairInde
     extra = [call for at, call in enumerate(item.predicted) if at not in used]
     unpaired = [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
     item.pairs = sorted(pairs + unpaired, key=lambda pair: pair.turn)
-    positions = {id(pair): at for at, pair in enumerate(item.pairs)}
-    return [positions[id(pair)] for pair in pairs]
+    first_of_turn: dict[int, int] = {}
+    addresses: dict[int, str] = {}
+    for at, pair in enumerate(item.pairs):
+        addresses[id(pair)] = call_address(pair.turn, at - first_of_turn.setdefault(pair.turn, at))
+    return [addresses[id(pair)] for pair in pairs]
 
 
 def _match_by_official_rule(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> CallIndexes:
@@ -300,7 +300,7 @@ def _match_by_similarity(actions: Sequence[GoldenAction], calls: Sequence[Call],
                 call_indexes[open_actions[pair.golden]] = open_calls[pair.predicted]
 
 
-def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> TurnNumbers:
+def _assign_turns(n_golden_actions: int, call_indexes: CallIndexes, item: Item) -> list[int]:
     """Return the turn of each golden action: the turn of its call or, without one, that of the action before it."""
     known = {at: item.predicted[position].turn for at, position in call_indexes.items()}
     turn = known[min(known)] if known else item.n_turns - 1

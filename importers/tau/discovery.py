@@ -130,9 +130,7 @@ def _make_version1_plan(path: Path) -> RunPlan:
 def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main_file) if main_file is not None else ""
-    agents = [
-        _find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{name}"', head) for name in ("llm", "implementation")
-    ]
+    agents = [_find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{key}"', head) for key in ("llm", "implementation")]
     if any(agents):
         run.model = redact_api_keys_in_text(agents[0] or agents[1])
     if domain := _find_string_field('"domain_name"', head):
@@ -180,13 +178,13 @@ class AssignedId(NamedTuple):
 
 
 class ItemIds:
-    """Makes item ids of the form `TASK_trial_N`, and remembers them."""
+    """The item ids of a run, of the form `TASK_trial_N`."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
 
-    def make_id(self, task: str, trial: Any, file: str, line: int, simulation_id: str = "") -> AssignedId:
-        """Make the item id of a simulation.
+    def assign_id(self, task: str, trial: Any, file: str, line: int, simulation_id: str = "") -> AssignedId:
+        """Assign an item id to a simulation.
 
         If its trial is missing or occurs twice, the item id contains the simulation's own id or, without one, the line
         number.

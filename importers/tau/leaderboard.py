@@ -86,7 +86,7 @@ def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         Metric("simulations", "tasks", len(successes), "count"),
         Metric("simulations", "infrastructure errors, left out", len(items) - len(run), "count"),
     ]
-    return [*metrics, *_count_endings(run), *_count_checks(run), *_count_review_errors(run), *_count_outcomes(run)]
+    return [*metrics, *_count_endings(run), *_count_checks(run), *_count_judge_errors(run), *_count_outcomes(run)]
 
 
 def is_counted_in_metrics(item: ScoredItem) -> bool:
@@ -162,7 +162,7 @@ def _read_action_checks(item: ScoredItem) -> Iterator[ActionCheck]:
             yield ActionCheck(kind, verdicts.get((target, criterion), matched) is True)
 
 
-def _count_review_errors(items: Sequence[ScoredItem]) -> list[Metric]:
+def _count_judge_errors(items: Sequence[ScoredItem]) -> list[Metric]:
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(as_object(item.metadata.get("errors found by the review")))

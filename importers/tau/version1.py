@@ -43,11 +43,11 @@ from fcreview.importers.tau.conversation import (
     ToolCall,
     add_conversation,
     add_instruction,
-    add_unreadable_conversation_issue,
     find_spoken_texts,
     get_content_text,
+    get_valid_role,
     pair_golden_actions,
-    read_and_check_role,
+    report_unreadable_conversation,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.model.item import ImportIssue, Item, Message
@@ -100,9 +100,8 @@ def _parse_action_text(message_text: str) -> ConversationMessage:
         return ConversationMessage("assistant", thought, [ToolCall("", None, text, "the text is not an action")])
     name, arguments = action["name"], action.get("arguments")
     if not isinstance(arguments, dict):
-        return ConversationMessage(
-            "assistant", thought, [ToolCall(name, None, text, "the arguments are not a JSON object")]
-        )
+        call = ToolCall(name, None, text, "the arguments are not a JSON object")
+        return ConversationMessage("assistant", thought, [call])
     if name != REPLY_ACTION:
         return ConversationMessage("assistant", thought, [ToolCall(name, arguments)])
     reply = str(arguments["content"]) if isinstance(arguments.get("content"), str) else ""
@@ -146,7 +145,7 @@ def read_version1_items(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
             yield ImportIssue(str(path), record.line, what, make_excerpt(str(entry)), severity="error")
             continue
         task, trial = str(entry["task_id"]), entry.get("trial")
-        item_id, issue = ids.make_id(task, trial, str(path), record.line)
+        item_id, issue = ids.assign_id(task, trial, str(path), record.line)
         if issue is not None:
             yield issue
         yield _read_item(record, item_id, environment, path)
@@ -193,9 +192,8 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     add_instruction(item, get_content_text(task.get("instruction")))
     item.question = item.question or first_question(item.messages)
     if "error" in info:
-        item.messages.append(
-            Message(item.n_turns - 1, max(item.n_steps - 1, 0), "log", get_content_text(info["error"]))
-        )
+        last_step = max(item.n_steps - 1, 0)
+        item.messages.append(Message(item.n_turns - 1, last_step, "log", get_content_text(info["error"])))
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
     _add_verdicts(item, entry, info, task, messages)
@@ -207,7 +205,7 @@ def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[Con
             raise ValueError("the field traj is empty")
         return _read_messages(trajectory)
     except MALFORMED_DATA as error:
-        add_unreadable_conversation_issue(item, error)
+        report_unreadable_conversation(item, error)
         return None
 
 
@@ -227,7 +225,7 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
     for message in trajectory:
         if not isinstance(message, dict):
             raise TypeError("a message in traj is not an object")
-        role, name, text = read_and_check_role(message), message.get("name"), get_content_text(message.get("content"))
+        role, name, text = get_valid_role(message), message.get("name"), get_content_text(message.get("content"))
         calls = [_parse_call(call) for call in message.get("tool_calls") or ()]
         tool = name if role == "tool" and isinstance(name, str) else None
         messages.append(ConversationMessage(role, text, calls, tool))
@@ -299,5 +297,6 @@ def _read_expected_outputs(item: Item, outputs: Any, recorded_checks: dict[str, 
 
 
 def check_outputs(expected_outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+    """Return expected output -> whether a reply of the agent contains it."""
     replies = [each for each in messages if each.role == "assistant" and not each.calls]
     return find_spoken_texts(expected_outputs, [each.content if each.reply is None else each.reply for each in replies])

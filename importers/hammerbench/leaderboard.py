@@ -49,7 +49,6 @@ MISSING_AVERAGE = "Average number of missing parameters"
 OTHER_ERRORS = "Other errors"
 """The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the golden function, the
 share with correct argument names and a wrong value."""
-TALLY_CACHE_SIZE = 1 << 14
 
 
 class SnapshotOutcome(NamedTuple):
@@ -138,7 +137,7 @@ class ConversationTally(NamedTuple):
     success: bool
 
 
-@lru_cache(maxsize=TALLY_CACHE_SIZE)
+@lru_cache(maxsize=1 << 14)
 def tally_conversation(conversation: Conversation, selector: SnapshotSelector) -> ConversationTally | None:
     """Return the tally of a conversation, or None if no snapshot is selected."""
     selected = select_snapshots(conversation, selector)
@@ -382,7 +381,7 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
         if type_name == BASE_TYPE or not common:
             continue
         type_metrics, base_metrics = (
-            _compute_comparison_metrics([groups[each] for each in common], from_flat_log=from_flat_log)
+            _compute_ablation_metrics([groups[each] for each in common], from_flat_log=from_flat_log)
             for groups in (type_conversations, base_conversations)
         )
         note = f"only the {len(common)} conversations that both types have"
@@ -393,7 +392,7 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
     return metrics
 
 
-def _compute_comparison_metrics(
+def _compute_ablation_metrics(
     conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool
 ) -> dict[str, float]:
     """Compute the metrics of the comparison. PR and SR always follow the script for conversations."""

@@ -268,7 +268,7 @@ async def test_key_while_the_item_opens_is_dropped_with_a_bell(
         await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
-        assert not app.screen_stack[-2]._filter_line.display
+        assert not app.screen_stack[-2].pane.filter_line.display
         assert recorded_reviews(workspace) == [] or key == "p"
         assert rung or recorded_reviews(workspace)
     store.close()

@@ -62,11 +62,13 @@ WhereOption = Annotated[
 ]
 RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model in `fcreview runs`.")]
 QUEUE_HELP = (
-    "Order of items (failures, dataset, disagreement, unreviewed, random or stratified), selected items (judged,"
-    " uncertain or suspects), or the name of a queue from `fcreview queue create`."
+    "Item order (failures, dataset, disagreement, unreviewed, random or stratified), item selection (judged, uncertain"
+    " or suspects), or a queue from `fcreview queue create`."
 )
 QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
-QueueOrDefaultOption = Annotated[str | None, option("--queue NAME", QUEUE_HELP)]
+QueueOrDefaultOption = Annotated[
+    str | None, option("--queue NAME", QUEUE_HELP, show_default="failures, or dataset with --blind")
+]
 OrderSeedOption = Annotated[int, option("--seed N", "Random seed for `--queue random` and `stratified`.")]
 SeedOption = Annotated[int, option("--seed N", "Random seed.")]
 BlindOption = Annotated[bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")]
@@ -107,19 +109,19 @@ COMMON_OPTIONS = ("data", "errata", "workspace")
 
 
 def workspace_command(
-    *extra_options: str, common: tuple[str, ...] = COMMON_OPTIONS, path: ParameterSpec = PATH_ARGUMENT
+    *extra_options: str, common_options: tuple[str, ...] = COMMON_OPTIONS, path_argument: ParameterSpec = PATH_ARGUMENT
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace a command's first parameter, a `WorkspaceOptions`, by command line arguments and options that set it.
 
-    `extra_options` are names in `SHARED_OPTIONS` that the command has in addition to `common`. `path` specifies the
-    PATH argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
+    `extra_options` and `common_options` are names in `SHARED_OPTIONS`. `path_argument` specifies the PATH argument:
+    `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
-    names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common}]
+    names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common_options}]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         first, *own = signature(command).parameters.values()
-        specs = {"path": path} | {each.name: (hints[each.name], each.default) for each in own}
+        specs = {"path": path_argument} | {each.name: (hints[each.name], each.default) for each in own}
         json_option = {"as_json": specs.pop("as_json")} if "as_json" in specs else {}
         specs |= {name: SHARED_OPTIONS[name] for name in names} | json_option
 

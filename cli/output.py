@@ -82,7 +82,7 @@ def escape_invisible_characters(lines: bytes) -> bytes:
 
 
 def _convert_named_tuple(value: Any) -> Any:
-    fields = getattr(value, "_asdict", None)  # a named tuple
+    fields = getattr(value, "_asdict", None)
     return fields() if fields is not None else to_plain_json(value)
 
 
@@ -197,7 +197,7 @@ def find_page_width() -> int | None:
 
 
 def get_wrap_width() -> int:
-    """Return the width in terminal columns to which text is wrapped."""
+    """Return the width to which text is wrapped, in terminal columns."""
     return find_page_width() or DEFAULT_WIDTH
 
 
@@ -282,7 +282,7 @@ ACTIVITY_SECONDS = 1.0  # seconds before the first update by `show_activity` and
 
 
 class Progress:
-    """Progress line on stderr, if stderr is a terminal. `erase` removes the line.
+    """Progress line on stderr, if stderr is a terminal. The end of a `with` block erases the line.
 
     Call the object with a label, the amount that is done and the total amount, or 0 for an unknown total. By default,
     amounts are in bytes.
@@ -296,6 +296,12 @@ class Progress:
         self._next_update = time.monotonic() + UPDATE_SECONDS
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.erase()
+
     def __call__(self, label: str, done: int, total: int) -> None:
         now = time.monotonic()
         if not self._enabled or now < self._next_update:
@@ -307,7 +313,7 @@ class Progress:
         self._visible = True
 
     def show_first_line(self) -> None:
-        """Show the name of the activity at once, because the first progress report may take seconds."""
+        """Show the name of the activity now, because the first progress report may take seconds."""
         if self._enabled:
             _rewrite_progress_line(f"{self._activity} ...")
             self._visible = True

@@ -44,7 +44,7 @@ class ScoredRun:
 class ReportPart:
     """Metrics of one run, or combined metrics of several runs."""
 
-    fields: dict[str, Any]
+    fields: dict[str, Any]  # fields that identify the run, see `build_run_fields`
     metrics: list[summary.MetricRow]
     row: RunRow | None = None  # the run; None for combined metrics
     combined_runs: Sequence[RunRow] = ()
@@ -72,10 +72,9 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
 def load_scored_runs(
     analysis: UnblindedAnalysis, runs: Sequence[RunRow], errata: Errata | None = None, *, quiet: bool = False
 ) -> Iterator[ScoredRun]:
-    """Load the scored items of each run. If the importer allows it and no errata apply, equal items are aggregated."""
+    """Load the scored items of each run. Equal items are combined, unless the benchmark's metrics need each item."""
     from fcreview.importers.registry import importer_for
 
-    progress = Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet)
     total, done = sum(row.n_items for row in runs), 0
     benchmarks = {row.info.benchmark for row in runs}
     corrected = {each for each in benchmarks if select_errata(errata, each)}
@@ -86,7 +85,7 @@ def load_scored_runs(
         [row.run for row in runs if row.run in aggregated],
         {row.run for row in runs if importer_for(row.info).needs_part_verdicts},
     )
-    try:
+    with Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet) as progress:
         for row in runs:
             progress(row.info.model, done, total)
             rows = (
@@ -97,8 +96,6 @@ def load_scored_runs(
             progress.erase()
             yield ScoredRun(row, rows)
             done += row.n_items
-    finally:
-        progress.erase()
 
 
 def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRow]:
@@ -137,13 +134,14 @@ def _add_disagreement_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
+    """Build the fields of a run: run, benchmark, generation, language, model and n_items."""
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
     return {"run": row.run, **names, "n_items": row.n_items}
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the JSON fields that identify several runs of one model. `run` is None, and `+` joins the languages."""
+    """Build the fields of several runs of one model, as for one run. `run` is None, and `+` joins the languages."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
 
@@ -166,13 +164,14 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
-    counts = [_count_passes(session, row, has_sample=bool(queues)) for row in rows]
+    counts = [_count_passes(session, row, has_queues=bool(queues)) for row in rows]
     failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, run=run)
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
     suspect_counts = summary.SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
-    metrics = [_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts]
+    intervals = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
+    metrics = list(map(_build_metrics_section, parts, intervals))
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [
         sections.RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part)
@@ -217,11 +216,9 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
     return " · ".join(parts)
 
 
-def estimate_intervals(
-    session: WorkspaceSession, part: ReportPart, queues: Sequence[sections.QueueSample]
-) -> summary.EstimateByMetric:
-    """Return the estimates of the metrics that have a confidence interval. Empty without a random sample."""
-    if not queues:
+def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_queues: bool) -> summary.EstimateByMetric:
+    """Estimate metrics with confidence intervals, by metric key. Empty without queues or a random sample."""
+    if not has_queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
 
@@ -292,7 +289,8 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
     )
 
 
-def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> summary.RunPassCounts:
+def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -> summary.RunPassCounts:
+    """Count the passing items of a run by verdict source. With queues, also estimate the pass rate."""
     counts = summary.RunPassCounts(
         row.info.model,
         row.info.full_title,
@@ -304,7 +302,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -
         row.disputed,
         {category["category"]: (category["n"], _compute_category_pass_rate(category)) for category in row.categories},
     )
-    if not has_sample:
+    if not has_queues:
         return counts
     from fcreview.cli.commands.estimate import HALF_WIDTH
     from fcreview.stats.estimation import estimate_pass_rate  # imports numpy
@@ -369,11 +367,8 @@ def format_metric_lines(
             for line in part
         ]
         heads = [format_cell(table), *("recomp." if source == "rule" else source for source in sources)]
-        heads += [
-            *([summary.OPEN_DISAGREEMENTS] if disputed else []),
-            *([summary.ESTIMATE_HEADING] if found else []),
-            "",
-        ]
+        heads += [summary.OPEN_DISAGREEMENTS] if disputed else []
+        heads += [summary.ESTIMATE_HEADING, ""] if found else [""]
         yield ""
         yield from format_table(
             heads, cells, right_aligned=range(1, len(sources) + 1), max_width=44, page_width=page_width
@@ -396,5 +391,6 @@ def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool],
             break
         if part.row is not None and part.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        lines += format_metric_lines(part.fields, part.metrics, estimate_intervals(session, part, queues), page_width)
+        intervals = estimate_part_metrics(session, part, has_queues=bool(queues))
+        lines += format_metric_lines(part.fields, part.metrics, intervals, page_width)
     return "\n".join(lines)

@@ -35,7 +35,7 @@ _S3 = "s3:/"
 
 
 def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Workspace:
-    """Locate the workspace of the path, or of the common parent of several paths."""
+    """Find the workspace of the path, or of the common parent of several paths. `create` permits to create it."""
     from fcreview.store.workspace import find_workspace
 
     lake = find_lake_location(options.paths)
@@ -56,7 +56,7 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
 
 
 def resolve_run_paths(options: WorkspaceOptions) -> list[Path]:
-    """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
+    """Resolve the paths to search for runs. `.fcreview` becomes its parent. Raises CommandError for a missing path."""
     lake = find_lake_location(options.paths)
     if lake is not None:
         raise CommandError(f"{lake} is a lake and has no result files. Pass the folder that you imported")
@@ -108,13 +108,13 @@ def resolve_lake_location(location: str) -> str:
     return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
 
 
-def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake: `folder`, or by default `.fcreview/` in the lake."""
+def locate_lake_workspace(lake: str, reviews_folder: Path | None) -> Workspace:
+    """Return the workspace with the reviews of a lake, which is by default in the folder of the lake."""
     from fcreview.store.workspace import find_workspace
 
-    if folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
+    if reviews_folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
         raise UsageError(f"{lake} needs --workspace DIR. Choose a local folder for the reviews")
-    folder = folder or Path(lake)
+    folder = reviews_folder or Path(lake)
     return replace(find_workspace(folder, folder), lake=lake)
 
 
@@ -170,13 +170,13 @@ class WorkspaceSession:
         return len(self.scope) or len(self.store.runs)
 
     def print_policy(self, *, as_json: bool = False) -> None:
-        """Print the policy for disagreements unless it is the default: to stderr with `as_json`, else to stdout."""
+        """Print the policy for disagreements, unless it is the default. With `as_json`, print it to stderr."""
         if self.policy != UNANIMOUS:
             show = print_message if as_json else emit
             show(f"policy {self.policy}: if annotators disagree, the majority verdict counts")
 
     def explain_empty_view(self, view: View) -> str:
-        """Explain why a view has no items. For example, its filter selects reviewed items, but there are no reviews."""
+        """Explain why a view has no items, such as a filter for reviewed items in a workspace without reviews."""
         from fcreview.store.filters.parser import parse_filter
         from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
@@ -245,7 +245,7 @@ class WorkspaceSession:
         return self.store.load_queue(name)
 
     def limit_to_assigned_items(self, view: View) -> View:
-        """Limit a view of a queue file to the annotator's items. Raises CommandError if the annotator has no items."""
+        """Limit a view of a queue file to the annotator's items. Raises CommandError if the queue assigns none."""
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
@@ -300,7 +300,7 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
 
 
 def set_and_save_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
-    """Set the errata of each run. Copy a valid file of --errata to the workspace."""
+    """Set the errata of each run. Copy the file of --errata to the workspace if it is valid."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:
@@ -321,11 +321,11 @@ def load_errata(path: Path) -> Errata:
     return parse_errata(read_small_file(path), str(path))
 
 
-def select_errata(errata: Errata | None, importer: str) -> Errata | None:
+def select_errata(errata: Errata | None, importer_name: str) -> Errata | None:
     """Select the errata that apply to the runs of an importer. Return None if the importer supports no errata."""
-    if errata is None or not supports_errata(importer):
+    if errata is None or not supports_errata(importer_name):
         return None
-    return errata.select_for_benchmark(importer, include_rules=supports_equivalences(importer))
+    return errata.select_for_benchmark(importer_name, include_rules=supports_equivalences(importer_name))
 
 
 def _check_errata_support(errata: Errata, file_name: str) -> None:
@@ -343,18 +343,18 @@ def _check_errata_support(errata: Errata, file_name: str) -> None:
         print_message(f"fcreview: {file_name}: {problem}")
 
 
-def supports_errata(importer: str) -> bool:
-    """Whether the importer with this name can apply corrected golden answers."""
+def supports_errata(importer_name: str) -> bool:
+    """Whether the importer can apply corrected golden answers."""
     from fcreview.importers.registry import IMPORTERS
 
-    return importer in IMPORTERS and IMPORTERS[importer].applies_errata
+    return importer_name in IMPORTERS and IMPORTERS[importer_name].applies_errata
 
 
-def supports_equivalences(importer: str) -> bool:
-    """Whether the importer with this name can apply equivalence rules."""
+def supports_equivalences(importer_name: str) -> bool:
+    """Whether the importer can apply equivalence rules."""
     from fcreview.importers.registry import IMPORTERS
 
-    return importer in IMPORTERS and IMPORTERS[importer].applies_equivalences
+    return importer_name in IMPORTERS and IMPORTERS[importer_name].applies_equivalences
 
 
 def read_small_file(path: Path) -> bytes:

@@ -49,6 +49,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
+    from fcreview.model.item import Run
     from fcreview.run_plan import DiscoveredRuns, RunPlan
     from fcreview.store.importing.source_files import DatasetFolders
     from fcreview.store.rows import ImportSummary
@@ -93,12 +94,9 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
             runs = cache.find_unchanged_runs(workspace)
             if runs is not None:
                 return workspace, runs
-    search = Progress("looking for runs")
-    search.show_first_line()
-    try:
+    with Progress("looking for runs") as search:
+        search.show_first_line()
         discovered = discover_runs(options, config)
-    finally:
-        search.erase()
     cache.record_dataset_state(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
@@ -117,8 +115,8 @@ class ImportCache:
     """Cache of the run numbers at the paths, valid until a file changes. Create the cache before the search for runs,
     so that the next command notices files that change during the import."""
 
-    def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
-        self._key = _hash_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
+    def __init__(self, paths: Sequence[Path], data_folders: Sequence[Path], settings: str) -> None:
+        self._key = _hash_texts(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data_folders]))
         self._files = gather_files(paths).files
         code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
         self._inside = _hash_file_states([*self._files, *code.files])
@@ -154,8 +152,8 @@ class ImportCache:
         with suppress(OSError):
             workspace.files.write_json(_locate_cache_file(workspace), entries)
 
-    def _compute_digest(self, workspace: Workspace, others_digest: str) -> str:
-        return _hash_texts(self._inside, others_digest, _hash_file_states([workspace.store, workspace.errata]))
+    def _compute_digest(self, workspace: Workspace, outside_digest: str) -> str:
+        return _hash_texts(self._inside, outside_digest, _hash_file_states([workspace.store, workspace.errata]))
 
 
 def _hash_file_states(files: Iterable[Path]) -> str:
@@ -215,19 +213,16 @@ def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
-    """List the folders of --data, FCREVIEW_DATA and the configuration, without duplicates. FCREVIEW_DATA has the format
-    of PATH."""
+    """List the dataset folders of --data, FCREVIEW_DATA and the configuration, without duplicates."""
     environment = [Path(each) for each in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if each]
     permanent = [each.absolute() for each in [*environment, *config.dataset_folders]]
     return list(dict.fromkeys([*resolve_data_option(options), *permanent]))
 
 
-def find_runs_and_datasets(
-    search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders
-) -> DiscoveredRuns:
+def find_runs_and_datasets(search_runs: RunSearch, data_option: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
     """Find the runs, and choose the matching dataset for each run.
 
-    `named_folders` are the folders of --data. `remembered` are the dataset folders of earlier commands.
+    `data_option` are the folders of --data. `remembered` are the dataset folders of earlier commands.
     """
     from fcreview.store.importing.source_files import select_folders_with_dataset
 
@@ -237,28 +232,27 @@ def find_runs_and_datasets(
     def search_plans(folders: Folders) -> dict[RunId, RunPlan]:
         plans: dict[RunId, RunPlan] = {}
         for plan in search_once(folders).plans:
-            plans.setdefault(_make_run_id(plan), plan)
+            plans.setdefault(_make_run_id(plan.run), plan)
         return plans
 
     def assign_dataset(plan: RunPlan) -> RunPlan:
-        if select_folders_with_dataset(named_folders, plan):
+        if select_folders_with_dataset(data_option, plan):
             return plan
         before = remembered.get_dataset_folders(plan.run)
-        assigned = search_plans(_select_existing_folders(before) or named_folders).get(_make_run_id(plan), plan)
-        if named_folders and before:
+        assigned = search_plans(_select_existing_folders(before) or data_option).get(_make_run_id(plan.run), plan)
+        if data_option and before:
             problem = f"--data has no dataset for this run, so fcreview uses {before[0]} from an earlier command"
             assigned.issues.append(ImportIssue(plan.run.path, None, problem, severity="notice"))
         if assigned.data or before or not assigned.run.needs_dataset:
             return assigned
-        usual = search_plans(usual_folders).get(_make_run_id(plan), plan)
+        usual = search_plans(usual_folders).get(_make_run_id(plan.run), plan)
         return usual if usual.data else assigned  # a new run gets the dataset of most other runs
 
-    found = search_once(named_folders or usual_folders)
+    found = search_once(data_option or usual_folders)
     return replace(found, plans=[assign_dataset(plan) for plan in found.plans])
 
 
-def _make_run_id(plan: RunPlan) -> RunId:
-    run = plan.run
+def _make_run_id(run: Run) -> RunId:
     return run.benchmark, run.generation, run.language, run.model, run.path
 
 
@@ -284,15 +278,13 @@ def import_discovered_runs(
             raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
     set_decoders_and_errata(discovered.plans, options, config, workspace)
-    progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
-    progress.show_first_line()
-    try:
+    datasets = DatasetOptions(resolve_data_option(options), options.forget_data)
+    with Progress() as progress:
+        progress.show_first_line()
         summary = import_runs(
             workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
-            dataset_options=choice,
+            dataset_options=datasets,
         )  # fmt: skip
-    finally:
-        progress.erase()
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
         print_message(f"fcreview: {summary.rebuild_reason}. The new store has {count}; your reviews are unchanged")

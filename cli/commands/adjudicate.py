@@ -41,8 +41,8 @@ def adjudicate(
     """Resolve annotator disagreements.
 
     Opens the app, which shows the annotators' answers in random order and without names, as A, B, C. Without a
-    terminal, prints each disagreement with the `fcreview label --adjudicate` command that resolves it. A disagreement
-    opens again only if the prediction or the golden answer changes.
+    terminal, prints each disagreement with the `fcreview label --adjudicate` command that resolves it. A resolved
+    disagreement opens again only if the prediction or the golden answer changes.
 
     Example: fcreview adjudicate runs/gpt4o --where category:live_simple
     """

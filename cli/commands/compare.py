@@ -232,7 +232,7 @@ def compare(
         str | None,
         option(
             "--source NAME",
-            f"Source of the verdicts: {', '.join(stats.VERDICT_SOURCES)}.",
+            f"Source of the verdicts: {', '.join(stats.VERDICT_SOURCES)}. `rule` are the recomputed verdicts.",
             show_default="official, or rule if a run has no official verdicts",
         ),
     ] = None,

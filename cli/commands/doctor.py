@@ -43,7 +43,7 @@ OPTIONAL_PATH_ARGUMENT = (
 )
 
 
-@workspace_command("format", common=("data", "workspace"), path=OPTIONAL_PATH_ARGUMENT)
+@workspace_command("format", common_options=("data", "workspace"), path_argument=OPTIONAL_PATH_ARGUMENT)
 def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 

@@ -27,8 +27,8 @@ ErrataFileArgument = Annotated[Path, argument("FILE", "Errata file from `fcrevie
 def check_errata(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
-    The exit code is 1 if somebody has modified the file. Stale entries are only reported when you apply the file with
-    --errata. --json prints {file, date, who, digest, goldens, rules}.
+    The exit code is 1 if the file is invalid or was modified. Only --errata reports entries that no longer match the
+    dataset. --json prints {file, date, who, digest, goldens, rules}.
 
     Example: fcreview errata check errata.jsonl
     """

@@ -37,7 +37,7 @@ def export(
         option("--queue NAME", "Export only the items of this queue, such as judged, uncertain or suspects."),
     ] = None,
     only: Annotated[
-        str, option("--only KIND", "Export all targets with a verdict, or only reviewed or adjudicated targets.")
+        str, option("--only KIND", "Targets to export: all with a verdict (all), reviewed or adjudicated.")
     ] = "all",
     with_: Annotated[
         str | None, option("--with content", "Also export the question, messages, functions and calls of each item.")
@@ -78,14 +78,12 @@ def export(
     if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
         raise UsageError(f"--format {format} writes whole runs. Omit --where, --queue, --only and --with")
     with open_workspace(options) as session:
-        view = session.build_view(where, queue=_check_queue_selects_items(queue) or "dataset")
-        progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
-        watched = exports.ExportOutput(create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force)
+        _check_queue_selects_items(queue)
+        view = session.build_view(where, queue=queue or "dataset")
         services = build_benchmark_services(options)
-        try:
+        with Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT) as progress:
+            watched = exports.ExportOutput(create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force)
             counts = exports.export(session.store, format, out, view, watched, choice, services)
-        finally:
-            progress.erase()
         if not any(counts.values()):
             print_message(f"nothing to export, because {_explain_empty_export(session, view, choice, format)}")
     if format == "native":
@@ -99,12 +97,11 @@ def export(
         print_message(f"wrote {written} to {out}")
 
 
-def _check_queue_selects_items(queue: str | None) -> str | None:
+def _check_queue_selects_items(queue: str | None) -> None:
     from fcreview.store.rows import BUILTIN_QUEUES, PARTIAL_QUEUES
 
     if queue in BUILTIN_QUEUES and queue not in PARTIAL_QUEUES:
         raise UsageError(f"--queue {queue} only orders items. Choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
-    return queue
 
 
 def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
@@ -124,8 +121,8 @@ def _parse_training_options(
     return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
 
 
-def _warn_of_missing_datasets(folder: Path) -> None:
-    for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
+def _warn_of_missing_datasets(exported_runs: Path) -> None:
+    for plan in discover_runs(WorkspaceOptions([exported_runs]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
             name = f"{plan.run.full_title}, {plan.run.model}"
             print_message(f"The export of {name} has no dataset. Pass --data DIR when you open it")

@@ -109,14 +109,14 @@ QUEUE_MESSAGES = {
 }
 
 
-@workspace_command("annotator", common=("workspace",))
+@workspace_command("annotator", common_options=("workspace",))
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
         Path | None, argument("OTHER", "Other workspace: a folder that contains .fcreview, or .fcreview itself.")
     ] = None,
     from_team: Annotated[
-        bool, option("--from-team", "Copy the reviews that the team has sent into the workspace's journals.")
+        bool, option("--from-team", "Copy the reviews received from the team to the workspace's journals.")
     ] = False,
     to_team: Annotated[bool, option("--to-team", "Send all of your reviews to the team.")] = False,
     yes: Annotated[bool, option("--yes -y", "Merge new reviews of other annotators without asking.")] = False,

@@ -57,7 +57,7 @@ class OpenOptions:
         return session.build_review_view(self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind)
 
 
-@workspace_command("annotator", "format", "decoder", path=PATHS_ARGUMENT)
+@workspace_command("annotator", "format", "decoder", path_argument=PATHS_ARGUMENT)
 def open_(
     options: WorkspaceOptions,
     item: Annotated[str | None, option("--item ID", "Open this item first.")] = None,
@@ -71,8 +71,8 @@ def open_(
     """Browse and review runs in the terminal.
 
     Imports new and changed results at PATH, then opens the app. Without a terminal, prints the first items instead.
-    With a queue from `fcreview queue create`, the app shows the items that are assigned to you. If PATH is a lake,
-    these items or the items of --where are copied to the workspace, so that you can review them without the lake.
+    With a queue from `fcreview queue create`, the app shows the items that are assigned to you. If PATH is a lake
+    (docs/lake.md), fcreview copies these items, or the items that --where selects, to the workspace.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """

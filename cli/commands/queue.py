@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List queues with the progress of each annotator.
 
-    Progress is the number of reviewed items of the items that are assigned to an annotator.
+    The progress is how many of the assigned items an annotator has reviewed.
 
     Example: fcreview queue list runs/gpt4o --json
     """
@@ -85,7 +85,7 @@ def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, 
 def show_queue_details(
     options: WorkspaceOptions, name: Annotated[str, argument("NAME", "Queue name.")], as_json: JsonOption = False
 ) -> None:
-    """Show the sampling and the progress of a queue.
+    """Show how a queue was sampled, and its progress.
 
     Prints the strata with their inclusion probabilities, and the progress of each annotator. --json also prints a line
     for each item.
@@ -147,11 +147,13 @@ def create_queue(
         str,
         option(
             "--stratify BY",
-            "Stratify by these fields, separated by commas: category, language, model, error, official and others.",
+            "Fields to stratify by, separated by commas, such as category, language, model, error or official.",
         ),
     ] = "",
     overlap: Annotated[int, option("--overlap N", "Number of items that every annotator reviews.", min=0)] = 0,
-    repeats: Annotated[int, option("--repeats N", "Number of hidden duplicates for each annotator.", min=0)] = 0,
+    repeats: Annotated[
+        int, option("--repeats N", "Number of items that each annotator gets twice, as hidden duplicates.", min=0)
+    ] = 0,
     seed: SeedOption = 0,
     team: Annotated[
         bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
@@ -204,7 +206,7 @@ def extend_queue(
         str,
         option(
             "--target METRIC",
-            "Narrow the interval of this metric, named as in `fcreview estimate`, such as 'BFCL overall'.",
+            "Metric whose interval to narrow, named as in `fcreview estimate`, such as 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",

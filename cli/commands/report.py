@@ -23,7 +23,7 @@ from fcreview.cli.report_data import (
     build_run_fields,
     compute_report_parts,
     describe_queue_samples,
-    estimate_intervals,
+    estimate_part_metrics,
     format_metric_lines,
 )
 from fcreview.cli.workspace_import import open_workspace
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
 
-MAX_CONVENTION_ITEMS = 3
+MAX_CONVENTION_ITEMS = 3  # maximum number of item ids in the column with the differences of a convention
 NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
 
 
@@ -79,7 +79,7 @@ def report(
             return
         queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
-            intervals = estimate_intervals(session, part, queues)
+            intervals = estimate_part_metrics(session, part, has_queues=bool(queues))
             if as_json:
                 _print_metrics_json(part.fields, part.metrics, intervals)
             else:
@@ -92,10 +92,11 @@ def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: b
     for row in session.select_runs(run):
         fields = build_run_fields(row)
         found = compute_run_conventions(session.store.analysis, row.run, row.info).rows
-        if not as_json:
+        if as_json:
+            for each in found:
+                emit_json(_without_item_count(fields) | asdict(each))
+        else:
             emit_lines(_format_conventions(fields, found))
-        for each in found if as_json else ():
-            emit_json(_without_item_count(fields) | asdict(each))
 
 
 def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 
-@workspace_command("annotator", path=PATHS_ARGUMENT)
+@workspace_command("annotator", path_argument=PATHS_ARGUMENT)
 def review(
     options: WorkspaceOptions,
     plain: Annotated[bool, option("--plain", "Review line by line, for screen readers and simple terminals.")] = False,
@@ -101,10 +101,11 @@ def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) 
         reviews = Session(None, session.annotator, store, reviewer, blind=blind)
         reviews.queue_file = view.queue_file
         try:
-            done = ReviewLoop(store, view, reviews).review_items()
+            loop = ReviewLoop(store, view, reviews)
+            loop.review_items()
         finally:
             reviews.close()
-    emit(f"{format_count(done, 'review')} saved")
+    emit(f"{format_count(loop.n_saved, 'review')} saved")
 
 
 class Answer(NamedTuple):
@@ -118,25 +119,24 @@ class ReviewLoop:
     def __init__(self, store: Store, view: View, reviews: Session) -> None:
         self._store, self._view, self._reviews = store, view, reviews
         self._recorder = ReviewRecorder(reviews, lambda _: "", is_judged_queue=view.queue == "judged")
+        self.n_saved = 0  # number of saved reviews
         self._navigator: QueueNavigator | None = None
-        self._saved = 0
         self._is_finished = False
 
-    def review_items(self) -> int:
-        """Review items until the queue or the input ends. Return the number of saved reviews."""
+    def review_items(self) -> None:
+        """Review items until the queue or the input ends."""
         rows = self._store.fetch_page(self._view, 0, 1)
         if not rows:
             emit("No items match the filter.")
-            return 0
+            return
         first = QueueNavigator.locate_item(self._store, self._view, rows[0].item)
         start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
         if start is None:
             emit("You have reviewed every item of the queue.")
-            return 0
+            return
         self._show_item(start)
         while not self._is_finished and (answer := self._read_answer()) is not None:
             self._process_answer(answer)
-        return self._saved
 
     def _read_answer(self) -> Answer | None:
         """Read a line of input. Return None at the end of the input."""
@@ -195,7 +195,7 @@ class ReviewLoop:
         emit(outcome.message)
         if outcome.style == "bad":
             raise CommandError("fcreview could not save the review and has stopped. Solve the problem and start again.")
-        self._saved += outcome.succeeded and outcome.undone is None
+        self.n_saved += outcome.succeeded and outcome.undone is None
         return outcome
 
     def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> None:

@@ -120,8 +120,8 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
     Shows who accepted each rule, the date, and whether the errata of the workspace already apply the rule. --json
-    prints {rule, benchmark, function, argument, who, date, says, applied}, and given and wanted for rules of the form
-    `accept ... for ...`.
+    prints {rule, benchmark, function, argument, who, date, says, applied}. Rules of the form `accept ... for ...` also
+    have the keys given and wanted.
 
     Example: fcreview rules list result/
     """

@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
 
-@workspace_command("format", "decoder", path=PATHS_ARGUMENT)
+@workspace_command("format", "decoder", path_argument=PATHS_ARGUMENT)
 def import_(
     options: WorkspaceOptions,
     forget_data: Annotated[
@@ -55,7 +55,7 @@ def import_(
         str | None,
         option(
             "--dask ADDRESS",
-            "Import into the lake with the workers of this Dask scheduler, in N parts if you pass --part N.",
+            "Import into the lake with the workers of this Dask scheduler. Pass --part N to set the number of parts.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -218,28 +218,25 @@ def _import_to_lake(
     discovered = discover_runs(options, config)
     scores: ScoresByRun = {}
 
-    def collect_scores(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
+    def save_score_counts(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
         found = _fetch_score_counts(workspace)
         scores.update({lake_run_numbers[run]: counts for run, counts in found.items() if run in lake_run_numbers})
 
-    progress = Progress()
-    lake = LakeImport(
-        open_lake_files(location),
-        sorted(path.resolve() for path in options.paths),
-        read_items,
-        lambda plans, workspace: set_decoders_and_errata(plans, options, config, workspace),
-        DatasetOptions(resolve_data_option(options)),
-        progress,
-        n_workers,
-        on_batch=collect_scores,
-    )
-    try:
-        summary = import_part(lake, discovered.plans, discovered.issues, part)
-    except OSError as error:
-        raise CommandError(f"fcreview cannot write to the lake {location}: {error.strerror or error}") from error
-    finally:
-        progress.erase()
-    return summary, scores
+    with Progress() as progress:
+        lake = LakeImport(
+            open_lake_files(location),
+            sorted(path.resolve() for path in options.paths),
+            read_items,
+            lambda plans, workspace: set_decoders_and_errata(plans, options, config, workspace),
+            DatasetOptions(resolve_data_option(options)),
+            progress,
+            n_workers,
+            on_batch=save_score_counts,
+        )
+        try:
+            return import_part(lake, discovered.plans, discovered.issues, part), scores
+        except OSError as error:
+            raise CommandError(f"fcreview cannot write to the lake {location}: {error.strerror or error}") from error
 
 
 def _check_lake_folder(location: str) -> None:

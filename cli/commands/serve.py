@@ -1,4 +1,4 @@
-"""`fcreview serve`: open the app in a browser."""
+"""`fcreview serve`: serve the app to web browsers."""
 
 from __future__ import annotations
 
@@ -55,22 +55,27 @@ class ServeOptions:
     max_sessions: int = 20
 
 
-@workspace_command("format", "decoder", path=OPTIONAL_PATHS_ARGUMENT)
+@workspace_command("format", "decoder", path_argument=OPTIONAL_PATHS_ARGUMENT)
 def serve(
     options: WorkspaceOptions,
-    users: Annotated[Path | None, option("--users FILE", "Users file with password hashes.")] = None,
+    users: Annotated[Path | None, option("--users FILE", "Users file, which --add-user creates.")] = None,
     add_user: Annotated[
-        str | None, option("--add-user NAME", "Add this annotator to the users file, or change the password.")
+        str | None, option("--add-user NAME", "Add this annotator to the users file, or change the password, and exit.")
     ] = None,
     trust_header: Annotated[
         str | None,
         option(
             "--trust-header NAME",
-            "Header in which a proxy sends the annotator name. Needs --socket, or a secret in --secret-file or"
-            f" {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
+            "Header in which a proxy sends the annotator name. Needs --socket or --secret-file.",
         ),
     ] = None,
-    secret_file: Annotated[Path | None, option("--secret-file FILE", "File with the secret of the proxy.")] = None,
+    secret_file: Annotated[
+        Path | None,
+        option(
+            "--secret-file FILE",
+            f"File with the secret that the proxy sends as X-Fcreview-Secret. Default: {SECRET_VARIABLE}.",
+        ),
+    ] = None,
     host: Annotated[
         str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Other addresses need TLS.")
     ] = None,
@@ -92,10 +97,11 @@ def serve(
     run: RunOption = None,
     blind: BlindOption = False,
 ) -> None:
-    """Open the app in a browser.
+    """Serve the app to web browsers.
 
-    Annotators log in with their annotator name. Each browser tab has its own process of the app, which writes only the
-    annotator's journal and settings. Exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
+    Annotators log in with their annotator name and password, or through a proxy. Each browser tab has its own process
+    of the app, which writes only the annotator's journal and settings. The browser downloads exports. Listens on
+    127.0.0.1 unless you pass --host or --socket.
 
     Example: fcreview serve runs/ --users users.toml
     """

@@ -22,7 +22,7 @@ def sql(
 ) -> None:
     """Query the workspace with SQL.
 
-    The statement can only read, and only from the workspace. docs/sql-and-json.md describes the tables.
+    The statement can only read the tables of the workspace (docs/sql-and-json.md).
 
     Tables and views: runs, items, messages, calls, pairs, verdicts, functions, import_issues, sources, reviews, labels.
 

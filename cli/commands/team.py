@@ -46,7 +46,7 @@ IGNORED_FILE = "team.toml"
 
 
 def warn_of_ignored_team_files(workspace: Workspace) -> None:
-    """Print a warning for each team configuration file in a workspace, because fcreview ignores such files."""
+    """Print a warning for each `team.toml` in a workspace, because fcreview ignores this file."""
     for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
         if os.path.lexists(file):
             print_message(
@@ -56,8 +56,7 @@ def warn_of_ignored_team_files(workspace: Workspace) -> None:
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an `Exchange` with the team of the workspace, which is not connected yet. Raises CommandError if the
-    workspace belongs to no team."""
+    """Yield an unconnected `Exchange` with the workspace's team. Raises CommandError if there is no team."""
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_team_files(workspace)
@@ -280,10 +279,10 @@ def fetch_reviews(path: PathArgument = Path(), workspace: WorkspaceOption = None
 
     Example: fcreview team pull runs/gpt4o
     """
-    with open_team_exchange(_locate_workspace(path, workspace)) as exchange:
-        exchange.connect()
-        received = exchange.pull_lines()
-        _fetch_queues(exchange, _locate_workspace(path, workspace))
+    here = _locate_workspace(path, workspace)
+    with open_team_exchange(here) as exchange:
+        server, received = exchange.connect(), exchange.pull_lines()
+        _fetch_queues(server, here)
         _print_sync_counts(exchange, received=received)
 
 
@@ -303,8 +302,9 @@ def sync_reviews(
         while True:
             try:
                 if exchange.server is None:
-                    _send_run_digests(exchange.connect(), here)
-                    _fetch_queues(exchange, here)
+                    server = exchange.connect()
+                    _send_run_digests(server, here)
+                    _fetch_queues(server, here)
                 sent, received, wait = exchange.push_lines(), exchange.pull_lines(), WATCH_SECONDS
                 if sent or received or not watch:
                     _print_sync_counts(exchange, sent, received)
@@ -374,15 +374,14 @@ def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDiges
     return runs
 
 
-def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
+def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
     from fcreview.store.team_exchange import fetch_and_merge_queues
 
-    if exchange.server is not None:
-        for merged in fetch_and_merge_queues(exchange.server, workspace):
-            if merged.why:
-                print_message(f"fcreview: {merged.why}")
-            elif merged.state == "new":
-                emit(f"queue {format_cell(merged.kept_as)} received")
+    for merged in fetch_and_merge_queues(server, workspace):
+        if merged.why:
+            print_message(f"fcreview: {merged.why}")
+        elif merged.state == "new":
+            emit(f"queue {format_cell(merged.kept_as)} received")
 
 
 def _print_sync_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:

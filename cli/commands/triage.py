@@ -76,9 +76,9 @@ def triage(
 ) -> None:
     """Group failures by cause.
 
-    Groups failing items by error type, then by the function and argument of the first difference, or as --by says. Each
-    group shows the meaning of its error type and an example. For failed conversations, a second table groups them by
-    the kind of their decisive step. With --json, each group has a filter that selects its items.
+    Groups failing items by error type, then by the function and argument of the first difference. --by changes the
+    grouping. Each group shows the meaning of its error type and an example. A second table groups failed conversations
+    by the step that probably decided the failure. With --json, each group has a filter that selects its items.
 
     Example: fcreview triage runs/gpt4o --where category:live_simple --by value
     """

@@ -64,7 +64,7 @@ class FileWatcher:
         watcher.runs = self.runs
         return watcher
 
-    def has_changed(self) -> bool:
+    def has_changed_files(self) -> bool:
         files = read_file_states(gather_files(self._paths).files)
         if self._imported is None:
             self._imported = self._load_imported_file_states()
@@ -84,8 +84,8 @@ class FileWatcher:
             raise ReloadError(answer["error"])
         self._failed, self._imported = False, None
         previous, self.runs = tuple(self.runs), tuple(answer["runs"])
-        news = ImportChanges(answer["new"], answer["changed"], answer["gone"])
-        return ReloadResult(news, self.runs, previous, answer["warning"])
+        changes = ImportChanges(answer["new"], answer["changed"], answer["gone"])
+        return ReloadResult(changes, self.runs, previous, answer["warning"])
 
     def close(self) -> None:
         self._closed = True

@@ -106,10 +106,10 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.commands.report import compute_run_conventions
-        from fcreview.tui.queue.header import unique_run_labels
+        from fcreview.tui.queue.header import make_unique_run_labels
 
         rows = store.fetch_runs()
-        names = unique_run_labels(rows)  # the overview uses these names, too
+        names = make_unique_run_labels(rows)  # the overview uses these names, too
         return [
             replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
             for row in rows

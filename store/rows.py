@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.wording import format_judge_rate, format_official_rate
+from fcreview.model.wording import format_count, format_judge_rate, format_official_rate
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
@@ -229,6 +229,15 @@ class ImportChanges:
     new: int = 0
     changed: int = 0
     gone: int = 0
+
+    @property
+    def summary(self) -> str:
+        """The numbers as text, such as `3 new items, 1 changed`. Empty if no item changed."""
+        parts: list[str] = []
+        for kind, count in (("new", self.new), ("changed", self.changed), ("removed", self.gone)):
+            if count:
+                parts.append(f"{count:,} {kind}" if parts else format_count(count, f"{kind} item"))
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,18 +357,18 @@ class FcreviewApp(App[int]):
         call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
-        if await self.session.finish_actions():
+        if await self.session.prepare_to_quit():
             self._save_position()
             queue = self.screen_stack[0]
             if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
-                position = self.session.position_for_annotator(switch.annotator, self._find_queue_position(queue))
+                position = self.session.adapt_position_to_annotator(switch.annotator, self._find_queue_position(queue))
                 switch = replace(switch, position=position)
             self.next_switch = switch
             self.exit(self.session.reviewed_count)
 
     async def _quit_on_signal(self, exit_code: int) -> None:
         """Quit after all reviews are on disk, and show no errors."""
-        await self.session.finish_actions()
+        await self.session.prepare_to_quit()
         self._save_position()
         self.exit(self.session.reviewed_count, return_code=exit_code)
 

@@ -1,9 +1,9 @@
 """Reload changed runs (`open --follow`) and the reviews of a team while the app is open.
 
-A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up the
-displayed items in it by run, category and id, and replaces the old store in one step, so that the cursor, the displayed
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds the
+displayed items in it by run, category and id. It replaces the old store in one step, so that the cursor, the displayed
 item and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use item numbers,
-which an import changes.
+and an import changes these numbers.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.app import App
 from textual.css.query import NoMatches
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FilterTerm, tokenize
 from fcreview.store.rows import (
     ImportChanges,
-    ItemDetail,
     View,
     is_hidden_duplicate,
     strip_duplicate_mark,
     to_item_number,
 )
 from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, read_page
-from fcreview.tui.queue.state import CursorPosition
-from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
+from fcreview.tui.queue.state import CursorPosition, QueueSettings
+from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, describe_item_changes
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import TeamSync
-    from fcreview.tui.queue.state import QueueSettings
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
@@ -51,7 +48,7 @@ RETRY_DELAY = 0.25
 TEAM_INTERVAL = 0.5
 """Seconds between two checks for reviews from the team's server."""
 TEAM_PAUSE_FACTOR = 10
-"""Minimum pause after received reviews were shown, as a multiple of the time that was needed to show them."""
+"""Minimum pause after received reviews were shown, as a multiple of the time to show them."""
 MESSAGE_DURATION = 8.0
 """Number of seconds to show the summary of an import."""
 PAUSE_FACTOR = 3
@@ -62,7 +59,7 @@ MAX_FOLLOWERS = 5
 """Maximum number of later items to try as the new position of the cursor if its item was removed."""
 
 ShowReload = Callable[[str], None]
-"""Shows data of the new store. It is called after the old store was replaced, with the message to show."""
+"""Shows the prepared data of the new store and a message. It is called after the old store was replaced."""
 
 
 class ReloadError(FcreviewError):
@@ -73,7 +70,7 @@ class ReloadError(FcreviewError):
 class ReloadResult:
     """Result of an import of changed files."""
 
-    news: ImportChanges
+    changes: ImportChanges
     runs: tuple[int, ...] = ()
     """Numbers of the opened runs after the import. Empty if all runs of the workspace are open."""
     previous_runs: tuple[int, ...] = ()
@@ -81,25 +78,15 @@ class ReloadResult:
     warning: str = ""
     """The first warning of the import."""
 
-    @property
-    def summary(self) -> str:
-        """Counts of changed items, such as `3 new items, 1 changed`. Empty if no item changed."""
-        counts = (("new", self.news.new), ("changed", self.news.changed), ("removed", self.news.gone))
-        parts: list[str] = []
-        for kind, count in counts:
-            if count:
-                parts.append(f"{count:,} {kind}" if parts else format_count(count, f"{kind} item"))
-        return ", ".join(parts)
-
 
 class RunWatcher(Protocol):
-    """Watcher that finds and imports changed files. All methods except `close` are called in a thread."""
+    """Finds and imports changed files. All methods except `close` are called in a thread."""
 
     interval: float
     """Seconds between two checks."""
 
-    def has_changed(self) -> bool:
-        """Return True if a file has changed since the last check, or if the last import failed."""
+    def has_changed_files(self) -> bool:
+        """Whether a file has changed since the last check, or the last import failed."""
         ...
 
     def import_changes(self) -> ReloadResult:
@@ -111,44 +98,46 @@ class RunWatcher(Protocol):
         ...
 
 
-def find_same_item(row: QueueRow, store: Store) -> int | None:
-    """Return the number in `store` of the item that `row` shows. None if `store` does not contain the item."""
-    candidates = store.fetch_rows(store.find_items(row.id, row.run))
+def find_new_item_number(row: QueueRow, new_store: Store) -> int | None:
+    """Return the number of a row's item in the new store. None if the item was removed."""
+    candidates = new_store.fetch_rows(new_store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
     return None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
 
 
-def find_same_items(items: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
-    """Return the numbers that the items have in the new store `new_store`. Removed items are omitted.
+def find_new_item_numbers(items: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
+    """Return the numbers of items in the new store, without removed items.
 
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
     rows = old_store.fetch_rows(list(items)) if items else []
     numbers = tuple(
-        strip_duplicate_mark(number) for row in rows if (number := find_same_item(row, new_store)) is not None
+        strip_duplicate_mark(number) for row in rows if (number := find_new_item_number(row, new_store)) is not None
     )
     return numbers or (0,) * bool(items)
 
 
-def replace_item_numbers(filter_text: str, old_store: Store, new_store: Store) -> str:
-    """Replace the item numbers in a filter by the numbers that the items have in the new store `new_store`.
-
-    The number of a removed item becomes 0, which selects no item.
-    """
-    values = [
-        value
-        for word in tokenize(filter_text)
-        if isinstance(word, FilterTerm) and word.key == "item"
-        for value in word.values
-    ]
+def renumber_filter(filter_text: str, old_store: Store, new_store: Store) -> str:
+    """Replace the item numbers in a filter by those of the new store. The number of a removed item becomes 0, which
+    selects no item."""
+    words = [word for word in tokenize(filter_text) if isinstance(word, FilterTerm) and word.key == "item"]
+    values = [value for word in words for value in word.values]
     numbers = [int(value.text) for value in values if value.text.isascii() and value.text.isdigit()]
-    new_numbers = (
-        {str(row.item): find_same_item(row, new_store) for row in old_store.fetch_rows(numbers)} if numbers else {}
-    )
+    rows = old_store.fetch_rows(numbers) if numbers else []
+    new_numbers = {str(row.item): find_new_item_number(row, new_store) for row in rows}
     for value in sorted(values, key=lambda value: -value.position):
         number = str(strip_duplicate_mark(new_numbers.get(value.text) or 0))
         filter_text = filter_text[: value.position] + number + filter_text[value.position + len(value.text) :]
     return filter_text
+
+
+Selection = TypeVar("Selection", QueueSettings, View)
+
+
+def renumber_items(selection: Selection, old_store: Store, new_store: Store) -> Selection:
+    """Replace the item numbers in the filter and the selected items by those of the new store."""
+    where = renumber_filter(selection.where, old_store, new_store)
+    return replace(selection, where=where, items=find_new_item_numbers(selection.items, old_store, new_store))
 
 
 def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: Store, new_store: Store) -> ShowReload:
@@ -157,14 +146,11 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: S
     The cursor stays on its item, on the same line of the screen.
     """
     state, levels, rows = queue.state, queue.position.levels, queue.list
-
-    def renumber(settings: QueueSettings) -> QueueSettings:
-        where = replace_item_numbers(settings.where, old_store, new_store)
-        return replace(settings, where=where, items=find_same_items(settings.items, old_store, new_store))
-
-    settings, settings_above = renumber(state.settings), [renumber(level.settings) for level in levels]
+    settings, *settings_above = (
+        renumber_items(each, old_store, new_store) for each in (state.settings, *(level.settings for level in levels))
+    )
     row = rows.row_at(rows.cursor) if rows.total else None
-    item = None if row is None else find_same_item(row, new_store)
+    item = None if row is None else find_new_item_number(row, new_store)
     new_state = replace(state, scope=runs)
     new_state.restore_settings(settings)
     page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), new_store)
@@ -182,25 +168,19 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: S
 def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store: Store) -> ShowReload:
     """Read the pane's item from the new store and return the function that shows it.
 
-    Cursor and folds stay. An item that is no longer in the results stays on screen.
+    The cursor and the folds stay. An item that is no longer in the results stays on screen.
     """
     reviewer = pane.item_reviewer
     old = reviewer.displayed
-    view = replace(
-        view,
-        where=replace_item_numbers(view.where, old_store, new_store),
-        items=find_same_items(view.items, old_store, new_store),
-    )
-    item = find_same_item(old.detail.row, new_store)
+    view = renumber_items(view, old_store, new_store)
+    item = find_new_item_number(old.detail.row, new_store)
     detail = old.detail if item is None else new_store.read_detail(item)
-    new = DisplayedItem(
-        detail, _locate_after_reload(old.navigator, view, GONE_ITEM if item is None else item, old_store, new_store)
-    )
+    new = DisplayedItem(detail, _locate_in_new_store(old.navigator, view, item, old_store, new_store))
     last = None if reviewer.last_completed_item is None else old_store.fetch_row(reviewer.last_completed_item)
-    last_item = None if last is None else find_same_item(last, new_store)
+    last_item = None if last is None else find_new_item_number(last, new_store)
 
     def show(message: str) -> None:
-        changes = _describe_changes(old.detail, new)
+        changes = describe_item_changes(old.detail, new)
         status = StatusMessage(changes, "warn") if changes else StatusMessage(message, "dim") if message else None
         reviewer.switch_store(new, last_item)
         pane.text.update_after_reload(detail, status)
@@ -209,51 +189,29 @@ def prepare_item_reload(pane: ItemPane, view: View, old_store: Store, new_store:
     return show
 
 
-def _locate_after_reload(
-    old_navigator: QueueNavigator, view: View, item: int, old_store: Store, new_store: Store
+def _locate_in_new_store(
+    old_navigator: QueueNavigator, view: View, new_number: int | None, old_store: Store, new_store: Store
 ) -> QueueNavigator:
-    """Find the item's position in the new store. If the item was removed, use the position of the first later item that
-    still exists."""
-    count = new_store.count_items(view)
-    position = None if item == GONE_ITEM else new_store.find_position(view, item)
+    """Find an item's position in the new store. If the item was removed (`new_number` is None) or left the view, use
+    the position of the first later item that still exists."""
+    item, count = GONE_ITEM if new_number is None else new_number, new_store.count_items(view)
+    position = None if new_number is None else new_store.find_position(view, new_number)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
-    followers = old_store.fetch_page(
-        old_navigator.view, old_navigator.last_position + (old_navigator.position is not None), MAX_FOLLOWERS
-    )
-    follower = next((number for row in followers if (number := find_same_item(row, new_store)) is not None), None)
+    start = old_navigator.last_position + (old_navigator.position is not None)
+    followers = old_store.fetch_page(old_navigator.view, start, MAX_FOLLOWERS)
+    follower = next((number for row in followers if (number := find_new_item_number(row, new_store)) is not None), None)
     next_position = None if follower is None else new_store.find_position(view, follower)
     return QueueNavigator(view, item, count, None, count if next_position is None else next_position)
 
 
-def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
-    """Return a message about the changes of the displayed item, or an empty string if it has not changed.
-
-    Only verdicts that the annotator may see are compared.
-    """
-    now = shown.detail
-    if shown.navigator.item == GONE_ITEM:
-        return "this item is no longer in the results and cannot be reviewed"
-    parts = []
-    if before.item.prediction_hash != now.item.prediction_hash:
-        parts.append("prediction")
-    if before.item.golden_hash != now.item.golden_hash:
-        parts.append("golden answer")
-    if not parts:
-        verdicts = [(each.row.official, each.row.rule, each.row.judge) for each in (before, now)]
-        return "the verdicts of this item have changed" if verdicts[0] != verdicts[1] else ""
-    stale = "; your earlier review is kept but no longer counts" if now.row.stale else ""
-    return f"this item has a new {' and '.join(parts)}{stale}"
-
-
 class LiveReload:
-    """Tasks on the app's event loop that check for changed files and reviews of the team, import them and show the
-    result."""
+    """Tasks on the app's event loop that import and show changed files and reviews of the team."""
 
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher | None) -> None:
         self._app, self._session, self._watcher = app, session, watcher
         self._warning = ""
-        """Warning of the last import. The same warning is not shown twice in a row."""
+        """Warning of the last import. It is not shown again if the next import has the same warning."""
         self._tasks: list[asyncio.Task[None]] = []
         self._reload_lock = asyncio.Lock()
         """Lock that prevents two reloads at the same time."""
@@ -281,7 +239,7 @@ class LiveReload:
                 continue
             started, shown = monotonic(), status.received
             with suppress(FcreviewError, NoMatches):  # the next received reviews start another attempt
-                await self._refresh_reviews()
+                await self._show_received_reviews()
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
     def _show_team_note(self, note: str) -> None:
@@ -291,67 +249,63 @@ class LiveReload:
                 for line in screen.query(TopLine):
                     line.on_resize()
 
-    async def _refresh_reviews(self) -> None:
+    async def _show_received_reviews(self) -> None:
         """Read the received reviews, and show them in the list and in the items on screen."""
-        await self._session.query(
-            lambda store: store.refresh_reviews()
-        )  # The query writes, so it must not be interrupted.
+        # The query writes, so it must not be interrupted.
+        await self._session.query(lambda store: store.refresh_reviews())
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
                 screen.adjudicator.refresh_cases()
         if not isinstance(self._app.screen_stack[0], QueueScreen):
             return
         view = self._queue_screen.state.view
-        await self._session.query_in_background(
-            lambda store: store.count_items(view)
-        )  # Counting orders the view, which takes long.
+        # Counting orders the view, which takes long.
+        await self._session.query_at_low_priority(lambda store: store.count_items(view))
         async with self._reload_lock:
             await self._wait_until_ready()
-            while not await self._replace_store(ReloadResult(ImportChanges(), self._queue_screen.state.scope), None):
+            while not await self._try_to_replace_store(
+                ReloadResult(ImportChanges(), self._queue_screen.state.scope), None
+            ):
                 await self._wait_until_ready()
 
     async def _watch_runs(self, watcher: RunWatcher) -> None:
         pause = watcher.interval
         while True:
             await asyncio.sleep(pause)
-            started = monotonic()
-            pause = watcher.interval
+            started, pause = monotonic(), watcher.interval
             try:
-                await self._check_for_changes(watcher)
+                await self._import_and_show_changes(watcher)
             except Exception as error:  # a file that cannot be read now may be readable at the next check
-                self._warn(f"reload failed: {error or type(error).__name__}")
+                self._show_warning(f"reload failed: {error or type(error).__name__}")
                 pause *= FAILURE_PAUSE
             pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
 
-    async def _check_for_changes(self, watcher: RunWatcher) -> None:
-        if not await asyncio.to_thread(watcher.has_changed):
+    async def _import_and_show_changes(self, watcher: RunWatcher) -> None:
+        if not await asyncio.to_thread(watcher.has_changed_files):
             return
         result = await asyncio.to_thread(watcher.import_changes)
         async with self._reload_lock:
-            await self._reload(result)
+            await self._show_import(result)
         if result.warning and result.warning != self._warning:
-            self._warn(f"import warning: {result.warning}")
+            self._show_warning(f"import warning: {result.warning}")
         self._warning = result.warning
 
-    async def _reload(self, result: ReloadResult) -> None:
+    async def _show_import(self, result: ReloadResult) -> None:
         await self._wait_until_ready()
-        store = await asyncio.to_thread(self._session.open_current_store)
+        store = await asyncio.to_thread(self._session.open_latest_store)
         try:
             for view in self._views_to_show(result):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count_items, view)
-            while not await self._replace_store(result, store):
+            while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()
         finally:
             if not self._session.uses_store(store):
                 store.close()
 
-    async def _replace_store(self, result: ReloadResult, store: Store | None) -> bool:
-        """Replace the old store and show the data of the new one. If `store` is None, read and show the data of the
-        current store again.
-
-        Return False if the screen changed while the store was read.
-        """
-        snapshot = self._read_reload_state()
+    async def _try_to_replace_store(self, result: ReloadResult, store: Store | None) -> bool:
+        """Replace the old store by `store` and show its data. If `store` is None, show the data of the current store
+        again. Return False if the screen changed while the data was read."""
+        snapshot = self._take_screen_snapshot()
         if snapshot is None:
             return False
         queue, items = self._queue_screen, self._item_panes
@@ -359,21 +313,21 @@ class LiveReload:
         runs = self._runs_to_show(result)
 
         def prepare(before: Store) -> list[ShowReload]:
-            now = before
+            now = store or before
             if store is not None:
                 store.refresh_reviews()
-                now = store
-            shows = [prepare_queue_reload(queue, runs, before, now)]
-            return shows + [
-                prepare_item_reload(item, view, before, now) for item, view in zip(items, views, strict=True)
+            pairs = zip(items, views, strict=True)
+            return [
+                prepare_queue_reload(queue, runs, before, now),
+                *(prepare_item_reload(item, view, before, now) for item, view in pairs),
             ]
 
         shows = await self._session.query(prepare)
-        if self._read_reload_state() != snapshot:
+        if self._take_screen_snapshot() != snapshot:
             return False
         if store is not None:
             self._session.swap_store(store)
-        summary = sanitize(result.summary)
+        summary = result.changes.summary
         front = shows[0 if len(self._app.screen_stack) == 1 else -1]
         for show in shows:
             show(summary if show is front else "")
@@ -389,24 +343,25 @@ class LiveReload:
 
     @property
     def _item_panes(self) -> list[ItemPane]:
-        """Return the item panes of all open screens. The topmost pane is last."""
+        """Item panes of all open screens. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the runs to show: the opened runs after the import. If the list shows only some of
-        them, return the current numbers."""
+        """Return the numbers of the opened runs after the import. If the queue shows other runs, return their
+        numbers."""
         scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the view of the list and the views of the open items. Numbers of runs are new, but numbers of items
-        are still old."""
+        """Return the views of the list and of the open items, with the new numbers of runs and the old numbers of
+        items."""
         state, runs = self._queue_screen.state, self._runs_to_show(result)
         views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
         return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 
-    def _read_reload_state(self) -> tuple[object, ...] | None:
-        """Return the state of the screen. If the state differs after the new data is read, the reload must start again.
+    def _take_screen_snapshot(self) -> tuple[object, ...] | None:
+        """Return values that change when the screen changes. A reload starts again if they differ after it has read
+        the new data.
 
         Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
         a screen without an item covers the queue.
@@ -415,25 +370,17 @@ class LiveReload:
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
             return None
         queue = self._queue_screen
-        if not queue.pane.is_settled or not all(map(is_pane_settled, items)):
+        if not queue.pane.is_settled or not all(map(is_item_loaded, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
-        shown = [id(pane.item_reviewer.displayed) for pane in items]
-        return (
-            list(map(id, screens)),
-            actions.added_count,
-            queue.state.settings,
-            levels,
-            rows.version,
-            rows.cursor,
-            shown,
-        )
+        shown = [id(each) for each in (*screens, *(pane.item_reviewer.displayed for pane in items))]
+        return shown, actions.added_count, queue.state.settings, levels, rows.version, rows.cursor
 
     async def _wait_until_ready(self) -> None:
-        while self._read_reload_state() is None:
+        while self._take_screen_snapshot() is None:
             await asyncio.sleep(RETRY_DELAY)
 
-    def _warn(self, message: str) -> None:
+    def _show_warning(self, message: str) -> None:
         """Show a warning on the topmost item pane, or above the list if no item is open."""
         if items := self._item_panes:
             items[-1].show_message(StatusMessage(sanitize(message), "warn"))
@@ -448,6 +395,6 @@ class LiveReload:
                     item.show_message(NO_MESSAGE)
 
 
-def is_pane_settled(pane: ItemPane) -> bool:
-    """Whether the pane shows an item and is not loading another item. The pane need not have the focus."""
+def is_item_loaded(pane: ItemPane) -> bool:
+    """Whether the pane shows an item and is not loading another item."""
     return pane.item_reviewer.is_staying_on_item and not (pane.is_opening and isinstance(pane.screen, ItemScreen))

@@ -47,17 +47,15 @@ class AnnotatorVocabulary:
 
 @dataclass(frozen=True, slots=True)
 class GoldenSupport:
-    """Functions of the importers for the golden editor. Screens must not import importers themselves."""
+    """Functions of the importers for the golden editor, because screens must not import importers."""
 
     make_template: Callable[[Run, Item], dict[str, Any] | None]
     """Returns the golden answer in the benchmark's format. None if the golden answer is not known in this format."""
     find_problem: Callable[[Run, Item, dict[str, Any]], str | None]
     """Returns why a golden answer is invalid, or None if it is valid."""
     recheck: Callable[[Run, Item, dict[str, Any], Any], bool | None]
-    """Recomputes the verdict with another golden answer. None if that is not possible.
-
-    The last argument is the item's record in the result file.
-    """
+    """Recomputes the verdict with another golden answer, given the item's record in the result file as the last
+    argument. Returns None if that is not possible."""
     is_unchanged: Callable[[Run, Item, dict[str, Any]], bool] = lambda *_: False
     """Returns whether a valid golden answer equals the golden answer of the dataset."""
 
@@ -68,14 +66,13 @@ INTERRUPT_INTERVAL = 0.05
 
 
 QueuedAction = Callable[[], Awaitable[bool]]
-"""Action that a key press starts. Returns False if the action failed and has shown its error."""
+"""Action that a key press starts. Returns False if the action has failed and shown its error."""
 
 
 class ActionQueue:
-    """Queue that runs actions in the order in which they were added.
+    """Queue that runs actions in the order of their keys.
 
-    When an action fails, the queue drops all later actions, because the user pressed their keys expecting the failed
-    action to succeed.
+    When an action fails, the queue drops the waiting actions, because the user expected the failed action to succeed.
     """
 
     def __init__(self) -> None:
@@ -84,42 +81,42 @@ class ActionQueue:
         self._idle.set()
         self._failed = False
         self.added_count = 0
-        """Number of actions added so far. A caller can compare two values to learn whether an action was added."""
+        """Number of actions added so far."""
 
     @property
     def is_idle(self) -> bool:
         """Whether no action is running or waiting."""
         return self._idle.is_set()
 
-    def add(self, action: QueuedAction) -> bool:
-        """Append an action. Return True if the queue was idle: the caller must then call `run`."""
+    def add_and_check_idle(self, action: QueuedAction) -> bool:
+        """Add an action. Return True if the queue was idle: the caller must then call `run_and_count_dropped`."""
         self._waiting.append(action)
         self.added_count += 1
         was_idle = self.is_idle
         self._idle.clear()
         return was_idle
 
-    async def run(self) -> int:
+    async def run_and_count_dropped(self) -> int:
         """Run actions until none is waiting. Return the number of actions dropped because an earlier action failed."""
         dropped = 0
         try:
             while self._waiting:
                 if not await self._waiting.popleft()():
                     self._failed = True
-                    dropped += self.clear()
+                    dropped += self.drop_waiting()
         finally:
-            self.clear()
+            self.drop_waiting()
             self._idle.set()
         return dropped
 
-    def clear(self) -> int:
-        """Drop the waiting actions and return their number."""
+    def drop_waiting(self) -> int:
+        """Drop the waiting actions, and return their number."""
         dropped = len(self._waiting)
         self._waiting.clear()
         return dropped
 
     async def wait_until_idle(self) -> bool:
-        """Wait until the queue is idle. Return False if an action failed in the meantime."""
+        """Wait until no action is running or waiting. Return False if an action failed in the meantime."""
         self._failed = False
         await self._idle.wait()
         return not self._failed
@@ -129,15 +126,11 @@ class SessionError(FcreviewError):
     """Raised when the store or the journal cannot be opened. The message has one line."""
 
 
-def remove_page_cache(workspace: Workspace) -> None:
-    """Delete `.fcreview/first/<annotator>.json`, in which earlier versions cached the first rows of the queue."""
-    shutil.rmtree(workspace.root / "first", ignore_errors=True)
-
-
 class Session:
     """Queries and reviews of one annotator while the app is open.
 
-    The store is opened by the first query and the journal by the first review, unless the caller passes them in.
+    The first query opens the store and the first review opens the journal, unless the caller passes in a store and a
+    reviewer.
     """
 
     def __init__(
@@ -159,7 +152,7 @@ class Session:
         self.progress: ReviewProgress | None = None
         """Progress of the annotator in the queue. None before the first count."""
         self.n_bulk_changes = 0
-        """Number of bulk reviews and undos so far. A list whose last known number is lower reads its rows again."""
+        """Number of bulk reviews and undos so far. When it changes, lists read their rows again."""
         self.fixed_annotator_reason = ""
         """Why the user cannot review as another annotator. Empty if they can."""
         self.switch: AnnotatorSwitch | None = None
@@ -184,14 +177,13 @@ class Session:
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind
-        """Whether review is blind: the verdicts of other sources on an item are hidden until this annotator submits a
-        verdict."""
+        """Whether review is blind: other verdicts on an item are hidden until this annotator submits one."""
         self.queue_file: str | None = None
         """Name of the open queue file, which each review records. None if no queue file is open."""
         self._workspace = workspace or (store.workspace if store is not None else None)
         self._store = store
         self._is_store_borrowed = store is not None
-        """Whether the caller passed the store in. The caller then also closes the store."""
+        """Whether the caller passed in the store, and therefore also closes it."""
         self._annotator_state = AnnotatorState(self.folder, annotator)
         self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
@@ -200,18 +192,18 @@ class Session:
         """Items reviewed in this session, by the event id of the review. Undone reviews are removed."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self.is_leaving = False
-        """Whether the app is quitting. The session then refuses queries but still writes reviews."""
+        """Whether the app is quitting. The session then refuses queries, but still writes reviews."""
         self._lock = threading.Lock()
         self._running: Callable[[Store], Any] | None = None
         """Running query, guarded by `_lock`. It is never a review, so reviews are not interrupted."""
-        self._background: dict[Future[Any], Callable[[Store], Any]] = {}
-        """Queries of `query_in_background` that are waiting or running, unless another query has interrupted them."""
+        self._low_priority: dict[Future[Any], Callable[[Store], Any]] = {}
+        """Waiting or running queries of `query_at_low_priority` that no other query has interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
-        """Tasks that interrupt a query. References keep asyncio from discarding them."""
+        """Tasks that interrupt a query. The set keeps asyncio from discarding them."""
 
     @cached_property
     def report_services(self) -> ReportServices | None:
-        """Services for the command palette. None disables the report and the exports that need benchmark files."""
+        """Services for the command palette. None disables reports and exports that need benchmark files."""
         return self._build_services() if self._build_services is not None else None
 
     @property
@@ -220,13 +212,14 @@ class Session:
         return self._workspace.root if self._workspace is not None else None
 
     @property
-    def folder_names(self) -> tuple[str, ...]:
-        """First name in the path of the top line: the workspace's parent folder, sanitized. Empty if there is none."""
+    def root_breadcrumb(self) -> tuple[str, ...]:
+        """First name in the path of the top line: the sanitized name of the workspace's parent folder. Empty without a
+        workspace."""
         name = sanitize(self.folder.parent.name) if self.folder is not None else ""
         return (f"{name}/",) if name else ()
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
-        """Return the position at which this annotator left the queue. None if the position belongs to another queue."""
+        """Return the position at which this annotator left the queue. None if it cannot be restored."""
         return load_position(self._annotator_state, state, self._can_open_queue_file, self.start_options)
 
     def _can_open_queue_file(self, name: str) -> bool:
@@ -240,14 +233,14 @@ class Session:
         """Save the position at which this annotator leaves the queue."""
         save_position(self._annotator_state, state, position, self.start_options)
 
-    def position_for_annotator(self, annotator: str, position: QueuePosition) -> QueuePosition:
+    def adapt_position_to_annotator(self, annotator: str, position: QueuePosition) -> QueuePosition:
         """Return the position in the queue at which another annotator continues."""
-        from fcreview.tui.queue.state import position_for_annotator
+        from fcreview.tui.queue.state import adapt_position_to_annotator
 
-        return position_for_annotator(self._workspace, annotator, position, blind=self.blind)
+        return adapt_position_to_annotator(self._workspace, annotator, position, blind=self.blind)
 
-    async def check_annotator(self, name: str) -> str:
-        """Return the name of an annotator in normal form. Nothing is written.
+    async def normalize_annotator(self, name: str) -> str:
+        """Check the name of an annotator, and return it in normal form (Unicode NFC).
 
         Raises: AnnotatorError or JournalError if the annotator cannot have a journal in the workspace.
         """
@@ -260,9 +253,9 @@ class Session:
         """Number of items reviewed in this session."""
         return len(set(self._reviewed.values()))
 
-    def open_in_background(self) -> None:
-        """Start to open the store while the first frame is drawn. An error is raised by the first `query`."""
-        self._thread.submit(self._open_store)
+    def start_opening_store(self) -> None:
+        """Start to open the store in its thread. If this fails, the first `query` raises the error."""
+        self._thread.submit(self._get_store)
 
     async def query(self, read: Callable[[Store], T], *, interruptible: bool = False) -> T:
         """Call `read` with the store, in the store's thread, and return its result.
@@ -276,7 +269,7 @@ class Session:
         """
         if self.is_leaving:
             raise asyncio.CancelledError
-        self._interrupt_background()
+        self._interrupt_low_priority()
         future = self._thread.submit(self._run_query, read)
         try:
             return await asyncio.wrap_future(future)
@@ -289,53 +282,54 @@ class Session:
                 raise asyncio.CancelledError from None
             raise
 
-    async def query_in_background(self, read: Callable[[Store], T]) -> T:
-        """Call `read` as `query` does, but with lower priority: any other query interrupts it, and it starts again.
-        `read` must not write.
+    async def query_at_low_priority(self, read: Callable[[Store], T]) -> T:
+        """Call `read` as `query` does. Any other query interrupts it, and it then starts again. `read` must not write.
 
         Raises the exceptions of `query`.
         """
         while not self.is_leaving:
             future = self._thread.submit(self._run_query, read)
-            self._background[future] = read
+            self._low_priority[future] = read
             try:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
-                if future in self._background:  # the caller was cancelled
+                if future in self._low_priority:  # the caller was cancelled
                     self._start_interrupt(future, read)
                     raise
             except Exception:
                 if self.is_leaving:
                     raise asyncio.CancelledError from None
-                if future in self._background:
+                if future in self._low_priority:
                     raise
             finally:
-                self._background.pop(future, None)
+                self._low_priority.pop(future, None)
         raise asyncio.CancelledError
 
-    def _interrupt_background(self) -> None:
-        for future, read in self._background.items():
+    def _interrupt_low_priority(self) -> None:
+        """Interrupt the queries of `query_at_low_priority`, which then start again."""
+        for future, read in self._low_priority.items():
             if not future.done():
                 self._start_interrupt(future, read)
-        self._background.clear()
+        self._low_priority.clear()
 
     def _start_interrupt(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
+        """Cancel a waiting query, or start a task that interrupts it if it is running."""
         if not future.cancel() and not self.is_leaving:
             interrupt = asyncio.ensure_future(self._interrupt_until_done(future, read))
             self._interrupts.add(interrupt)
             interrupt.add_done_callback(self._interrupts.discard)
 
-    def open_current_store(self) -> Store:
-        """Open the store that is on disk now. The store in use stays open. Must be called in a thread.
+    def open_latest_store(self) -> Store:
+        """Open the store that is on disk now, while the store in use stays open. Must be called in a thread.
 
-        The caller passes the new store to `swap_store` or closes it.
+        The caller must pass the new store to `swap_store` or close it.
         """
         from fcreview.store.store import Store
 
-        return Store.open(self._open_store().workspace, self.annotator, blind=self.blind)
+        return Store.open(self._get_store().workspace, self.annotator, blind=self.blind)
 
     def swap_store(self, store: Store) -> None:
-        """Use another store for queries and reviews. Must not be called while a query or a review is running."""
+        """Replace the store for queries and reviews. Must not be called while a query or a review is running."""
         previous, is_borrowed = self._store, self._is_store_borrowed
         self._store, self._is_store_borrowed = store, False
         if self._reviewer is not None:
@@ -348,7 +342,7 @@ class Session:
 
     async def open_journal(self) -> None:
         """Open the annotator's journal. Raises: SessionError if it cannot be opened."""
-        await self._run_uninterrupted(self._open_reviewer)
+        await self._run_uninterrupted(self._get_reviewer)
 
     async def record_review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item. The review is on disk when this returns.
@@ -361,7 +355,7 @@ class Session:
         queue = self.queue_file
 
         def write() -> Event:
-            reviewer = self._open_reviewer()
+            reviewer = self._get_reviewer()
             reviewer.queue = queue
             event = reviewer.review(item, annotation, detail)
             self._reviewed[event.event] = event.key
@@ -374,7 +368,7 @@ class Session:
         queue = self.queue_file
 
         def write() -> list[Event]:
-            reviewer = self._open_reviewer()
+            reviewer = self._get_reviewer()
             reviewer.queue = queue
             events = reviewer.review_in_bulk(items, annotation)
             self._reviewed.update({event.event: event.key for event in events})
@@ -387,7 +381,7 @@ class Session:
         """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""
 
         def write() -> list[Event]:
-            events = self._open_reviewer().undo()
+            events = self._get_reviewer().undo()
             for event in events:
                 self._reviewed.pop(event.event, None)
             self.n_bulk_changes += 1
@@ -395,15 +389,16 @@ class Session:
 
         return await self._run_uninterrupted(write)
 
-    async def finish_actions(self) -> bool:
-        """Prepare to quit: refuse queries, interrupt the running query and wait for the queued actions.
+    async def prepare_to_quit(self) -> bool:
+        """Refuse queries, interrupt the running query and wait for the queued actions.
 
-        Returns False if an action failed. The app must then not quit before the user has seen the error.
+        Return False if an action failed. The session then accepts queries again, and the app must not quit before the
+        user has seen the error.
         """
         self.is_leaving = True
         idle = asyncio.ensure_future(self.actions.wait_until_idle())
         while not idle.done():
-            self._interrupt()
+            self._interrupt_running_query()
             await asyncio.wait([idle], timeout=INTERRUPT_INTERVAL)
         self.is_leaving = idle.result()
         return self.is_leaving
@@ -413,7 +408,7 @@ class Session:
         self.is_leaving = True
         last = self._thread.submit(lambda: None)
         while not last.done():
-            self._interrupt()
+            self._interrupt_running_query()
             wait([last], INTERRUPT_INTERVAL)
         self._thread.shutdown()
         if self._store is not None and not self._is_store_borrowed:
@@ -422,17 +417,17 @@ class Session:
 
     async def _run_uninterrupted(self, work: Callable[[], T]) -> T:
         """Call `work` in the store's thread. It runs to its end even if the caller is cancelled."""
-        self._interrupt_background()
+        self._interrupt_low_priority()
         return await asyncio.shield(asyncio.wrap_future(self._thread.submit(work)))
 
     async def _interrupt_until_done(self, future: Future[Any], read: Callable[[Store], Any]) -> None:
         """Interrupt a query repeatedly, because an interrupt between two SQL statements has no effect."""
         while not future.done() and not self.is_leaving:
-            self._interrupt(read)
+            self._interrupt_running_query(read)
             await asyncio.sleep(INTERRUPT_INTERVAL)
 
-    def _interrupt(self, only_query: Callable[[Store], Any] | None = None) -> None:
-        """Interrupt the running query. If `only_query` is given and another query is running, do nothing."""
+    def _interrupt_running_query(self, only_query: Callable[[Store], Any] | None = None) -> None:
+        """Interrupt the running query. With `only_query`, do nothing if another query is running."""
         with self._lock:
             is_running = self._running is not None and only_query in (None, self._running)
             if is_running and self._store is not None:
@@ -444,31 +439,33 @@ class Session:
                 raise SessionError("the session is closed")
             self._running = read
         try:
-            return read(self._open_store())
+            return read(self._get_store())
         finally:
             with self._lock:
                 self._running = None
 
-    def _open_store(self) -> Store:
+    def _get_store(self) -> Store:
+        """Return the store. The first call opens it."""
         if self._store is None:
             from fcreview.store.store import Store, StoreError
 
             if self._workspace is None:
                 raise SessionError("no workspace is open")
-            remove_page_cache(self._workspace)
+            # Earlier versions cached the first rows of the queue in this folder.
+            shutil.rmtree(self._workspace.root / "first", ignore_errors=True)
             try:
                 self._store = Store.open(self._workspace, self.annotator, blind=self.blind)
             except (StoreError, OSError) as error:
                 raise SessionError(str(error)) from error
         return self._store
 
-    def _open_reviewer(self) -> Reviewer:
-        """Return the reviewer. The first review opens the journal: an annotator who only reads needs none."""
+    def _get_reviewer(self) -> Reviewer:
+        """Return the reviewer. The first call opens the journal, because an annotator who only reads needs none."""
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer
 
-            store = self._open_store()
+            store = self._get_store()
             try:
                 self._reviewer = Reviewer(store, Journal(store.workspace, self.annotator))
             except (FcreviewError, OSError) as error:

@@ -192,7 +192,7 @@ def make_app(
         session.close()
         golden, services = build_golden_services(), partial(build_report_services, session)
         screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
-        screens.open_in_background()  # opens the store while the import of Textual takes its time
+        screens.start_opening_store()  # opens the store while the import of Textual takes its time
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
         screens.opens_overview = start == "overview"
         screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)

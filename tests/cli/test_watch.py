@@ -49,18 +49,18 @@ def open_store(place: Path) -> Store:
 
 def test_import_causes_no_change(watcher: FileWatcher) -> None:
     """Files of the workspace do not count as changes."""
-    assert [watcher.has_changed() for _ in range(3)] == [False, False, False]
-    assert watcher.import_changes().summary == ""
-    assert not watcher.has_changed()
+    assert [watcher.has_changed_files() for _ in range(3)] == [False, False, False]
+    assert watcher.import_changes().changes.summary == ""
+    assert not watcher.has_changed_files()
 
 
 def test_appended_lines_are_new_items(place: Path, watcher: FileWatcher) -> None:
     append(place / SIMPLE, LINE % 71 + LINE % 72)
-    assert watcher.has_changed()
-    assert not watcher.has_changed()
+    assert watcher.has_changed_files()
+    assert not watcher.has_changed_files()
     result = watcher.import_changes()
-    assert (result.news, result.summary, result.runs) == (ImportChanges(new=2), "2 new items", ())
-    assert not watcher.has_changed()
+    assert (result.changes, result.changes.summary, result.runs) == (ImportChanges(new=2), "2 new items", ())
+    assert not watcher.has_changed_files()
     with open_store(place) as now:
         assert now.count_items(View("id:simple_python_71,simple_python_72")) == 2
 
@@ -70,13 +70,13 @@ def test_appended_lines_are_new_items(place: Path, watcher: FileWatcher) -> None
 def test_incomplete_line_is_issue_until_complete(place: Path, watcher: FileWatcher) -> None:
     whole = LINE % 71
     append(place / SIMPLE, whole[:40])
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges()
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges()
     with open_store(place) as now:
         assert any("cut off" in issue.what for issue in now.fetch_issues())
     append(place / SIMPLE, whole[40:])
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges(new=1)
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges(new=1)
     with open_store(place) as now:
         assert not any("cut off" in issue.what for issue in now.fetch_issues())
 
@@ -84,28 +84,28 @@ def test_incomplete_line_is_issue_until_complete(place: Path, watcher: FileWatch
 @pytest.mark.sweep
 def test_truncated_and_deleted_files_remove_items(place: Path, watcher: FileWatcher) -> None:
     shutil.rmtree(place / "score")  # items in a score file are kept without a result
-    assert watcher.has_changed()
+    assert watcher.has_changed_files()
     watcher.import_changes()
     lines = (place / SIMPLE).read_text().splitlines(keepends=True)
     (place / SIMPLE).write_text("".join(lines[:2]) + lines[2][:30])
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges(gone=len(lines) - 2)
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges(gone=len(lines) - 2)
     (place / SIMPLE).unlink()
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges(gone=2)
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges(gone=2)
     (place / SIMPLE).write_text("".join(lines))
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges(new=len(lines))
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges(new=len(lines))
 
 
 def test_changed_answers_and_scores_are_followed(place: Path, watcher: FileWatcher) -> None:
     text = (place / SIMPLE).read_text()
     (place / SIMPLE).write_text(text.replace("annual_rate", "rate_of_a_year"))
-    assert watcher.has_changed()
-    assert watcher.import_changes().summary == "1 changed item"
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes.summary == "1 changed item"
     (place / SCORE).unlink()
-    assert watcher.has_changed()
-    assert watcher.import_changes().news == ImportChanges()
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes == ImportChanges()
     with open_store(place) as now:
         assert now.count_items(View("category:simple_python official:fail")) == 0
 
@@ -118,13 +118,13 @@ def test_failed_import_is_reported_and_repeated(place: Path, watcher: FileWatche
     database = place / RUN / ".fcreview" / "store.duckdb"
     before = database.read_bytes()
     database.write_bytes(b"no database")
-    assert watcher.has_changed()
+    assert watcher.has_changed_files()
     with pytest.raises(ReloadError):
         watcher.import_changes()
     database.write_bytes(before)
     away.rename(place / RUN / "non_live")
-    assert watcher.has_changed()
-    assert watcher.import_changes().news.gone > 0
+    assert watcher.has_changed_files()
+    assert watcher.import_changes().changes.gone > 0
 
 
 def test_new_run_joins_opened_runs(place: Path, tmp_path: Path) -> None:
@@ -135,12 +135,12 @@ def test_new_run_joins_opened_runs(place: Path, tmp_path: Path) -> None:
     assert run_in_this_process(words, tmp_path, environment(tmp_path)).code == 0
     watcher = FileWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
     watcher.runs = (1,)
-    assert not watcher.has_changed()
+    assert not watcher.has_changed_files()
     away.rename(place / "result" / "maple-8b-FC")
-    assert watcher.has_changed()
+    assert watcher.has_changed_files()
     result = watcher.import_changes()
     assert (result.previous_runs, result.runs) == ((1,), (1, 2))
-    assert result.news.new > 0 and result.news.gone == result.news.changed == 0
+    assert result.changes.new > 0 and result.changes.gone == result.changes.changed == 0
 
 
 def test_close_ends_running_import(place: Path, watcher: FileWatcher) -> None:

@@ -99,7 +99,7 @@ async def test_closing_interrupts_queries_and_writes_reviews(workspace: Workspac
 
 async def test_query_reports_that_the_store_cannot_be_opened(tmp_path: Path) -> None:
     session = Session(find_workspace(tmp_path), "alice")
-    session.open_in_background()
+    session.start_opening_store()
     with pytest.raises(SessionError, match="no runs have been imported at"):
         await session.query(lambda store: store.fetch_runs())
     session.close()
@@ -123,7 +123,7 @@ async def test_background_query_is_restarted_after_other_queries(session: Sessio
             store.connection.execute(ENDLESS).fetchall()
         return "done"
 
-    slow_query = asyncio.create_task(session.query_in_background(slow))
+    slow_query = asyncio.create_task(session.query_at_low_priority(slow))
     while not started.is_set():
         await asyncio.sleep(0.001)
     assert await session.query(first_item)
@@ -132,7 +132,7 @@ async def test_background_query_is_restarted_after_other_queries(session: Sessio
 
 async def test_cancelled_background_query_is_interrupted(session: Session) -> None:
     started = threading.Event()
-    slow_query = asyncio.create_task(session.query_in_background(make_endless_query(started)))
+    slow_query = asyncio.create_task(session.query_at_low_priority(make_endless_query(started)))
     while not started.is_set():
         await asyncio.sleep(0.001)
     slow_query.cancel()

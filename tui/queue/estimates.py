@@ -23,8 +23,8 @@ from fcreview.tui.queue.header import (
     TARGET_HALF_WIDTH,
     estimate_bar,
     format_rate_and_interval,
+    make_unique_run_labels,
     queue_progress_line,
-    unique_run_labels,
 )
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import bar
@@ -131,7 +131,7 @@ def accuracy_lines(
     runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
 ) -> TableLines:
     """Return a table with one line for each run. `unread_runs`: numbers of the runs whose samples are not read yet."""
-    labels = unique_run_labels(runs)
+    labels = make_unique_run_labels(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = "labels needed" if width >= NARROW_CELLS else "more"
     needed_cells = 16 if width >= NARROW_CELLS else 7

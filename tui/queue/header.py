@@ -1,4 +1,4 @@
-"""Build the lines above the queue: path and progress, pass rates, filter, order and position."""
+"""Format the lines above the queue (path, progress, pass rates, filter, order, position) and the labels of runs."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
 
 TARGET_HALF_WIDTH = 0.02
+"""Half width of the 95 % interval for which `labels needed` are counted: ±2 points."""
 NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
 MAX_PATH_CELLS = 40
@@ -38,7 +39,7 @@ WIDE_TOP_LINE = 100
 
 
 class PassCounts(NamedTuple):
-    """Number of passing items, and number of items with a verdict, by one source of verdicts."""
+    """Numbers of items that pass and that have a verdict, according to one source of verdicts."""
 
     n_passing: int
     n_with_verdict: int
@@ -62,6 +63,8 @@ class RunTotals:
 
 
 def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
+    """Add up the counts of several runs."""
+
     def sum_pass_counts(source: str) -> PassCounts:
         passes, known = f"{source}_pass", f"{source}_known"
         return PassCounts(sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs))
@@ -84,17 +87,18 @@ ERROR_TERM = re.compile(r'error:"?([^\s"]+)"?')
 UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
 
 
-def run_title(run: RunRow) -> str:
+def format_run_title(run: RunRow) -> str:
+    """Return the benchmark with version and language: `ACEBench v1 en`."""
     return sanitize(run.info.full_title)
 
 
-def unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Map the number of each run to a unique label: the model and, where needed, the language, benchmark, folder, file
-    or number."""
+def make_unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
+    """Return a unique label of each run, by run number: the model and, where needed, the language, benchmark, folder,
+    file or number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
-        _languages_by_run,
-        lambda group: {run.run: run_title(run) for run in group},
+        _find_languages,
+        lambda group: {run.run: format_run_title(run) for run in group},
         lambda group: {run.run: find_run_date_or_folder(run) for run in group},
         shorten_file_names,
         lambda group: {run.run: f"#{run.run}" for run in group},
@@ -113,41 +117,39 @@ def unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
     return labels
 
 
-def _languages_by_run(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Map the number of each run to its language. Empty if the runs have different benchmarks or versions."""
+def _find_languages(runs: Sequence[RunRow]) -> dict[int, str]:
+    """Return the language of each run, by run number. Empty if the runs have different benchmarks or versions."""
     versions = {(run.info.benchmark, run.info.generation) for run in runs}
     return {run.run: run.info.language for run in runs} if len(versions) == 1 else {}
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Format run titles on one line. Titles that differ only in the language are joined: `ACEBench v1 en, zh`."""
+    """Return the different titles of the runs. Titles that differ only in the language are joined: `ACEBench v1 en,
+    zh`."""
     languages = {run.info.language for run in runs}
-    common = {run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
+    common = {format_run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:
         return f"{common.pop()} {sanitize(', '.join(sorted(languages)))}"
-    return ", ".join(sorted({run_title(run) for run in runs}))
+    return ", ".join(sorted({format_run_title(run) for run in runs}))
 
 
-def queue_breadcrumbs(
-    folder_name: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str
-) -> tuple[str, ...]:
-    """Return the parts of the path in the top line: folder, then model or number of runs, then filter, search,
-    selection or order. `runs` is None until the store is open."""
-    names = [f"{sanitize(folder_name)}/"] if folder_name else []
+def list_queue_breadcrumbs(runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
+    """Return the path in the top line: the model or the number of runs, then the filter, search, selection or order.
+    `runs` is None until the store is open."""
     if runs is None:
-        return (*names, "opening")
-    names.append(sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run"))
+        return ("opening",)
+    name = sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run")
     if where == FAILING_FILTER and not search:
-        return (*names, "failures")
+        return name, "failures"
     if where or search:
-        return (*names, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS))
+        return name, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS)
     if view.items:
-        return (*names, format_count(len(view.items), "selected item"))
-    return (*names, _shortened_queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order "))
+        return name, format_count(len(view.items), "selected item")
+    return name, _shorten_queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order ")
 
 
 def _describe_filter(where: str) -> str:
-    """Return a filter, in words if it selects failures: `failures: value has the wrong type`."""
+    """Return a filter, in words if it selects failing items: `failures: value has the wrong type`."""
     failing, _, rest = where.partition(f"{FAILING_FILTER} ")
     if failing or not rest:
         return where
@@ -158,11 +160,8 @@ def _describe_filter(where: str) -> str:
 def progress_line(
     annotator: str, progress: ReviewProgress | None, width: int, *, n_reviewed_by_anyone: int = 0
 ) -> Line:
-    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
-
-    Args:
-        n_reviewed_by_anyone: Number of items that any annotator reviewed. 0 if hidden.
-    """
+    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator. `n_reviewed_by_anyone`: 0 in
+    blind mode, where this number is hidden."""
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
         return (name,)
@@ -175,6 +174,7 @@ def progress_line(
 
 
 def queue_progress_line(progress: QueueProgress, width: int) -> Line:
+    """Return an annotator's progress in a queue file: `pilot · anna  ━━━━──── 12 / 30`."""
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
     return progress_bar_line(name, share.done, share.total, width)
@@ -188,15 +188,15 @@ def format_rate_and_interval(estimate: PassRateEstimate) -> str:
 
 
 def format_rate_range(low: float, high: float) -> str:
+    """Return `72.9 to 77.7 %` for a range from 0.729 to 0.777."""
     return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def format_estimate(estimate: PassRateEstimate, *, is_short: bool = False) -> str:
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more labels for ±2`.
 
-    The last part is the number of labels that are still needed. If the sample has undecided items, the last part is the
-    range of the rate instead. If too many items are undecided, only the range is returned. `is_short` omits the number
-    of labels and the words after the range.
+    If the sample has undecided items, the last part is the range of the rate instead of the labels needed. If too many
+    items are undecided, return only the range. `is_short` omits the labels needed and the words after the range.
     """
     text = format_rate_and_interval(estimate)
     if estimate.bounds is not None:
@@ -224,10 +224,11 @@ def rates_line(
     estimate: PassRateEstimate | None = None,
     adjudicate_key: str = "",
 ) -> Line:
-    """Return the line with pass rates and warnings. In blind mode, the line has no rates. If there is an `estimate`,
-    the corrected rate is omitted before the estimate is shortened.
+    """Return the line with pass rates and warnings. In blind mode, it has no rates.
 
-    `runs` is None until the runs are read. `adjudicate_key` opens the disagreements.
+    Args:
+        runs: None until the runs are read.
+        adjudicate_key: Displayed name of the key that opens the disagreements.
     """
     if runs is None:
         return store_loading_line()
@@ -239,8 +240,8 @@ def rates_line(
     else:
         steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "disagreements", "repeated")
         rates = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
-        disputes = _long_and_short_disagreements(total.disputed, adjudicate_key)
-        lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
+        disagreements = _format_disagreement_variants(total.disputed, adjudicate_key)
+        lefts = [(*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= width), both[-1])
     style = "warn" if lacks_dataset or total.issues > total.notices else "dim"
@@ -252,9 +253,9 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
 
     Args:
         shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`:
-            show no recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`:
-            shorten the estimate. `repeated`: omit the recomputed rate. If only the recomputed rate differs from the
-            official rate, omit the corrected rate instead.
+            replace a recomputed rate that does not cover all items by a dash. `corrected`: omit the corrected rate.
+            `interval`: shorten the estimate. `repeated`: omit the recomputed rate, or the corrected rate if only the
+            recomputed rate differs from the official rate.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
     only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
@@ -278,7 +279,8 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
     return tuple(parts)
 
 
-def _long_and_short_disagreements(count: int, adjudicate_key: str) -> tuple[Line, Line]:
+def _format_disagreement_variants(count: int, adjudicate_key: str) -> tuple[Line, Line]:
+    """Return a long and a short text about the open disagreements, both empty if there are none."""
     if not count:
         return (), ()
     long: Line = (COLUMN_GAP, (format_count(count, "disagreement"), "disputed"))
@@ -287,6 +289,7 @@ def _long_and_short_disagreements(count: int, adjudicate_key: str) -> tuple[Line
 
 
 def _list_warning_variants(totals: RunTotals, *, lacks_dataset: bool) -> list[str]:
+    """Return texts about a missing dataset or import issues, the longest first."""
     n_issues = totals.issues - totals.notices
     issues = [format_count(n_issues, "import issue")] if n_issues else []
     if not lacks_dataset:
@@ -301,23 +304,25 @@ def _list_warning_variants(totals: RunTotals, *, lacks_dataset: bool) -> list[st
 
 @dataclass(frozen=True, slots=True)
 class QueueCursor:
+    """Cursor in the queue, as the queue's facts show it."""
+
     position: int | None = None
     """Position of the cursor from 1. None if the queue is empty."""
     total: int | None = None
+    """Number of items in the queue. None until they are counted."""
     run_name: str = ""
     """Full name of the run under the cursor. Empty unless the list shows a short form of the name."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
 
 
-def queue_facts(
+def format_queue_facts(
     runs: Sequence[RunRow] | None, view: View, where: str, search: str, cursor: QueueCursor, width: int
 ) -> str:
-    """Return `BFCL V4 · filter official:fail · failures first · 12/640`, with filter and search as the user
-    entered them.
+    """Return `BFCL V4 · filter official:fail · failures first · 12/640`.
 
-    If there is no room, the benchmark and then the order are omitted. If there is still no room, only the run name
-    remains or, if `cursor` has no run name, the cut filter.
+    If there is no room, omit the benchmark, then the order. If there is still no room, return only the position with
+    the run name or, if `cursor` has none, with the shortened filter.
     """
     position, total = cursor.position, cursor.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
@@ -334,7 +339,8 @@ def queue_facts(
     order = () if is_named else (_describe_order(view),)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
-    titles = [_benchmark_titles(runs)] if runs else []
+    n_benchmarks = len({run.info.benchmark for run in runs or ()})
+    titles = [join_run_titles(runs) if n_benchmarks == 1 else format_count(n_benchmarks, "benchmark")] if runs else []
     end = separator.join(["", *counts])
     room = max(width - display_width(end), 1)
     run_name = [truncate_middle(sanitize(cursor.run_name), room)] if cursor.run_name else []
@@ -345,26 +351,20 @@ def queue_facts(
     return (*run_name, truncate(separator.join(selection), room))[0] + end
 
 
-def _benchmark_titles(runs: Sequence[RunRow]) -> str:
-    benchmarks = len({run.info.benchmark for run in runs})
-    return join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
-
-
 def describe_loading(state: QueueState, runs: Sequence[RunRow] | None) -> str:
-    """Describe the current loading step: `searching 8,282 items`, `loading suspects`."""
+    """Describe what the queue is loading: `searching 8,282 items`, `loading suspects`."""
     if state.where or state.search:
         return f"searching {format_count(sum_run_counts(runs).items, 'item')}" if runs else "searching"
     return f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
 
 
 def store_loading_line(seconds: float = 0) -> Line:
-    """Return the line that replaces the rates until the first rows are loaded: ` reading the store · 2 s`."""
+    """Return the line that replaces the rates until the first rows are loaded: `reading the store · 2 s`."""
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
 def empty_queue_line(where: str, search: str, n_reviewed: int) -> Line:
-    """Return the line that an empty list shows instead of rows. `n_reviewed`: number of items reviewed in this
-    session."""
+    """Return the line that an empty list shows. `n_reviewed`: number of items reviewed in this session."""
     if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
         text = f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or fcreview report"
         return ((f" {text}", "good"),)
@@ -374,13 +374,13 @@ def empty_queue_line(where: str, search: str, n_reviewed: int) -> Line:
 
 
 def _describe_order(view: View) -> str:
-    """Return the view's order or queue file: `failures first`, `order random (seed 3)`, `queue pilot`."""
+    """Return the view's queue file or order: `queue pilot`, `failures first`, `order random (seed 3)`."""
     if view.queue_file:
-        return f"queue {_shortened_queue_name(view)}"
+        return f"queue {_shorten_queue_name(view)}"
     if view.queue in ("failures", "unreviewed"):
         return f"{view.queue} first"
-    return f"order {_shortened_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
+    return f"order {_shorten_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
 
 
-def _shortened_queue_name(view: View) -> str:
+def _shorten_queue_name(view: View) -> str:
     return truncate_middle(sanitize(view.queue), 24)

@@ -108,14 +108,14 @@ class QueueLoader:
             self._facets = {view.runs: facets}
         return self._facets[view.runs]
 
-    async def load_estimate(self, run: RunRow, *, in_background: bool = False) -> PassRateEstimate | None:
+    async def load_estimate(self, run: RunRow, *, is_low_priority: bool = False) -> PassRateEstimate | None:
         """Estimate the pass rate of a run. None if the run has no random sample, or more than `MAX_ESTIMATED_ITEMS`
         items."""
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
         if key != self._estimate_key:
-            query = self._session.query_in_background if in_background else self._session.query
+            query = self._session.query_at_low_priority if is_low_priority else self._session.query
             self._estimate = await query(partial(_estimate_pass_rate, run.run))
             self._estimate_key = key
         return self._estimate

@@ -22,9 +22,9 @@ from fcreview.tui.queue.header import (
     estimate_bar,
     format_rate_and_interval,
     join_run_titles,
+    make_unique_run_labels,
     queue_progress_line,
     sum_run_counts,
-    unique_run_labels,
 )
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import bar, heat_cell, progress_bar_line
@@ -92,8 +92,6 @@ class Overview:
         own = (each for each in self.queues or () if each.share.annotator == self.annotator)
         return next((each for each in own if each.n_reviews_left), None)
 
-
-# -- reading
 
 OverviewReader = Callable[[Overview, View, "Store"], Overview]
 """Reads data of a view, and returns the overview with this data added."""
@@ -216,7 +214,7 @@ class RunTable(NamedTuple):
 
 def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int) -> RunTable:
     """Lay out the runs as a table. `first_category_index`: index of the first visible category, by size."""
-    labels = unique_run_labels(overview.runs)
+    labels = make_unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
@@ -324,7 +322,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
     has_corrected = width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
     fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
-    labels = unique_run_labels(overview.runs)
+    labels = make_unique_run_labels(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     size = max(MIN_NAME_CELLS, min(34, longest, width - fixed))
     bar_cells = max(width - size - fixed + 1, 0) if has_estimates else 0

@@ -370,7 +370,7 @@ def first_unreviewed_position(queue_name: str) -> QueuePosition:
     return QueuePosition(QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True)
 
 
-def position_for_annotator(
+def adapt_position_to_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
     """Adapt a position to another annotator by leaving the queue files that assign no items to this annotator."""

@@ -108,7 +108,7 @@ class ActionRunner:
     def queue_action(self, action: QueuedAction, slow_message: str = "waiting for the disk") -> None:
         """Add an action to the queue. `slow_message`: message shown if the action takes longer than
         `SLOW_ACTION_DELAY`."""
-        if self._session.actions.add(lambda: self._run_and_report_errors(action, slow_message)):
+        if self._session.actions.add_and_check_idle(lambda: self._run_and_report_errors(action, slow_message)):
             self._run_coroutine(self._run_queued_actions())
 
     def show_message(self, text: str, style: str = "good") -> None:
@@ -116,7 +116,7 @@ class ActionRunner:
         self._show_message(self._last_message)
 
     async def _run_queued_actions(self) -> None:
-        dropped = await self._session.actions.run()
+        dropped = await self._session.actions.run_and_count_dropped()
         if dropped:
             ignored = "1 more key press was ignored" if dropped == 1 else f"{dropped} more key presses were ignored"
             self.show_message(f"{self._last_message.text} · {ignored}", "bad")
@@ -479,7 +479,7 @@ class ItemReviewer:
     @queued_action
     async def close_view(self) -> bool:
         """Close the view after all earlier actions have run. Later actions are dropped."""
-        self._session.actions.clear()
+        self._session.actions.drop_waiting()
         pending, self._pending_item = self._pending_item, None
         self._view.close(pending[0] if pending is not None else self.displayed.navigator.item)
         return True

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 GONE_ITEM = -1
+"""Number of a displayed item that is no longer in the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,23 @@ class DisplayedItem:
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the same item in other runs. None if they were not prefetched."""
     suspicion: Suspicion | None = None
+
+
+def describe_item_changes(before: ItemDetail, now: DisplayedItem) -> str:
+    """Return a message about what an import changed in the displayed item. Empty if nothing changed. Of the verdicts,
+    only those that the annotator may see are compared."""
+    if now.navigator.item == GONE_ITEM:
+        return "this item is no longer in the results and cannot be reviewed"
+    parts = []
+    if before.item.prediction_hash != now.detail.item.prediction_hash:
+        parts.append("prediction")
+    if before.item.golden_hash != now.detail.item.golden_hash:
+        parts.append("golden answer")
+    if not parts:
+        verdicts = [(each.row.official, each.row.rule, each.row.judge) for each in (before, now.detail)]
+        return "the verdicts of this item have changed" if verdicts[0] != verdicts[1] else ""
+    stale = "; your earlier review is kept but no longer counts" if now.detail.row.stale else ""
+    return f"this item has a new {' and '.join(parts)}{stale}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
         right = adjudication_progress_line(cases, self._session.annotator, cells)
         run = (sanitize(detail.run.model),) if detail is not None else ()
-        self.query_one(TopLine).show_path((*self._session.folder_names, *run, "disagreements"), right)
+        self.query_one(TopLine).show_path((*self._session.root_breadcrumb, *run, "disagreements"), right)
         text = unresolved_count_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.case is not None and detail is not None:

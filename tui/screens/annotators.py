@@ -118,7 +118,7 @@ def _request_switch(app: App[Any], session: Session, switch: AnnotatorSwitch, *,
 
     async def check_and_switch() -> None:
         try:
-            checked = replace(switch, annotator=await session.check_annotator(switch.annotator))
+            checked = replace(switch, annotator=await session.normalize_annotator(switch.annotator))
         except FcreviewError as error:
             app.notify(sanitize(str(error)), severity="error", markup=False)
             return

@@ -262,7 +262,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
         super().__init__(
-            (*session.folder_names, *filter(None, (run_name,)), "clusters"), load=self._count_and_build_choices
+            (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"), load=self._count_and_build_choices
         )
         self._session, self._count_failures, self._view_of = session, load, view_of
         self._state = state

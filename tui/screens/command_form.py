@@ -25,7 +25,7 @@ from fcreview.tui.commands import (
     show_run_names,
 )
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.header import unique_run_labels
+from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
 from fcreview.tui.screens.annotators import format_default_annotators
 from fcreview.tui.screens.pager import PagerScreen
@@ -209,7 +209,9 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
         if any(each.name == "run" for each in fields):
-            fields = show_run_names(fields, unique_run_labels(await session.query(lambda store: store.fetch_runs())))
+            fields = show_run_names(
+                fields, make_unique_run_labels(await session.query(lambda store: store.fetch_runs()))
+            )
 
         def show_output(output: str | None) -> None:
             if output is not None:

@@ -31,7 +31,7 @@ from fcreview.store.queries.runs import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.header import run_title, unique_run_labels
+from fcreview.tui.queue.header import format_run_title, make_unique_run_labels
 from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.text.lines import truncate
@@ -204,7 +204,7 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
     for run in runs:
         folder = sanitize(find_run_date_or_folder(run)) if run_counts[run.info.model] > 1 else ""
-        details = ", ".join(filter(None, (run_title(run), folder, format_count(run.n_items, "item"))))
+        details = ", ".join(filter(None, (format_run_title(run), folder, format_count(run.n_items, "item"))))
         yield PaletteCommand("run", sanitize(run.info.model), partial(context.change_queue, "runs", run.run), details)
 
 
@@ -224,7 +224,7 @@ def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
-    names = unique_run_labels(runs)
+    names = make_unique_run_labels(runs)
     ask = partial(context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False)
     yield PaletteCommand("compare", "compare", ask, "compare two runs, given by number or model", argument="A B")
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):

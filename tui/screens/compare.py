@@ -246,7 +246,7 @@ class FlipScreen(GuardedScreen[None]):
             sanitize(flip.a.question_key.category),
             f"only {flip.passing_side.upper()} passes",
         ]
-        path = (*self._session.folder_names, "compare", f" {symbols().separator} ".join(words))
+        path = (*self._session.root_breadcrumb, "compare", f" {symbols().separator} ".join(words))
         self.query_one(TopLine).show_path(path, ((f"{self._at + 1:,}/{len(self._flips):,}", "dim"),))
         if self._items is not None:
             self._text_list.set_lines(flip_detail_lines(flip, *self._items, cells - 2))
@@ -346,7 +346,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         room = max((self.size.width - 40) // 2, 8)
         runs: Line = (("A ", "key"), (truncate_middle(first, room), ""), ("   ", ""))
         runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
-        self.query_one(TopLine).show_path((*self._session.folder_names, "compare"), runs)
+        self.query_one(TopLine).show_path((*self._session.root_breadcrumb, "compare"), runs)
         for panel in self.query(Panel):
             panel.set_flat(is_small(self.size))
         cells = self.size.width - (2 if is_small(self.size) else 6)

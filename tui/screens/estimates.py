@@ -33,7 +33,7 @@ from fcreview.tui.queue.estimates import (
     sampling_form_defaults,
     undecided_range_line,
 )
-from fcreview.tui.queue.header import unique_run_labels
+from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
@@ -106,7 +106,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.app.clear_notifications()
         self.query_one("#sample", TextList).can_focus = False
         self.query_one(TopLine).show_path(
-            (*self._session.folder_names, "estimates"), ((sanitize(self._session.annotator), "people"),)
+            (*self._session.root_breadcrumb, "estimates"), ((sanitize(self._session.annotator), "people"),)
         )
         self._list.focus()
         self.watch(self._list, "cursor", self._on_cursor_moved, init=False)
@@ -166,7 +166,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             if row.run not in self._unread:
                 continue
             try:
-                sample = await self._session.query_in_background(partial(read_run_sample, row))
+                sample = await self._session.query_at_low_priority(partial(read_run_sample, row))
             except FcreviewError as error:
                 self._message = make_line(sanitize(str(error)), "bad")
                 sample = RunSample(row.run)
@@ -218,7 +218,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         else:
             below.styles.height = "1fr"
         below.set_lines(lines)
-        name = unique_run_labels(self._runs)[run.run] if run is not None else ""
+        name = make_unique_run_labels(self._runs)[run.run] if run is not None else ""
         self.query_one("#sample-panel", Panel).set_title(
             f"Sample of {name}" if name else "Sample",
             "open: annotators disagree" if sample is not None and sample.n_drawn else "",
@@ -258,7 +258,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             return
         command = self._command = sampling_command(sample)
         defaults = sampling_form_defaults(command, run, sample, self._annotators, self._queue_names)
-        names = unique_run_labels(self._runs)
+        names = make_unique_run_labels(self._runs)
         fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]

@@ -208,7 +208,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         read = partial(add_suspect_counts, self._overview, self._view, on_progress=set_progress)
         self._suspects_timer.start()
         try:
-            found = await self._session.query_in_background(read)
+            found = await self._session.query_at_low_priority(read)
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
         else:
@@ -227,7 +227,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         overview = self._overview
         for run in self._visible_runs():
             if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
-                overview.estimates[run.run] = await self._loader.load_estimate(run, in_background=True)
+                overview.estimates[run.run] = await self._loader.load_estimate(run, is_low_priority=True)
                 self._draw_right_column()
 
     def _visible_runs(self) -> list[RunRow]:
@@ -274,7 +274,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
-        path = (*self._session.folder_names, "overview")
+        path = (*self._session.root_breadcrumb, "overview")
         complete = format_completed_queues(self._overview)
         facts: Line = ((f"{complete}   ", "dim"),) if complete else ()
         self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))

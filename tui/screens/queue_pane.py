@@ -330,8 +330,8 @@ class QueuePane(Vertical):
         progress = self._page.progress if self._page else None
         progress = progress or (ReviewProgress(total.yours, total.items) if runs else None)
         self._session.progress = progress
-        folder = self._session.folder.parent.name if self._session.folder is not None else ""
-        path = header.queue_breadcrumbs(folder, runs, state.view, state.where, state.search)
+        crumbs = header.list_queue_breadcrumbs(runs, state.view, state.where, state.search)
+        path = (*self._session.root_breadcrumb, *crumbs)
         cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
         for line in self.screen.query(TopLine):
             line.show_path(
@@ -347,7 +347,7 @@ class QueuePane(Vertical):
         run_name = (row.run_name or row.model) if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueueCursor(position, total, run_name, n_strong)
-        facts = header.queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
+        facts = header.format_queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
 
     def set_flat(self, flat: bool) -> None:

@@ -25,7 +25,7 @@ from fcreview.store.queries.runs import (
 from fcreview.store.rows import RunRow
 from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, make_bindings
-from fcreview.tui.queue.header import run_title
+from fcreview.tui.queue.header import format_run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.text.lines import (
@@ -126,7 +126,7 @@ def run_choices(
 ) -> ChoiceTable[RunChoice]:
     """Return the table of runs without empty columns and, if `width` is small, without less important columns."""
     rows = list_run_rows(runs, state)
-    titles = {run_title(run) for run in runs}
+    titles = {format_run_title(run) for run in runs}
     title = titles.pop() if len(titles) == 1 else ""
     sorted_title = COLUMN_TITLES.get(state.order, state.order)
     columns = [
@@ -178,7 +178,9 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
             _single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim"))
         )
     if show_benchmark and state.grouping not in ("generation", "model"):
-        columns.append(_single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
+        columns.append(
+            _single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (format_run_title(run), "dim"))
+        )
     if not blind:
         columns.append(_rate_column("official", "official", ALWAYS_SHOWN, lambda run: (run.official_rate_text, "")))
         if any(run.rule_known for run in runs):
@@ -211,7 +213,7 @@ def _name_cell(row: RunListRow, state: RunListState) -> StyledText:
     model = sanitize(row.run.info.model)
     if not row.is_in_group:
         return ("  " if state.grouping else "") + model, ""
-    title = f"{run_title(row.run)}  {sanitize(find_run_date_or_folder(row.run))}"
+    title = f"{format_run_title(row.run)}  {sanitize(find_run_date_or_folder(row.run))}"
     return "    " + (title if state.grouping == "model" else model), ""
 
 

@@ -76,7 +76,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     def __init__(self, session: Session, view: View, name: str) -> None:
         """Create the screen. `name`: last name of the path in the top line."""
-        super().__init__((*session.folder_names, name))
+        super().__init__((*session.root_breadcrumb, name))
         self._session, self._view = session, view
         self._progress = "reading reviews"
         self._rows: Sequence[StatisticsRow] = ()

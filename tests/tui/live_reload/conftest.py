@@ -41,7 +41,7 @@ class RewrittenRun:
     def write(self, rows: Rows) -> None:
         self.rows, self.due = rows, True
 
-    def has_changed(self) -> bool:
+    def has_changed_files(self) -> bool:
         due, self.due = self.due, False
         return due
 

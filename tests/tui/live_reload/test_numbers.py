@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.rows import View, to_item_number
 from fcreview.store.store import Store
-from fcreview.tui.live_reload import find_same_items
+from fcreview.tui.live_reload import find_new_item_numbers
 from tests.store.factory import import_items
 from tests.tui.conftest import Rows
 from tests.tui.live_reload.conftest import make_row
@@ -48,14 +48,14 @@ def test_same_items_are_found_in_the_same_order(open_both_stores: Both) -> None:
     old, new = item_numbers(before), item_numbers(now)
     expected = ["maple/simple/c", "oak/simple/b", "maple/live_simple/b", "maple/simple/b"]
     numbers = [old[name] for name in expected]
-    assert find_same_items(numbers, before, now) == tuple(new[name] for name in expected)
+    assert find_new_item_numbers(numbers, before, now) == tuple(new[name] for name in expected)
     assert len({old[name] - new[name] for name in expected}) > 1, "the numbers differ between the stores"
 
 
 def test_duplicate_in_the_view_is_the_same_item(open_both_stores: Both) -> None:
     before, now = open_both_stores(BEFORE, {"maple": [make_row("new"), *BEFORE["maple"]], **OAK})
     again = to_item_number(item_numbers(before)["maple/simple/a"], is_duplicate=True)
-    assert find_same_items([again], before, now) == (item_numbers(now)["maple/simple/a"],)
+    assert find_new_item_numbers([again], before, now) == (item_numbers(now)["maple/simple/a"],)
 
 
 def test_removed_items_are_omitted_and_not_confused(open_both_stores: Both) -> None:
@@ -63,12 +63,12 @@ def test_removed_items_are_omitted_and_not_confused(open_both_stores: Both) -> N
     before, now = open_both_stores(BEFORE, {"maple": [make_row("c"), make_row("b", category="live_simple")], **OAK})
     old, new = item_numbers(before), item_numbers(now)
     expected = [old["maple/simple/a"], old["maple/simple/b"], old["maple/simple/c"]]
-    assert find_same_items(expected, before, now) == (new["maple/simple/c"],)
+    assert find_new_item_numbers(expected, before, now) == (new["maple/simple/c"],)
 
 
 def test_list_is_empty_if_all_items_are_gone(open_both_stores: Both) -> None:
     before, now = open_both_stores(BEFORE, {"maple": [make_row("c")], **OAK})
-    left = find_same_items([item_numbers(before)["maple/simple/a"]], before, now)
+    left = find_new_item_numbers([item_numbers(before)["maple/simple/a"]], before, now)
     assert left and now.count_items(View(items=left)) == 0
-    assert find_same_items([], before, now) == ()
+    assert find_new_item_numbers([], before, now) == ()
     assert now.count_items(View(items=())) == 3, "an empty selection means all items"

@@ -30,13 +30,13 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 @pytest.fixture
 def store_gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Return an event that lets the store open."""
-    may, opens = threading.Event(), Session._open_store
+    may, opens = threading.Event(), Session._get_store
 
     def open_later(self: Session) -> Store:
         assert may.wait(20)
         return opens(self)
 
-    monkeypatch.setattr(Session, "_open_store", open_later)
+    monkeypatch.setattr(Session, "_get_store", open_later)
     return may
 
 

@@ -12,7 +12,7 @@ from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import failure_reason_lines
 from fcreview.tui.queue.columns import parse_difference, shorten_difference
-from fcreview.tui.queue.header import rates_line, unique_run_labels
+from fcreview.tui.queue.header import make_unique_run_labels, rates_line
 from fcreview.tui.queue.overview import (
     NextAction,
     Overview,
@@ -176,7 +176,7 @@ def test_runs_of_one_model_have_different_labels() -> None:
         replace(alike, run=4, info=replace(alike.info, path="a/2024-07-24/result/maple-8b")),
         run_row("birch", run=5),
     ]
-    labels = unique_run_labels(runs)
+    labels = make_unique_run_labels(runs)
     assert labels[5] == "birch" and labels[2] == "maple-8b · zh"
     assert labels[3] == "maple-8b · en · 2024-07-24 · #3" and len(set(labels.values())) == 5
     for cells in (60, 80, 120):

@@ -27,7 +27,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.loader import read_other_annotators
-from fcreview.tui.queue.state import first_unreviewed_position, position_for_annotator
+from fcreview.tui.queue.state import adapt_position_to_annotator, first_unreviewed_position
 from tests.tui.key_input import wait_until
 
 VIEW = View()
@@ -232,8 +232,8 @@ def test_fixed_annotator_is_not_changed(
 
 def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(workspace: Workspace) -> None:
     position = first_unreviewed_position("sample")
-    assert position_for_annotator(workspace, "bob", position, blind=False).settings == position.settings
-    moved = position_for_annotator(workspace, "dora", position, blind=True)
+    assert adapt_position_to_annotator(workspace, "bob", position, blind=False).settings == position.settings
+    moved = adapt_position_to_annotator(workspace, "dora", position, blind=True)
     assert (moved.settings.file, moved.settings.queue) == (None, "dataset")
 
 

@@ -281,9 +281,11 @@ def test_run_names_keep_their_first_words_and_differ():
 
 def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
     place = QueueCursor(1, 4890, "claude-3-5-sonnet-20240620")
-    assert header.queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
-    assert "all items" in header.queue_facts([run_row()], View(), "", "", place, 60)
-    assert header.queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
+    assert header.format_queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
+    assert "all items" in header.format_queue_facts([run_row()], View(), "", "", place, 60)
+    assert (
+        header.format_queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
+    )
 
 
 def test_first_difference_keeps_room_beside_ids_and_models():
@@ -411,31 +413,33 @@ def test_rates_have_a_denominator_if_incomplete():
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_top_line_fits_and_keeps_the_review_count(cells, runs):
     progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9)
-    path = header.queue_breadcrumbs("result", runs, View(), "", "")
+    path = ("result/", *header.list_queue_breadcrumbs(runs, View(), "", ""))
     line = top_line(path, progress, cells)
     assert line_width(line) <= cells
     assert "3 of 4" in plain_text(line) and "ann" in plain_text(line)
     assert ("(9 by anyone)" in plain_text(line)) is (cells == 160)
 
 
-def test_path_names_folder_run_and_order_or_filter():
+def test_path_names_run_and_order_or_filter():
     one, two = [run_row("gpt-4o")], [run_row(), run_row("b")]
-    assert header.queue_breadcrumbs("result", one, View(), "", "") == ("result/", "gpt-4o", "failures first")
+    assert header.list_queue_breadcrumbs(one, View(), "", "") == ("gpt-4o", "failures first")
     failing = View(where="effective:fail")
-    assert header.queue_breadcrumbs("", two, failing, failing.where, "") == ("2 runs", "failures")
-    assert header.queue_breadcrumbs("", two, View(where="official:fail"), "official:fail", "") == (
+    assert header.list_queue_breadcrumbs(two, failing, failing.where, "") == ("2 runs", "failures")
+    assert header.list_queue_breadcrumbs(two, View(where="official:fail"), "official:fail", "") == (
         "2 runs",
         "official:fail",
     )
-    assert header.queue_breadcrumbs("", two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
-    assert header.queue_breadcrumbs("r", None, View(), "", "") == ("r/", "opening")
+    assert header.list_queue_breadcrumbs(two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
+    assert header.list_queue_breadcrumbs(None, View(), "", "") == ("opening",)
 
 
 def test_facts_name_languages_after_the_benchmark():
     runs = [run_row(), run_row("b")]
     kind = runs[0].info.full_title
     runs[1].info.language = "zh"
-    assert header.queue_facts(runs, View(), "", "", QueueCursor(1, 2), 80).startswith(f"{kind} en, zh · all items")
+    assert header.format_queue_facts(runs, View(), "", "", QueueCursor(1, 2), 80).startswith(
+        f"{kind} en, zh · all items"
+    )
 
 
 def test_top_line_counts_others_if_they_reviewed_more():
@@ -447,15 +451,19 @@ def test_top_line_counts_others_if_they_reviewed_more():
 
 
 def test_long_filter_replaces_the_order():
-    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", QueueCursor(3, 85), 80)
+    text = header.format_queue_facts(
+        [run_row()], View(), "effective:fail error:" + "x" * 40, "", QueueCursor(3, 85), 80
+    )
     assert text == "filter effective:fail error:" + "x" * 40 + " · 3/85"
-    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", QueueCursor(3, 85), 60)
+    short = header.format_queue_facts(
+        [run_row()], View(), "effective:fail error:" + "x" * 90, "", QueueCursor(3, 85), 60
+    )
     assert display_width(short) == 60 and short.endswith("… · 3/85")
 
 
 def test_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = header.queue_facts([run_row()], view, "official:fail", "x", QueueCursor(3, 1200), 80)
+    text = header.format_queue_facts([run_row()], view, "official:fail", "x", QueueCursor(3, 1200), 80)
     assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 
@@ -501,7 +509,7 @@ def test_names_that_are_too_long_break_after_a_sign():
 
 def test_filter_of_a_cluster_is_named_in_words() -> None:
     def path(where: str) -> str:
-        return header.queue_breadcrumbs("", [run_row()], View(where=where), where, "")[-1]
+        return header.list_queue_breadcrumbs([run_row()], View(where=where), where, "")[-1]
 
     assert path("effective:fail error:type_error:simple") == "failures: value has the wrong type"
     assert path("effective:fail function:book") == "failures: function:book"

@@ -1,8 +1,7 @@
 """Compute the metrics of BFCL's leaderboards, which docs/bfcl-metrics.md lists.
 
 Sources: `eval_runner.py` and `eval_runner_helper.py` of the official program, from summer 2024 for V1, from September
-2024 for V2, from January to June 2025 for V3, and from package bfcl-eval 2026.3.23 for V4. The prices are from
-`constants/model_config.py`.
+2024 for V2, from January to June 2025 for V3, and from package bfcl-eval 2026.3.23 for V4.
 
 A category that was not run is *missing*. It counts as 0 or is omitted, as in the official program. A source may have
 verdicts on only some items of a category; the metric then states their number. If a source has no verdict on a
@@ -14,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
-from math import dist, fsum, sqrt
 from statistics import stdev
 from typing import Any, NamedTuple
 
+from fcreview.importers.bfcl.cost_and_latency import UNSCORED_CATEGORIES, compute_cost_and_latency
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, build_pass_rate_metric
 from fcreview.model.wording import read_header_accuracy
@@ -30,13 +28,15 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     if all(item.valid is None for item in items):
         return []
     return [
-        *accuracy_table(run.generation, tuple(count_category_rates(items, run.official_metrics).items())),
-        *format_sensitivity_metrics(items),
-        *cost_and_latency_metrics(items, run),
+        *make_accuracy_table(run.generation, tuple(count_category_rates(items, run.official_metrics).items())),
+        *compute_format_sensitivity(items),
+        *compute_cost_and_latency(items, run),
     ]
 
 
 class CategoryRate(NamedTuple):
+    """Counts of one category, from which its pass rate is computed."""
+
     passed: int
     n_verdicts: int
     n_items: int
@@ -58,8 +58,8 @@ class MeanRate(NamedTuple):
     missing: tuple[str, ...] = ()
 
 
-def count_category_rates(items: Iterable[ScoredItem], headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
-    """Count passes, verdicts and items of each category. `headers` maps categories to headers of score files."""
+def count_category_rates(items: Iterable[ScoredItem], score_headers: Mapping[str, Any]) -> dict[str, CategoryRate]:
+    """Count passes, verdicts and items of each category. `score_headers` maps categories to headers of score files."""
     counts: dict[str, list[int]] = {}
     for item in items:
         count = counts.setdefault(item.category, [0, 0, 0])
@@ -69,30 +69,33 @@ def count_category_rates(items: Iterable[ScoredItem], headers: Mapping[str, Any]
             count[1] += item.n_items
     rates = {}
     for category, (passed, n_verdicts, n_items) in counts.items():
-        header = read_header_accuracy(headers.get(category), n_items, passed)
+        header = read_header_accuracy(score_headers.get(category), n_items, passed)
         rate = CategoryRate(passed, n_verdicts, n_items)
         rates[category] = CategoryRate(0, 0, n_items, header.message) if header else rate
     return rates
 
 
-def mean_rate(parts: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
-    """Average rates with equal weights."""
-    run = [part for part in parts if part.n_items]
-    n_verdicts, n_items = sum(part.n_verdicts for part in parts), sum(part.n_items for part in parts)
-    missing = tuple(category for part in parts for category in part.missing)
-    values = [part.value for part in run if part.value is not None]
+def average_rates(rates: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
+    """Average rates with equal weights. Rates without items are omitted or, if `missing_as_zero`, count as 0."""
+    run = [rate for rate in rates if rate.n_items]
+    n_verdicts, n_items = sum(rate.n_verdicts for rate in rates), sum(rate.n_items for rate in rates)
+    missing = tuple(category for rate in rates for category in rate.missing)
+    values = [rate.value for rate in run if rate.value is not None]
     is_known = len(values) == len(run) and (run or missing_as_zero)
-    value = sum(values) / len(parts if missing_as_zero else run) if is_known else None
+    value = sum(values) / len(rates if missing_as_zero else run) if is_known else None
     return MeanRate(value, n_verdicts, n_items, missing)
 
 
-def item_weighted_rate(
-    rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None
+def pool_category_rates(
+    rates: RatesByCategory, categories: Sequence[str], missing_sizes: Mapping[str, int] | None = None
 ) -> MeanRate:
-    """Divide all passes by all items. With `sizes`, the items of a missing category count as failed."""
+    """Divide the passes of all categories by their verdicts.
+
+    With `missing_sizes`, which maps categories to numbers of items, the items of missing categories count as failed.
+    """
     run = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
-    n_failed = sum(sizes[category] for category in missing) if sizes else 0
+    n_failed = sum(missing_sizes[category] for category in missing) if missing_sizes else 0
     n_verdicts, n_items = sum(rate.n_verdicts for rate in run), sum(rate.n_items for rate in run)
     if any(rate.n_verdicts == 0 for rate in run) or not n_verdicts + n_failed:
         return MeanRate(None, n_verdicts, n_items, missing)
@@ -119,14 +122,15 @@ class CategoryGroup:
         for part in self.parts:
             yield from part.list_metrics(level + 1)
 
-    def list_categories_by_size(self) -> Iterator[str]:
+    def list_categories(self) -> Iterator[str]:
+        """Yield the categories of the group and of its parts."""
         if not self.parts:
             yield self.name
         for part in self.parts:
-            yield from part.list_categories_by_size()
+            yield from part.list_categories()
 
 
-def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
+def make_category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
     groups = []
     for category in categories:
         if rate := rates.get(category):
@@ -137,23 +141,22 @@ def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[C
     return groups
 
 
-def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
-    """Return a group whose rate is the mean of its parts."""
-    rate = mean_rate([part.rate for part in parts], missing_as_zero=missing_as_zero)
-    return CategoryGroup(
-        name, rate, parts, missing_note(rate.missing, "counted as 0" if missing_as_zero else "omitted")
-    )
+def make_unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
+    """Make a group whose rate is the mean of its parts."""
+    rate = average_rates([part.rate for part in parts], missing_as_zero=missing_as_zero)
+    effect = "counted as 0" if missing_as_zero else "omitted"
+    return CategoryGroup(name, rate, parts, describe_missing(rate.missing, effect))
 
 
-def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
-    rate = item_weighted_rate(rates, [part.name for part in parts])
-    return CategoryGroup(name, rate, parts, missing_note(rate.missing))
+def make_item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
+    rate = pool_category_rates(rates, [part.name for part in parts])
+    return CategoryGroup(name, rate, parts, describe_missing(rate.missing))
 
 
-def mean_group_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Return a group with the mean of `parts`. It has no parts itself, because other groups list them."""
-    rate = mean_rate([part.rate for part in parts])
-    return CategoryGroup(name, rate, note=missing_note(rate.missing))
+def make_group_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Make a group with the mean of `parts`. It does not list them, because they are parts of other groups."""
+    rate = average_rates([part.rate for part in parts])
+    return CategoryGroup(name, rate, note=describe_missing(rate.missing))
 
 
 def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
@@ -167,8 +170,8 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
     return group
 
 
-def missing_note(missing: Sequence[str], effect: str = "omitted") -> str:
-    """Return the note on missing categories, with their effect on the mean; empty if no category is missing."""
+def describe_missing(missing: Sequence[str], effect: str = "omitted") -> str:
+    """Describe missing categories and their `effect` on the mean. Empty if no category is missing."""
     return f"categories not run ({effect}): {', '.join(missing)}" if missing else ""
 
 
@@ -176,150 +179,148 @@ LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_pa
 V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
 """Category -> number of items in V4's dataset, which is the weight of the category if it was not run."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
-UNSCORED_CATEGORIES = ("chatable", "sql")
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
 
 @lru_cache(maxsize=2)  # sources with equal counts have the same table, and are computed one after the other
-def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
-    """Return the accuracy table of a BFCL version: overall, groups with their parts, then all other categories."""
+def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
+    """Return the accuracy table of a BFCL version: overall, groups with their parts, then the other categories."""
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
-        groups = _groups_before_v4(version, rates)
-        overall = [_all_items_group(version, rates, groups)]
+        groups = _make_groups_before_v4(version, rates)
+        overall = [_make_all_items_group(version, rates, groups)]
         if version != "V1":
-            first, more = (overall_and_groups_v2 if version == "V2" else overall_and_groups_v3)(rates, groups)
+            first, more = (make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups)(rates, groups)
             overall.insert(0, first)
             groups += more
     else:
-        groups = _groups_v4(rates)
-        overall = [_overall_v4(groups)]
-    grouped = {category for group in groups for category in group.list_categories_by_size()}
+        groups = _make_v4_groups(rates)
+        overall = [_make_v4_overall(groups)]
+    grouped = {category for group in groups for category in group.list_categories()}
     ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
     first_lines = [metric for group in overall for metric in group.list_metrics(0)]
-    all_groups = (*groups, *category_groups(rates, ungrouped))
+    all_groups = (*groups, *make_category_groups(rates, ungrouped))
     return (*first_lines, *(metric for group in all_groups for metric in group.list_metrics(1)))
 
 
-def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Return the groups of V4. Missing categories count as 0. As on the leaderboard, some groups then show N/A."""
+def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
+    """Make the groups of V4. Missing categories count as 0. As on the leaderboard, some groups then show N/A."""
 
-    def group(name: str, categories: Sequence[str]) -> CategoryGroup:
-        return unweighted_group(name, category_groups(rates, categories), missing_as_zero=True)
+    def make_group(name: str, categories: Sequence[str]) -> CategoryGroup:
+        return make_unweighted_group(name, make_category_groups(rates, categories), missing_as_zero=True)
 
-    simple = hide_if_incomplete(group("simple", _SIMPLE))
-    others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
-    live_rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
-    live_parts, live_note = category_groups(rates, LIVE_AST_CATEGORIES), missing_note(live_rate.missing, "counted as 0")
-    live = CategoryGroup("live", live_rate, live_parts, live_note)
-    web_search = hide_if_incomplete(group("web_search", ("web_search_base", "web_search_no_snippet")))
-    memory = hide_if_incomplete(group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
+    simple = hide_if_incomplete(make_group("simple", _SIMPLE))
+    others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
+    live_rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
+    live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
+    live = CategoryGroup("live", live_rate, live_parts, describe_missing(live_rate.missing, "counted as 0"))
+    web_search = hide_if_incomplete(make_group("web_search", ("web_search_base", "web_search_no_snippet")))
+    memory = hide_if_incomplete(make_group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
     return [
-        unweighted_group("non_live", [simple, *others], missing_as_zero=True),
+        make_unweighted_group("non_live", [simple, *others], missing_as_zero=True),
         live,
-        hide_if_incomplete(group("irrelevance", ("irrelevance", "live_irrelevance"))),
-        group("multi_turn", _MULTI_TURN),
-        unweighted_group("agentic", [web_search, memory], missing_as_zero=True),
+        hide_if_incomplete(make_group("irrelevance", ("irrelevance", "live_irrelevance"))),
+        make_group("multi_turn", _MULTI_TURN),
+        make_unweighted_group("agentic", [web_search, memory], missing_as_zero=True),
     ]
 
 
-def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    rate = mean_rate([group.rate for group in groups], missing_as_zero=True)
+def _make_v4_overall(groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    rate = average_rates([group.rate for group in groups], missing_as_zero=True)
     value = None
     if rate.n_items and rate.value is not None:
         value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup("overall", rate._replace(value=value), note=missing_note(rate.missing, "counted as 0"))
+    return CategoryGroup("overall", rate._replace(value=value), note=describe_missing(rate.missing, "counted as 0"))
 
 
-def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
+def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
     is_v1 = version == "V1"
     suffix, executable = ("_function", "executable_") if is_v1 else ("", "exec_")
 
     def make_simple_group(name: str, categories: Sequence[str]) -> CategoryGroup:
-        parts = category_groups(rates, categories)
-        return item_weighted_group(name, parts, rates) if is_v1 else unweighted_group(name, parts)
+        parts = make_category_groups(rates, categories)
+        return make_item_weighted_group(name, parts, rates) if is_v1 else make_unweighted_group(name, parts)
 
     others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
     simple = make_simple_group("simple", ("simple", "java", "javascript"))
     simple_executable = make_simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
-    other_executable = category_groups(rates, [f"{executable}{name}" for name in others])
+    other_executable = make_category_groups(rates, [f"{executable}{name}" for name in others])
     groups = [
-        unweighted_group("ast", [simple, *category_groups(rates, others)]),
-        unweighted_group("executable", [simple_executable, *other_executable]),
-        unweighted_group("irrelevance", category_groups(rates, ("relevance" if is_v1 else "irrelevance",))),
+        make_unweighted_group("ast", [simple, *make_category_groups(rates, others)]),
+        make_unweighted_group("executable", [simple_executable, *other_executable]),
+        make_unweighted_group("irrelevance", make_category_groups(rates, ("relevance" if is_v1 else "irrelevance",))),
     ]
     if not is_v1:
-        live = category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
+        live = make_category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
         groups += [
-            item_weighted_group("live", live, rates),
-            unweighted_group("multi_turn", category_groups(rates, _MULTI_TURN)),
+            make_item_weighted_group("live", live, rates),
+            make_unweighted_group("multi_turn", make_category_groups(rates, _MULTI_TURN)),
         ]
     return groups
 
 
-def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    run = [rates[category] for group in groups for category in group.list_categories_by_size() if category in rates]
+def _make_all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
+    run = [rates[category] for group in groups for category in group.list_categories() if category in rates]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]
-    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", missing_note(missing))
+    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", describe_missing(missing))
     rate = MeanRate(value, n_verdicts, sum(rate.n_items for rate in run))
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
-def overall_and_groups_v2(
+def make_v2_overall_and_groups(
     rates: RatesByCategory, groups: Sequence[CategoryGroup]
 ) -> tuple[CategoryGroup, list[CategoryGroup]]:
-    """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
+    """Return (overall accuracy, groups) of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
-    pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
-    combined = [mean_group_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
-    irrelevance, relevance = _irrelevance_group(rates), category_groups(rates, ["live_relevance"])
-    overall = _overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
-    combined_ast = unweighted_group("combined_ast", combined)
-    return overall, [combined_ast, _non_live_group(by_name), _live_ast_group(rates), irrelevance]
+    pairs = zip(by_name["ast"].parts, make_category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
+    combined = [make_group_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
+    irrelevance, relevance = _make_irrelevance_group(rates), make_category_groups(rates, ["live_relevance"])
+    overall = _make_overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
+    combined_ast = make_unweighted_group("combined_ast", combined)
+    return overall, [combined_ast, _make_non_live_group(by_name), _make_live_ast_group(rates), irrelevance]
 
 
-def overall_and_groups_v3(
+def make_v3_overall_and_groups(
     rates: RatesByCategory, groups: Sequence[CategoryGroup]
 ) -> tuple[CategoryGroup, list[CategoryGroup]]:
-    """Return the groups of `data_overall.csv`. The overall accuracy is the mean of non-live, live and multi-turn."""
+    """Return (overall accuracy, groups) of `data_overall.csv`. Overall is the mean of non-live, live and multi-turn."""
     by_name = {group.name: group for group in groups}
-    non_live = _non_live_group(by_name)
-    overall = _overall_of_columns([non_live, by_name["live"], by_name["multi_turn"]])
-    return overall, [non_live, _live_ast_group(rates), _irrelevance_group(rates)]
+    non_live = _make_non_live_group(by_name)
+    overall = _make_overall_of_columns([non_live, by_name["live"], by_name["multi_turn"]])
+    return overall, [non_live, _make_live_ast_group(rates), _make_irrelevance_group(rates)]
 
 
-def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
-    """Return the mean of the columns of `data_non_live.csv`, without the executable columns if none of them was run."""
+def _make_non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
+    """Average the columns of `data_non_live.csv`, without the executable columns if none of them was run."""
     executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
-    return mean_group_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
+    return make_group_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
 
 
-def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
-    """Return `AST Summary` of `data_live.csv`."""
-    rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES)
-    return CategoryGroup("live_ast", rate, note=missing_note(rate.missing))
+def _make_live_ast_group(rates: RatesByCategory) -> CategoryGroup:
+    """Make the column `AST Summary` of `data_live.csv`."""
+    rate = pool_category_rates(rates, LIVE_AST_CATEGORIES)
+    return CategoryGroup("live_ast", rate, note=describe_missing(rate.missing))
 
 
-def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
-    """Return `Irrelevance Detection` of the overall table."""
-    return mean_group_without_parts(
-        "irrelevance_detection", category_groups(rates, ("irrelevance", "live_irrelevance"))
-    )
+def _make_irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
+    """Make the column `Irrelevance Detection` of the overall table."""
+    parts = make_category_groups(rates, ("irrelevance", "live_irrelevance"))
+    return make_group_without_parts("irrelevance_detection", parts)
 
 
-def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Return the mean of the columns. It has no value if a category is missing: fewer columns are not comparable."""
-    rate = mean_rate([column.rate for column in columns])
+def _make_overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
+    """Average the columns. If a category is missing, the mean has no value, because it would not be comparable."""
+    rate = average_rates([column.rate for column in columns])
     if rate.missing:
         rate = rate._replace(value=None)
-    return CategoryGroup("overall", rate, note=missing_note(rate.missing) or "the leaderboard's overall accuracy")
+    return CategoryGroup("overall", rate, note=describe_missing(rate.missing) or "the leaderboard's overall accuracy")
 
 
-def format_sensitivity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return how much accuracy varies with the prompt format, and the accuracy of each configuration.
+def compute_format_sensitivity(items: Sequence[ScoredItem]) -> list[Metric]:
+    """Compute how much accuracy varies with the prompt format, and the accuracy of each prompt configuration.
 
     The range and the standard deviation are in percentage points. They have no value if a configuration has no verdict.
     """
@@ -342,92 +343,6 @@ def format_sensitivity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         config.digits = 2
     deltas = [Metric(table, name, value, "percent", n=n, total=total, digits=2) for name, value in spread.items()]
     return [*deltas, *configs]
-
-
-TOKEN_PRICES: dict[str, tuple[float, float]] = {
-    "gpt-5.2-2025-12-11": (1.75, 14), "gpt-5-mini-2025-08-07": (0.25, 2), "gpt-5-nano-2025-08-07": (0.05, 0.4),
-    "gpt-4.1-2025-04-14": (2, 8), "gpt-4.1-mini-2025-04-14": (0.4, 1.6), "gpt-4.1-nano-2025-04-14": (0.1, 0.4),
-    "gpt-4o-2024-11-20": (2.5, 10), "gpt-4o-mini-2024-07-18": (0.15, 0.6), "o3-2025-04-16": (2, 8),
-    "o4-mini-2025-04-16": (1.1, 4.4), "claude-opus-4-5-20251101": (5, 25), "claude-sonnet-4-5-20250929": (3, 15),
-    "claude-haiku-4-5-20251001": (0.8, 4), "nova-pro-v1.0": (0.8, 3.2), "nova-2-lite-v1.0": (0.3, 2.5),
-    "nova-micro-v1.0": (0.035, 0.14), "open-mistral-nemo-2407": (0.15, 0.15), "mistral-large-2411": (2, 6),
-    "mistral-small-2506": (0.1, 0.3), "mistral-medium-2505": (0.4, 2), "gemini-2.5-flash-lite": (0.1, 0.4),
-    "gemini-2.5-flash": (0.3, 2.5), "gemini-3-pro-preview": (2, 12), "gemini-3.1-flash-lite-preview": (0.25, 1.5),
-    "command-r7b-12-2024": (0.0375, 0.15), "command-a-03-2025": (2.5, 10), "palmyra-x-004": (5, 12),
-    "grok-4-0709": (3, 15), "grok-4-1-fast-reasoning": (0.2, 0.5), "grok-4-1-fast-non-reasoning": (0.2, 0.5),
-    "meta-llama_llama-4-maverick-17b-128e-instruct-fp8-novita": (0.2, 0.85),
-    "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5), "qwen_qwq-32b-novita": (0.18, 0.2),
-}  # fmt: skip
-"""Model folder without `-FC` -> price of a million input tokens and of a million output tokens, in dollars.
-
-Models that are not listed are served locally.
-"""
-GPU_HOUR_PRICE = 23.92
-"""Price of an hour of the machine that serves local models, in dollars."""
-CONCURRENT_REQUESTS = 100
-COST_TABLE = "cost and latency"
-
-
-@dataclass(frozen=True, slots=True)
-class StepTimes:
-    """Latency of the steps of a run, in seconds. As in the official program, steps with a latency of 0 are ignored."""
-
-    n_steps: int
-    total: float
-    mean: float
-    deviation: float | None
-    """Sample standard deviation; None for a single step."""
-    p95: float
-
-
-def cost_and_latency_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts are not used."""
-    used = [item for item in items if item.category not in UNSCORED_CATEGORIES]
-    times = _step_times(tuple(item.seconds for item in used))
-    tokens_in, tokens_out = sum(item.tokens_in or 0 for item in used), sum(item.tokens_out or 0 for item in used)
-    tokens = {"input tokens": tokens_in, "output tokens": tokens_out}
-    metrics = [Metric(COST_TABLE, name, value, "count") for name, value in tokens.items() if value]
-    if run.generation not in ("V1", "V2", "V3"):
-        metrics += _cost_metrics(run.model, tokens_in, tokens_out, times)
-    if times is None:
-        return metrics
-    n = times.n_steps
-    latencies = {"mean": times.mean, "standard deviation": times.deviation, "95th percentile": times.p95}
-    return metrics + [
-        Metric(COST_TABLE, f"latency {name}", value, "seconds", n=n, total=n, counted_noun="steps", digits=2)
-        for name, value in latencies.items()
-    ]
-
-
-@lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
-def _step_times(seconds_by_item: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute latency statistics over the steps of all items. Returns None if no step has a latency."""
-    seconds = sorted(filter(None, chain.from_iterable(seconds_by_item)))
-    if not seconds:
-        return None
-    n_steps, total = len(seconds), fsum(seconds)
-    mean = total / n_steps
-    # `statistics.stdev` computes with fractions and takes twenty times as long.
-    deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1) if n_steps > 1 else None
-    position = (n_steps - 1) * 95 / 100  # linear interpolation, as in NumPy
-    low, high = seconds[int(position)], seconds[min(int(position) + 1, n_steps - 1)]
-    return StepTimes(n_steps, total, mean, deviation, low + (high - low) * (position - int(position)))
-
-
-def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
-    price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
-    if price is not None:
-        if not (tokens_in and tokens_out):
-            return []
-        dollars = (tokens_in * price[0] + tokens_out * price[1]) / 1e6
-        note = f"{price[0]} and {price[1]} $ per million tokens, the official program's prices of March 2026"
-    elif times is not None:
-        dollars = times.total / 3600 * GPU_HOUR_PRICE / CONCURRENT_REQUESTS
-        note = f"the official program has no price for this model: machine time at {GPU_HOUR_PRICE} $ an hour for "
-        note += f"{CONCURRENT_REQUESTS} requests at once"
-    else:
-        return []
-    return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001

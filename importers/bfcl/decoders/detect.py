@@ -36,7 +36,7 @@ from fcreview.run_plan import RunPlan
 MAX_CATEGORIES, MAX_RECORDS = 4, 50
 """Maximum number of categories, and of records in each category, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
-"""If the first guess finds calls in more than this share of the replies, no other decoder is tried."""
+"""Share of replies in which the first guess must find calls. Otherwise, the other decoders are tried."""
 
 NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
 """Matches the name of the parameter in an error message of the official program."""
@@ -52,13 +52,16 @@ OUTCOME_BY_ERROR: dict[str, Outcome] = {
 
 @dataclass(frozen=True, slots=True)
 class DecoderScore:
+    """How well a decoder fits the replies of a run."""
+
     decoder: Decoder
     n_agreements: int
     """Number of scored replies for which the decoder has the same outcome as the official program."""
     n_with_calls: int
+    """Number of replies in which the decoder finds calls."""
 
     @staticmethod
-    def measure(
+    def score(
         decoder: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
     ) -> DecoderScore:
         n_agreements = 0
@@ -69,14 +72,14 @@ class DecoderScore:
         n_with_calls = sum(try_decoder(decoder, reply, context) == "calls" for reply in replies)
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
-    def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
+    def is_better_than(self, other: DecoderScore, *, call_ratio: int) -> bool:
         """Whether the decoder agrees with more score entries than `other`.
 
-        If both agree with equally many, it must find calls in more than `factor` times as many replies.
+        If both agree with equally many, it must find calls in more than `call_ratio` times as many replies.
         """
         if self.n_agreements != other.n_agreements:
             return self.n_agreements > other.n_agreements
-        return self.n_with_calls > factor * other.n_with_calls
+        return self.n_with_calls > call_ratio * other.n_with_calls
 
 
 def try_decoder(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
@@ -91,34 +94,34 @@ def try_decoder(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcom
 def find_best_decoder(
     guess: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
 ) -> DecoderScore:
-    """Choose the decoder that fits an unknown model best.
+    """Find the decoder that fits the replies of a run best.
 
     `guess` is kept unless another decoder is clearly better. If the decoder AUTO, which tries several forms, fits best,
-    a common decoder with an equal score is chosen instead.
+    a common decoder with an equal score is used instead.
 
     Args:
         replies: `result` values.
-        scored: replies of failing score entries. Their error types show whether the official program decoded them.
+        scored: replies in failing score entries, whose error types show whether the official program decoded them.
     """
-    measure = partial(DecoderScore.measure, replies=replies, scored=scored, context=context)
+    score = partial(DecoderScore.score, replies=replies, scored=scored, context=context)
     native = bool(replies) and type(replies[0]) is list
     usual = [DECODERS_BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[context.version],))]
-    best = measure(guess)
+    best = score(guess)
     if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
         others = [find_decoder(decoder.name, context.version) or decoder for decoder in DECODERS]
-        for other in map(measure, (*usual, *others)):  # the first of equally good decoders is chosen
-            if other.is_better_than(best, factor=2 if best.decoder is guess else 1):
+        for other in map(score, (*usual, *others)):  # the first of equally good decoders is chosen
+            if other.is_better_than(best, call_ratio=2 if best.decoder is guess else 1):
                 best = other
     if best.decoder.name == "AUTO":
         counts = best.n_agreements, best.n_with_calls
-        best = next((each for each in map(measure, usual) if (each.n_agreements, each.n_with_calls) == counts), best)
+        best = next((each for each in map(score, usual) if (each.n_agreements, each.n_with_calls) == counts), best)
     if guess.name_spelling == "either" and best.decoder.name_spelling == "flat":
         return replace(best, decoder=replace(best.decoder, name_spelling="either"))
     return best
 
 
 def select_run_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
-    """Return the decoder for all replies of a run, with an issue if the choice is unusual."""
+    """Return the decoder for a run, and an issue if the choice is unusual."""
     version, model = filenames.get_rules_version(plan.run.generation), plan.run.model
     guess, is_certain = find_model_decoder(model, version)
     if plan.decoder:
@@ -164,11 +167,10 @@ def _read_first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 def select_category_decoder(
     version: str, category: str, decoder: Decoder, results: Results, score_file: scores.ScoreFile
 ) -> Decoder:
-    """Return the decoder for one category of a run.
+    """Return the decoder for one category of a run: `decoder`, or its form from before the middle of July 2024.
 
-    Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
-    official verdicts on calls with non-string arguments show this. Without such verdicts, the names of the folders
-    decide.
+    Until then, V1's native decoders stringified the arguments of Java and JavaScript calls. The official verdicts on
+    calls with non-string arguments show which form was used. Without such verdicts, the folder names decide.
     """
     early = to_early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):
@@ -191,6 +193,7 @@ def select_category_decoder(
 
 
 def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
+    """Return the arguments of a reply's only call. Empty if the reply cannot be decoded or has several calls."""
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):
@@ -201,8 +204,8 @@ def _decode_single_call_arguments(decoder: Decoder, result: Any, language: str) 
 def _has_stringified_arguments(arguments: dict[str, Any], entry: scores.ScoreEntry | None) -> bool | None:
     """Whether the official program stringified the arguments of a call before it checked them; None if unknown.
 
-    The official program checks arguments in the order of the call and stops at the first error, so an error at an
-    argument before the first non-string one gives no information. `entry` is None for a call that passed.
+    It checks the arguments in order and stops at the first error, so an error at an argument before the first
+    non-string one gives no information. `entry` is None for a call that passed.
     """
     position = next((n for n, value in enumerate(arguments.values()) if type(value) is not str), None)
     if position is None:

@@ -67,7 +67,7 @@ def _add_argument(arguments: dict[Any, Any], name: str | None, value: str) -> No
 
 
 def _find_first_node(node: Node, node_type: str) -> Node | None:
-    """Return the first node of a type, depth first, or None. A loop avoids recursion, because the tree may be deep."""
+    """Return the first node of a type, depth first, or None. Without recursion, because the tree may be deep."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -83,7 +83,7 @@ class _JavaReader:
     def __init__(self, source: str) -> None:
         self.source = source
 
-    def node_text(self, node: Node) -> str:
+    def _slice_code(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte]
 
     def read_call(self, root: Node) -> tuple[str, dict[str, Any]] | None:
@@ -92,39 +92,39 @@ class _JavaReader:
         if call is None:
             return None
         target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
-        prefix = f"{self.node_text(target)}." if target is not None else ""
-        function = prefix + (self.node_text(name) if name else "")
+        prefix = f"{self._slice_code(target)}." if target is not None else ""
+        function = prefix + (self._slice_code(name) if name else "")
         arguments: dict[str, Any] = {}
         holder = call.child_by_field_name("arguments")
         try:
             for child in holder.children if holder else []:
                 if child.type == "assignment_expression":
                     parameter, value = child.children[0], child.children[2]
-                    _add_argument(arguments, self.node_text(parameter), self.read_value(value, is_argument=True))
+                    _add_argument(arguments, self._slice_code(parameter), self._read_code(value, is_argument=True))
                 elif child.type in ("identifier", "class_literal"):
-                    _add_argument(arguments, None, self.read_value(child))
+                    _add_argument(arguments, None, self._read_code(child))
         except RecursionError:
             raise Undecodable("the expression is nested too deeply") from None
         return function, arguments
 
-    def read_value(self, node: Node, is_argument: bool = False) -> str:
-        """Return the source text without spaces. A literal that is a whole argument loses its quotes."""
+    def _read_code(self, node: Node, is_argument: bool = False) -> str:
+        """Return the source text of a value without spaces. A literal that is a whole argument loses its quotes."""
         if is_argument and node.type in ("string_literal", "character_literal"):
-            return self.node_text(node)[1:-1]
+            return self._slice_code(node)[1:-1]
         if node.type in VERBATIM_NODES:
-            return self.node_text(node)
+            return self._slice_code(node)
         if node.type == "array_creation_expression":
             element, value = node.child_by_field_name("type"), node.child_by_field_name("value")
             if element is None or value is None:
                 raise Undecodable("an array has no elements")
-            return f"new {self.read_value(element)}[]{self.read_value(value)}"
+            return f"new {self._read_code(element)}[]{self._read_code(value)}"
         if node.type == "object_creation_expression":
             created, given = node.child_by_field_name("type"), node.child_by_field_name("arguments")
-            inside = [self.read_value(child) for child in given.children if child.type not in ",()"] if given else []
-            return f"new {self.read_value(created) if created else ''}({', '.join(inside)})"
+            inside = [self._read_code(child) for child in given.children if child.type not in ",()"] if given else []
+            return f"new {self._read_code(created) if created else ''}({', '.join(inside)})"
         if node.child_count:
-            return "".join(self.read_value(child) for child in node.children)
-        return self.node_text(node)
+            return "".join(self._read_code(child) for child in node.children)
+        return self._slice_code(node)
 
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
@@ -222,18 +222,18 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
     return text
 
 
-def _parse_integer(text: str) -> Any:
+def _parse_integer(text: str) -> int | str:
     try:
         return int(text) if INTEGER.match(text) else text
     except ValueError:
         return text
 
 
-def _parse_float(text: str) -> Any:
+def _parse_float(text: str) -> float | str:
     return float(text) if SCIENTIFIC.match(text) else text
 
 
-def _parse_number_with_suffix(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
+def _parse_number_with_suffix(text: str, suffixes: str, parse: Callable[[str], float | str]) -> float | str:
     """Parse a number that ends in one of the letters `suffixes`, such as `5L`. Any other text is returned unchanged."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
@@ -242,7 +242,8 @@ def _parse_number_with_suffix(text: str, suffixes: str, parse: Callable[[str], A
     return text if isinstance(value, str) else value
 
 
-def _guess_number(text: str) -> Any:
+def _guess_number(text: str) -> float | str:
+    """Return an integer or a float, or the text if it is neither."""
     for number_type in (int, float):
         with suppress(ValueError):
             return number_type(text)
@@ -250,19 +251,18 @@ def _guess_number(text: str) -> Any:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text from `start` to `closing`, at least `min_length` characters; None if it contains a newline or
-    does not end."""
+    """Return the text from `start` to `closing`, of at least `min_length` characters; None if it contains a newline."""
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
 
 def _text_between(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
-    """Return the text between a match of `head` and the next `closing`; None if each such text contains a newline."""
+    """Return the first text between a match of `head` and the next `closing` that contains no newline, or None."""
     matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 
 
-def _parse_java_array(text: str, element_type: str | None) -> Any:
+def _parse_java_array(text: str, element_type: str | None) -> list[Any] | None:
     inside = _text_between(ARRAY, text, "}")
     if inside is None:
         return None
@@ -270,7 +270,7 @@ def _parse_java_array(text: str, element_type: str | None) -> Any:
     return [convert_java(part, element_type) if element_type else _guess_java_value(part) for part in parts if part]
 
 
-def _parse_array_list(text: str, element_type: str | None) -> Any:
+def _parse_array_list(text: str, element_type: str | None) -> list[Any] | None:
     inside = _text_between(LIST_OF, text, "))", 1)
     if inside is not None:
         return [_parse_list_element(part.strip(), element_type) for part in inside.split(",")]
@@ -287,7 +287,7 @@ def _parse_list_element(part: str, element_type: str | None) -> Any:
     return convert_java(part, element_type) if element_type else _guess_java_value(part)
 
 
-def _parse_hash_map(text: str, _element_type: str | None) -> Any:
+def _parse_hash_map(text: str, _element_type: str | None) -> dict[str, Any] | None:
     head = MAP.search(text)
     if head is None:
         return None
@@ -309,7 +309,8 @@ def _guess_java_value(text: str) -> Any:
     return _guess_number(text)
 
 
-def _parse_javascript_array(text: str, element_type: str | None) -> Any:
+def _parse_javascript_array(text: str, element_type: str | None) -> list[Any] | str:
+    """Parse an array, which may contain arrays. Text that is not an array stays text."""
     rows = ROWS.match(text)
     end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
     if rows and end:
@@ -329,8 +330,11 @@ def _parse_javascript_array(text: str, element_type: str | None) -> Any:
     return [convert_javascript(part, element_type) if element_type else _guess_javascript_value(part) for part in parts]
 
 
-def _parse_javascript_object(text: str) -> Any:
-    """Parse an object without inner objects. As in the official program, it ends at the first closing brace."""
+def _parse_javascript_object(text: str) -> dict[str, Any] | str:
+    """Parse an object without inner objects. As in the official program, it ends at the first closing brace.
+
+    Text that is not an object stays text.
+    """
     inside = _text_until(text, 1, "}") if text.startswith("{") else None
     if inside is None:
         return text
@@ -352,6 +356,7 @@ def _parse_javascript_object(text: str) -> Any:
 
 
 def _find_member_end(text: str, start: int) -> int:
+    """Return the position of the first comma that a key and a colon follow, or the length of the text."""
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

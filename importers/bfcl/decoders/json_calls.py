@@ -94,6 +94,7 @@ def decode_any_list(result: list[Any]) -> Calls:
 
 
 def _decode_empty_reply(result: Any) -> Calls:
+    """Return no calls for an empty string. Raises Undecodable for any other reply."""
     if result == "":
         return []
     raise Undecodable("the reply is empty" if result is None else NOT_A_LIST)
@@ -129,6 +130,7 @@ def read_json_call(found: Any, arguments_key: str = "arguments") -> tuple[Any, A
 
 
 def read_json_calls(found: Any, arguments_key: str = "arguments") -> Calls:
+    """Return the calls in a call object or a list of call objects."""
     found = [found] if type(found) is dict else found
     if not isinstance(found, (list, tuple)):
         raise Undecodable("the JSON is not a list of calls")

@@ -26,7 +26,7 @@ from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
 RESERVED = frozenset(keyword.kwlist) | {"__debug__"}
-"""Python keywords, which are neither names nor values. `_convert_scalar` returns this set to signal a keyword."""
+"""Python keywords, which are neither names nor values. `_convert_scalar` returns this set for a keyword."""
 CONSTANTS: dict[str, Any] = {"True": True, "False": False, "None": None}
 NAME = r"[A-Za-z_][A-Za-z_0-9]*"
 SCALAR = (
@@ -70,10 +70,7 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 
 def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any]) -> int | None:
-    """Parse the arguments of a call and add them to `arguments`.
-
-    Returns the position after the call; None for other syntax.
-    """
+    """Add the arguments of a call to `arguments`. Returns the position after the call; None for other syntax."""
     if text.startswith(")", position):
         return position + 1
     while True:
@@ -102,7 +99,7 @@ def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any])
 
 
 def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int | None:
-    """Parse list elements and add them to `into`. Returns the position after the list; None for other syntax."""
+    """Add the elements of a list to `elements`. Returns the position after the list; None for other syntax."""
     if text.startswith("]", position):
         return position + 1
     while True:
@@ -120,7 +117,10 @@ def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int
 
 
 def _convert_scalar(single: str | None, double: str | None, whole: str | None, fraction: str | None, word: str) -> Any:
-    """Return the value that the groups of `SCALAR` matched; RESERVED if it is a keyword."""
+    """Return the value of the groups of `SCALAR`: a string in `single` or `double` quotes, a number, or a word.
+
+    Returns RESERVED for a keyword.
+    """
     if single is not None:
         return single
     if double is not None:
@@ -138,9 +138,9 @@ STRING_PREFIX = re.compile(r"[rbuftRBUFT]{1,2}")
 
 
 def is_prose(text: str) -> bool:
-    """Whether the text cannot be a Python expression because of how it starts.
+    """Whether the start of a text shows that it is not a Python expression.
 
-    Such text starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an exclamation mark, or a
+    Prose starts with two words (`[Here are`), a word and a quote (`[I'm`), a word and an exclamation mark, or a
     backtick. This check is faster than the parser, and its message is clearer.
     """
     start = PROSE_START.match(text)
@@ -234,7 +234,7 @@ def make_text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
 
 
 def parse_calls_in_language(text: str, context: DecoderContext) -> Calls:
-    """Parse calls in the category's language. The first and last characters of Java and JavaScript text are ignored."""
+    """Parse calls in the category's language. The first and last character of Java and JavaScript text are ignored."""
     if context.language == "python":
         return parse_calls(text, context.version)
     return parse_java_or_javascript(text[1:-1], context.language)

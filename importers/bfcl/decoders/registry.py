@@ -93,7 +93,7 @@ def find_decoder(name: str, version: str) -> Decoder | None:
 
 
 def to_early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the decoder as it was until the middle of July 2024. Only native decoders of V1 have changed since."""
+    """Return the form of a decoder before the middle of July 2024. Only V1's native decoders have changed since."""
     stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
     return replace(decoder, stringifies_arguments=True) if stringified else decoder
 
@@ -206,7 +206,7 @@ class ModelDecoder(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def find_model_decoder(model: str, version: str) -> ModelDecoder:
-    """Return the decoder for the replies of a model, which is given by the name of its folder."""
+    """Return the decoder for the replies of a model. `model` is the name of its folder."""
     for row in MODELS_BY_VERSION[version]:
         patterns, name = row
         if _has_matching_pattern(model, patterns):

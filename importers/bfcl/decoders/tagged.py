@@ -83,7 +83,7 @@ class _FunctionGemmaReader:
         return _parse_bare_word(word)
 
     def _skip_closing_bracket(self, closing: str) -> bool:
-        """Skip commas and spaces, and a closing bracket after them. Returns whether there was a closing bracket."""
+        """Skip commas and spaces. Then, if the next character is `closing`, skip it and return True."""
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
@@ -148,7 +148,7 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a function name, which may be empty, on the first line and JSON arguments on the second line."""
+    """Decode a function name on the first line, which may be empty, and JSON arguments on the second line."""
     lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("the second line, with the arguments, is missing")
@@ -263,7 +263,7 @@ def decode_json_format(text: str) -> Calls:
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:
-    """Decode `<functions><function name=...>` with typed parameters. If `verbose`, their values are XML attributes."""
+    """Decode `<functions><function name=...>` with typed parameters. If `verbose`, values are XML attributes."""
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("the text contains no <functions>...</functions>")

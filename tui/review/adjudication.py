@@ -1,7 +1,6 @@
-"""List disagreements, show a disagreement in its item and record the adjudicator's reviews.
+"""List disagreements, and record the adjudicator's reviews of them.
 
-Annotators' names are hidden until a disagreement is resolved. A review is on disk
-before its message is shown.
+Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 
 CaseKey = tuple[int, str, str]
+"""(item number, target, criterion) of a case."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class AdjudicatorRole:
     """The adjudicator's part in a case."""
 
     review: Opinion | None = None
-    """The adjudicator's review that resolves the case. None if there is none."""
+    """The adjudicator's own review of the case."""
     is_involved: bool = False
     """Whether the adjudicator gave one of the answers."""
 
@@ -70,13 +70,13 @@ class CaseList:
 
     @classmethod
     def from_disagreements(cls, item_disagreements: Iterable[tuple[int, Disagreement]]) -> CaseList:
-        """Create the list from (item number, disagreement) pairs. The order of the items is kept."""
+        """Create the list from (item number, disagreement) pairs. The items stay in this order."""
         cases = [AdjudicationCase(item, dispute) for item, dispute in item_disagreements]
         ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
         return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
 
     @property
-    def case(self) -> AdjudicationCase | None:
+    def current(self) -> AdjudicationCase | None:
         return self.cases[self.at] if self.cases else None
 
     @property
@@ -89,7 +89,7 @@ class CaseList:
 
     def update_item_cases(self, item: int, unresolved: Sequence[Disagreement]) -> None:
         """Mark the cases of an item as resolved or unresolved, and insert new cases after its existing cases."""
-        displayed = self.case
+        displayed = self.current
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
             if case.item == item:
@@ -110,6 +110,7 @@ class CaseList:
         return False
 
     def step(self, direction: int) -> bool:
+        """Move to the next (1) or previous (-1) case. Return False if there is none."""
         if not 0 <= self.at + direction < len(self.cases):
             return False
         self.at += direction
@@ -123,14 +124,14 @@ class CaseList:
 
 
 def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """Return the name of the case, sanitized: `simple_13 · turn 1 call 1 · equivalent`."""
+    """Return the sanitized name of the case: `simple_13 · turn 1 call 1 · equivalent`."""
     target, criterion = case.disagreement.target, case.disagreement.criterion
     address = [describe_address(target)] if target != ITEM else []
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
 
 
 def disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]:
-    """Return the line above the disputed part in the item's text."""
+    """Return the line that marks the disputed part in the item's text."""
     criterion = case.disagreement.criterion
     suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
     state, style = ("resolved", "good") if case.resolved else ("annotators disagree", "disputed")
@@ -157,7 +158,7 @@ def shorten_message(message: str, cells: int) -> str:
 
 
 def unresolved_count_text(cases: CaseList) -> str:
-    """Return the number of unresolved cases as text, such as `2 disagreements left`."""
+    """Format the number of unresolved cases: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"
@@ -202,13 +203,12 @@ class Adjudicator:
         self._runner.queue_action(self._load_cases, SEARCHING)
 
     def refresh_cases(self) -> None:
-        """Read the disagreements again after reviews of other annotators arrived. The displayed case stays on
-        screen."""
+        """Read the disagreements again after reviews of other annotators arrived. The same case stays on screen."""
         self._runner.queue_action(self._reread_cases)
 
     def accept_answer(self, number: int) -> None:
         """Accept the answer with this number, from 1, as the resolution of the case."""
-        case = self.cases.case
+        case = self.cases.current
         if case is None or number > len(case.disagreement.answers):
             return
         answer = case.disagreement.answers[number - 1]
@@ -226,8 +226,8 @@ class Adjudicator:
         self._queue_review(verdict=value, fault=fault)
 
     def record_value(self, typed_value: str) -> None:
-        """Record the value that the adjudicator typed. The value must be on the scale of the criterion."""
-        case = self.cases.case
+        """Record a typed value, or show an error if it is not on the scale of the criterion."""
+        case = self.cases.current
         if case is None:
             return
         try:
@@ -240,7 +240,7 @@ class Adjudicator:
 
     def record_fault(self, fault: Fault) -> None:
         """Record the fault. If the annotators disagree only on the fault, also record a pass."""
-        case = self.cases.case
+        case = self.cases.current
         passes = case is not None and is_fault_disagreement(case.disagreement) and not case.resolved
         self._queue_review(verdict=True if passes else None, fault=fault)
 
@@ -248,25 +248,23 @@ class Adjudicator:
         self._queue_review(note=note)
 
     def undo(self) -> None:
-        """Undo the latest review of the adjudicator and show the case of this review."""
+        """Undo the adjudicator's latest review and show its case."""
         self._runner.queue_action(self._undo)
 
     def step(self, direction: int) -> None:
         self._runner.queue_action(partial(self._step, direction))
 
-    def call_after_queued_actions(self, done: Callable[[], Any]) -> None:
-        """Call `done` after all earlier actions have finished."""
-
-        async def call_done() -> bool:
-            done()
+    def call_after_queued_actions(self, callback: Callable[[], Any]) -> None:
+        async def call() -> bool:
+            callback()
             return True
 
-        self._runner.queue_action(call_done)
+        self._runner.queue_action(call)
 
     @property
     def own_review(self) -> Opinion | None:
-        """Current review of the displayed case by this adjudicator. None if there is none."""
-        case, detail = self.cases.case, self.detail
+        """The adjudicator's review of the displayed case, or None."""
+        case, detail = self.cases.current, self.detail
         if case is None or detail is None:
             return None
         wanted = (self._session.annotator, case.disagreement.target, case.disagreement.criterion, True)
@@ -275,12 +273,12 @@ class Adjudicator:
 
     @property
     def role(self) -> AdjudicatorRole:
-        case, own = self.cases.case, self._session.annotator
+        case, own = self.cases.current, self._session.annotator
         is_involved = case is not None and any(each.annotator == own for each in case.disagreement.answers)
         return AdjudicatorRole(self.own_review, is_involved)
 
     def describe_allowed_values(self) -> str:
-        return self._answer_scale(self.cases.case).describe_answers() if self.cases.case else ""
+        return self._answer_scale(self.cases.current).describe_answers() if self.cases.current else ""
 
     def _answer_scale(self, case: AdjudicationCase) -> Scale:
         verdicts = self.detail.item.verdicts if self.detail else []
@@ -289,7 +287,8 @@ class Adjudicator:
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
     def _queue_review(self, **fields: Any) -> None:
-        case = self.cases.case
+        """Queue a review of the displayed case. `fields`: fields of the `Annotation`, such as `verdict`."""
+        case = self.cases.current
         if case is not None:
             disputed = case.disagreement
             act = Annotation(act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields)
@@ -310,7 +309,7 @@ class Adjudicator:
         current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
         for each in await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view)):
             current.setdefault(each.item, []).append(each.disagreement)
-        displayed = self.cases.case
+        displayed = self.cases.current
         for item, disagreements in current.items():
             if displayed is None or item != displayed.item:
                 self.cases.update_item_cases(item, disagreements)
@@ -326,7 +325,7 @@ class Adjudicator:
             return False
         was_resolved = case.resolved
         await self._update_cases(case.item)
-        goes_on = self.cases.case is case and annotation.verdict is not None
+        goes_on = self.cases.current is case and annotation.verdict is not None
         name, undo = sanitize(event.key.id), f"{self._key('item.undo')} undo"
         sign = "" if symbols().rule.isascii() else f"{symbols().passed} "
         is_new = case.resolved and not was_resolved
@@ -384,7 +383,7 @@ class Adjudicator:
         self._screen.refresh_case(message)
 
     async def _read_item(self) -> None:
-        case = self.cases.case
+        case = self.cases.current
         self.detail = None if case is None else await self._session.query(lambda store: store.read_detail(case.item))
 
 

@@ -130,7 +130,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         return find_action_key_names(self.app).get(action_id, "")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        case = self.adjudicator.cases.case
+        case = self.adjudicator.cases.current
         if action == "back" or (action == "undo" and not self.is_opening):
             return True
         if case is None or self.adjudicator.detail is None:
@@ -154,7 +154,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def idle_actions(self) -> frozenset[str]:
         """Ids of actions that do nothing for this disagreement except show a message. The key line and the help omit
         them."""
-        case = self.adjudicator.cases.case
+        case = self.adjudicator.cases.current
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
@@ -170,7 +170,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def show_case(self, message: StatusMessage) -> None:
         """Show the disagreement that `Adjudicator` moved to."""
         self._message = message
-        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
+        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
             cursor = self.text.document_cursor
             if not isinstance(cursor, DisagreementCursor):
@@ -189,7 +189,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def refresh_case(self, message: StatusMessage) -> None:
         """Update the displayed disagreement with its current reviews."""
         self._message = message
-        case, detail, cursor = self.adjudicator.cases.case, self.adjudicator.detail, self.text.document_cursor
+        case, detail, cursor = self.adjudicator.cases.current, self.adjudicator.detail, self.text.document_cursor
         if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):
             cursor.refresh_case(case, detail)
             self.text.update_item(cursor.detail)
@@ -217,10 +217,10 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.query_one(TopLine).show_path((*self._session.root_breadcrumb, *run, "disagreements"), right)
         text = unresolved_count_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
-        if cases.case is not None and detail is not None:
+        if cases.current is not None and detail is not None:
             key = self._key_name("adjudication.answers")
-            lines = answer_lines(cases.case, detail.item, self.adjudicator.role, self.app.size, key)
-            question = question_line(cases, cases.case, detail, cells)
+            lines = answer_lines(cases.current, detail.item, self.adjudicator.role, self.app.size, key)
+            question = question_line(cases, cases.current, detail, cells)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-question", LineBar).show(question)
         self.refresh_bindings()
@@ -231,12 +231,12 @@ class AdjudicationScreen(GuardedScreen[None]):
         right: Line = ((f" {self.text.scroll_position} ", "dim"),)
         text, style = self._message
         left: Line = ((f" {shorten_message(text, cells - line_width(right) - 2)}", style),)
-        if not text and self.adjudicator.cases.case:
+        if not text and self.adjudicator.cases.current:
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_key_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
         hints = list_key_hints(self)
-        if self.adjudicator.is_loaded and self.adjudicator.cases.case is None:
+        if self.adjudicator.is_loaded and self.adjudicator.cases.current is None:
             hints = [(self._key_name("item.back"), "back"), *(hint for hint in hints if hint[1] != "undo")]
         self.query_one("#item-keys", LineBar).show(adjudication_keys_line(hints, cells))
 
@@ -252,7 +252,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.show_message(StatusMessage("only the disputed target can be reviewed here", "warn"))
 
     def action_enter_value(self) -> None:
-        case = self.adjudicator.cases.case
+        case = self.adjudicator.cases.current
         if case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA:
             keys = " or ".join(filter(None, map(self._key_name, ("item.pass", "item.fail"))))
             self.show_message(StatusMessage(f"the only values are pass and fail; press {keys}", "warn"))
@@ -267,7 +267,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.app.push_screen(FaultScreen(name), lambda fault: self.adjudicator.record_fault(fault) if fault else None)
 
     def action_edit_note(self) -> None:
-        case, detail, mine = self.adjudicator.cases.case, self.adjudicator.detail, self.adjudicator.own_review
+        case, detail, mine = self.adjudicator.cases.current, self.adjudicator.detail, self.adjudicator.own_review
         if case is not None and detail is not None:
             before = (mine.note if mine else None) or ""
             prompt = NoteScreen(case_name(case, detail), before)
@@ -286,12 +286,12 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.call_after_queued_actions(self.dismiss)
 
     def action_show_answers(self) -> None:
-        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
+        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(f"{case_name(case, detail)} · answers", all_answers_text(case, detail))
 
     def action_show_records(self) -> None:
-        case, detail = self.adjudicator.cases.case, self.adjudicator.detail
+        case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
             self._open_pager(f"{detail.row.id} · records", partial(read_records, self._session, case.item, detail.item))
 

@@ -115,8 +115,8 @@ async def adjudicate(workspace: Workspace) -> int:
         for _ in range(len(cases.cases)):
             if cases.are_all_resolved:
                 break
-            assert cases.case is not None
-            sure = [at for at, each in enumerate(cases.case.disagreement.answers, 1) if each.verdict != UNSURE]
+            assert cases.current is not None
+            sure = [at for at, each in enumerate(cases.current.disagreement.answers, 1) if each.verdict != UNSURE]
             await pilot.press(str(sure[0]))
             await wait(app, pilot)
         assert cases.are_all_resolved

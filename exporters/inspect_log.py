@@ -102,11 +102,8 @@ def check_and_count_log_copies(folder: Path) -> int:
                 recompute_metrics(log)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
-        wrong = [
-            name
-            for name, value in _get_metric_values(log).items()
-            if not _is_equal_metric_value(value, written.get(name, value))
-        ]
+        found = _get_metric_values(log)
+        wrong = [name for name, value in found.items() if not _is_equal_metric_value(value, written.get(name, value))]
         if wrong:
             raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
     return len(paths)
@@ -114,11 +111,8 @@ def check_and_count_log_copies(folder: Path) -> int:
 
 def _get_metric_values(log: Any) -> dict[str, Any]:
     scores = log.results.scores if log.results is not None else ()
-    return {
-        f"{score.name} {score.reducer or ''} {key}": metric.value
-        for score in scores
-        for key, metric in score.metrics.items()
-    }
+    metrics = [(score, key, metric) for score in scores for key, metric in score.metrics.items()]
+    return {f"{score.name} {score.reducer or ''} {key}": metric.value for score, key, metric in metrics}
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:

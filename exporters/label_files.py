@@ -105,9 +105,8 @@ def format_csv_cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(value)
-    return format_csv_cell(
-        "; ".join(map(_format_as_json_or_text, value)) if isinstance(value, list) else _format_as_json_or_text(value)
-    )
+    elements = value if isinstance(value, list) else [value]
+    return format_csv_cell("; ".join(map(_format_as_json_or_text, elements)))
 
 
 def _format_as_json_or_text(value: Any) -> str:

@@ -33,12 +33,12 @@ def write_tasks(source: ExportSource, out: Sink) -> None:
     separator = b"\n"
     for chunk in source.iter_label_chunks():
         for label in chunk:
-            out.write(separator + orjson.dumps(label_to_task(label)))
+            out.write(separator + orjson.dumps(convert_label_to_task(label)))
             separator = b",\n"
     out.write(b"\n]\n")
 
 
-def label_to_task(label: Label) -> dict[str, Any]:
+def convert_label_to_task(label: Label) -> dict[str, Any]:
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
     values = [each["value"] for each in [*label["automatic"], *label["opinions"]]]

@@ -79,10 +79,9 @@ def _copy_or_rewrite_file(path: Path, target: Path, new_content: bytes | None) -
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     """Return the lowest folder that contains all results, scores and logs, and the folders whose names identify the
     runs. If a dataset is next to this folder, return the folder above."""
-    paths = (
-        path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_folder_naming_run(plan)]
-    )
-    own = Path(os.path.commonpath(list(paths)))
+    naming = map(_find_folder_naming_run, plans)
+    paths = [*naming, *(path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs])]
+    own = Path(os.path.commonpath(paths))
     own = own.parent if own.is_file() else own
     outer, data = own.parent, [path for plan in plans for path in plan.data]
     has_dataset = any(path.is_relative_to(outer) and not path.is_relative_to(own) for path in data)
@@ -90,6 +89,7 @@ def find_common_folder(plans: Sequence[RunPlan]) -> Path:
 
 
 def _find_folder_naming_run(plan: RunPlan) -> Path:
+    """Return the highest folder above a run whose name may identify the run."""
     path = Path(plan.run.path)
     above = [path, *path.parents]
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]
@@ -98,12 +98,9 @@ def _find_folder_naming_run(plan: RunPlan) -> Path:
 def _list_omission_messages(run: _RewrittenRun, root: Path) -> list[str]:
     """Return messages about the reviews and dataset files that the copy lacks."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
-    problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
-    found = (
-        [f"{name}: these reviews are omitted, because the files cannot represent them: {'; '.join(problems)}"]
-        if problems
-        else []
-    )
+    problems = "; ".join(f"{each.description} ({each.count:,})" for each in run.unrepresentable)
+    text = f"{name}: these reviews are omitted, because the files cannot represent them: {problems}"
+    found = [text] if problems else []
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent

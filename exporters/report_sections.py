@@ -148,33 +148,19 @@ def _build_source_section(calibration: Calibration) -> Section:
 
 
 def _build_confusion_table(calibration: Calibration) -> Table:
-    if (
-        calibration.binary
-        or len({str(each) for cell in calibration.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS
-    ):
-        pairs = {
-            (
-                format_verdict(cell.automatic, calibration.criterion),
-                format_verdict(cell.human, calibration.criterion),
-            ): cell.n
-            for cell in calibration.cells
-        }
-        labels = (
-            [format_verdict(each, calibration.criterion) for each in (True, False)]
-            if calibration.binary
-            else sorted({*sum(pairs, ())})
-        )
+    words = {
+        str(each): format_verdict(each, calibration.criterion)
+        for cell in calibration.cells for each in (cell.automatic, cell.human)
+    }  # fmt: skip
+    if calibration.binary or len(words) <= MAX_MATRIX_LABELS:
+        pairs = {(words[str(cell.automatic)], words[str(cell.human)]): cell.n for cell in calibration.cells}
+        labels = sorted({*words.values()})
+        if calibration.binary:
+            labels = [format_verdict(each, calibration.criterion) for each in (True, False)]
         rows = [[f"verdict {one}", *(f"{pairs.get((one, other), 0):,}" for other in labels)] for one in labels]
         return make_table(["", *(f"human: {label}" for label in labels)], rows, range(1, len(labels) + 1))
     most = sorted(calibration.cells, key=lambda cell: -cell.n)[:MAX_PAIRS]
-    listed = [
-        [
-            format_verdict(cell.automatic, calibration.criterion),
-            format_verdict(cell.human, calibration.criterion),
-            f"{cell.n:,}",
-        ]
-        for cell in most
-    ]
+    listed = [[words[str(cell.automatic)], words[str(cell.human)], f"{cell.n:,}"] for cell in most]
     rest = sum(cell.n for cell in calibration.cells) - sum(cell.n for cell in most)
     return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
@@ -200,10 +186,8 @@ def _build_error_group_sections(error_groups: Sequence[ErrorGroup]) -> Iterator[
     rows = []
     for _, found in groupby(error_groups, format_source_and_criterion):
         for error_group in sorted(found, key=lambda error_group: -error_group.wrong)[:MAX_ERROR_GROUPS]:
-            verdicts, share = (
-                " · ".join(format_source_and_criterion(error_group)),
-                f"{error_group.wrong:,} of {error_group.of:,}",
-            )
+            verdicts = " · ".join(format_source_and_criterion(error_group))
+            share = f"{error_group.wrong:,} of {error_group.of:,}"
             rows.append([f"{error_group.by} {error_group.name}", verdicts, format_error(error_group), share])
     if rows:
         note = (
@@ -245,10 +229,7 @@ def _build_dataset_failures_section(dataset: DatasetFailures) -> Section:
          summarize_group(group, BY_ERROR_TYPE)]
         for group in group_clusters(dataset.clusters, BY_ERROR_TYPE)
     ]  # fmt: skip
-    rows = [
-        _build_cluster_row(cluster, example)
-        for cluster, example in zip(dataset.clusters, dataset.examples, strict=False)
-    ]
+    rows = [_build_cluster_row(*each) for each in zip(dataset.clusters, dataset.examples, strict=False)]
     blocks: list[Paragraph | Table] = [
         Paragraph(f"The runs of the dataset have {format_count(failing, 'failing item')}, with the reviews applied."),
         make_table(["error type", "items", "share", "largest subgroup"], errors, (1, 2)),
@@ -359,16 +340,16 @@ def build_suspects_section(ranking: Sequence[Suspect]) -> Section:
 def _build_suspect_row(suspect: Suspect) -> list[str]:
     question, alternative = suspect.question, suspect.alternative
     text = " ".join(question.text.split())
-    models = (
-        ", ".join([*alternative.models[:MAX_MODELS], *["..."] * (len(alternative.models) > MAX_MODELS)])
-        if alternative
-        else ""
-    )
+    answer = ""
+    if alternative:
+        more = ["..."] if len(alternative.models) > MAX_MODELS else []
+        models = ", ".join([*alternative.models[:MAX_MODELS], *more])
+        answer = alternative.answer + (f" ({models})" if models else "")
     return [
         f"{suspect.score:.2f}",
         question.key.id,
         f"{question.n_failing} of {len(question.runs)}",
         "; ".join(reason.full_text for reason in suspect.reasons[:MAX_REASONS]),
-        alternative.answer + (f" ({models})" if models else "") if alternative else "",
+        answer,
         text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
     ]

@@ -70,7 +70,7 @@ PassCounts = tuple[int, int]
 class RunPassCounts:
     name: str
     kind: str
-    """Benchmark, version and language of the run's dataset: `bfcl V1 en`."""
+    """Name of the run's dataset: `bfcl V1 en`."""
     items: int
     official: PassCounts
     rule: PassCounts
@@ -129,8 +129,8 @@ def build_summary_cards(
 
 
 def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Return the cards about the run with the highest pass rate. Only the largest group of runs with the same dataset
-    and number of items is considered, because other runs are not comparable."""
+    """Return the cards about the run with the highest pass rate in the largest group of comparable runs: runs with the
+    same dataset and number of items."""
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
@@ -169,8 +169,7 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
 
 
 def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with pass rates by category. Each dataset has a table with a row for each run, the best first,
-    and a column for each category."""
+    """Return the section with pass rates by category: a table for each dataset, with the best run first."""
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.pass_rate, reverse=True)
@@ -221,8 +220,8 @@ def _build_failure_reasons_table(dataset: DatasetFailures) -> Table:
 
 
 def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return the section with official, recomputed, corrected and estimated pass rates, in a table for each dataset.
-    Runs with a higher corrected rate come first."""
+    """Return the section with official, recomputed, corrected and estimated pass rates: a table for each dataset, with
+    the highest corrected rate first."""
     note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
     heads = ["items", "official", "recomputed", "corrected"]
@@ -297,8 +296,7 @@ EstimateByMetric = Mapping[MetricKey, "MetricEstimate"]
 def collect_metric_rows(
     compute_metrics: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
 ) -> list[MetricRow]:
-    """Compute the metrics from the verdicts of each source, and return one row per metric, in order of first
-    occurrence."""
+    """Compute the metrics of each verdict source. Return one row per metric, in order of first occurrence."""
     rows: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in compute_metrics(source):
@@ -322,15 +320,14 @@ def select_metric_sources(rows: Sequence[MetricRow]) -> tuple[MetricSource, ...]
 
 
 def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
-    """Return the value of a source. None if only some items have recomputed verdicts, because they may not represent
-    all items."""
+    """Return the value of a source. None if only some items, which may not represent all, have recomputed verdicts."""
     n = row.n.get(source)
     partial = source in ("rule", "errata") and n is not None and row.of is not None and n < row.of
     return None if partial else row.values.get(source)
 
 
 def format_denominator(row: MetricRow) -> str:
-    """Format the number of counted items, and the numbers of sources that have fewer: `400 items (recomputed 380)`."""
+    """Format the number of items, and the smaller numbers of sources: `400 items (recomputed 380)`."""
     if row.of is None:
         return ""
     fewer = [f"{get_source_name(source)} {n:,}" for source, n in row.n.items() if n is not None and n < row.of]
@@ -373,11 +370,8 @@ def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
 
 
 def describe_sample(estimate: MetricEstimate, row: MetricRow) -> str:
-    """Describe the sample: `120 sampled, 71.8 to 79.0 % whatever the verdicts on the 5 undecided items are`.
-
-    The range starts at the lower end of the 95 % interval if all undecided items fail. It ends at the upper end if all
-    of them pass.
-    """
+    """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 % whatever the verdicts
+    on the 5 undecided items are`."""
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import orjson
 
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 AnswerKey = tuple[str, ...]
-"""Benchmark, version, language, category, item id and hash of the golden answer."""
+"""(benchmark, version, language, category, item id, hash of the golden answer)."""
+PairKind = Literal["runs", "trials", "golden"]
+"""Where the two replies of a pair come from: the same question in two runs, two trials of the same task in one run, or
+a model's reply and the golden calls."""
 
 
 class GoldenFix(NamedTuple):
@@ -81,7 +84,7 @@ class CorrectedGoldens:
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
-    """Return the golden fix for each golden answer, from the reviews of all runs. The value is None if fixes differ."""
+    """Return the golden fix of each golden answer, from the reviews of all runs. It is None if fixes differ."""
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
@@ -89,11 +92,8 @@ def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey,
     for lines in source.store.iter_label_batches(View(), LabelSelection("reviewed")):
         for label in (orjson.loads(line) for line in lines if '"golden_fix":{' in line):
             fix = label["golden_fix"]
-            if (
-                (label["target"], label["criterion"]) != ITEM_CORRECT
-                or not fix
-                or not _is_fix_agreed(label, min_annotators)
-            ):
+            is_on_item = (label["target"], label["criterion"]) == ITEM_CORRECT
+            if not (fix and is_on_item and _is_fix_agreed(label, min_annotators)):
                 continue
             names = ("benchmark", "generation", "language", "category", "id", "golden_hash")
             key = tuple(str(label[name] or "") for name in names)
@@ -121,12 +121,13 @@ MODEL_FAULTS = (None, "model")
 @dataclass(slots=True)
 class _ReviewedItem:
     key: tuple[str, ...]
-    """Key of the question: benchmark, version, language, category and item id."""
+    """(benchmark, version, language, category, item id) of the question."""
     run: int
     passes: bool | None
-    """Verdict on the item. None if the item has a corrected golden answer but no verdict that may be used."""
+    """Verdict on the item. None if the item has only a corrected golden answer."""
     messages: list[ChatMessage]
-    """The conversation. Empty for a failed item whose reply may be right, unless its golden answer is corrected."""
+    """Messages of the conversation. Empty for a failed item whose reply may be right, unless its golden answer is
+    corrected."""
     tools: list[JsonObject]
     source: JsonObject
     reason: str
@@ -157,8 +158,8 @@ class _RowCounts:
 
 
 def write_sft_rows(source: ExportSource, out: Sink) -> None:
-    """Write the conversation of each item that passes or has a corrected golden answer. A reply with the golden calls
-    replaces the model's reply if there is a correction. Equal rows with golden calls are written once."""
+    """Write the conversation of each item that passes or has a corrected golden answer, whose calls then replace the
+    model's reply. Equal rows with golden calls are written once."""
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
@@ -261,8 +262,8 @@ def _iter_reviewed_items(source: ExportSource) -> Iterator[_ReviewedItem]:
 
 
 def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the annotators' verdict if enough of them agree or an adjudicator decided. Without reviews, return the
-    automatic verdict if `trust_rule` is set. Otherwise return None."""
+    """Return the annotators' verdict if enough of them agree or an adjudicator decided; without reviews, the automatic
+    verdict if `trust_rule` is set; else None."""
     human = detail.row.human
     if isinstance(human, bool):
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
@@ -298,6 +299,7 @@ def _build_reviewed_item(detail: ItemDetail, passes: bool | None, correction: Co
 
 
 def _select_training_messages(item: _ReviewedItem, options: TrainingOptions) -> list[ChatMessage] | None:
+    """Return the messages up to the last reply of an item that passes. None if they do not suit as training data."""
     if item.passes is not True:
         return None
     messages = _drop_messages_hidden_from_model(item.messages)
@@ -315,6 +317,7 @@ def _drop_messages_hidden_from_model(messages: Sequence[ChatMessage]) -> list[Ch
 
 
 def _is_complete_reply(reply: ChatMessage) -> bool:
+    """Whether a reply has content or calls, and all its calls were decoded."""
     return bool(reply.content or reply.calls) and all(call.arguments is not None for call in reply.calls)
 
 
@@ -325,7 +328,7 @@ class _Pair:
     rejected: ChatMessage
     right: _ReviewedItem
     wrong: _ReviewedItem
-    kind: str
+    kind: PairKind
 
     def to_row(self, options: TrainingOptions) -> JsonObject:
         return {
@@ -353,33 +356,27 @@ def _iter_preference_pairs(
         yield from _pair_replies(items, "trials")
 
 
-def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: str) -> Iterator[_Pair]:
+def _pair_replies(items: Sequence[_ReviewedItem], pair_kind: PairKind) -> Iterator[_Pair]:
     right = [each for each in items if each.passes]
     wrong = [each for each in items if each.passes is False and each.is_model_wrong]
     for one, other in product(right, wrong):
-        if one is not other and (pair_kind == "trials" or one.run != other.run):
+        if pair_kind == "trials" or one.run != other.run:
             pair = _pair_first_different_replies(one, other, pair_kind)
             if pair is not None:
                 yield pair
 
 
-def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: str) -> _Pair | None:
+def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pair_kind: PairKind) -> _Pair | None:
     """Return a pair of the first replies that differ. None if another message differs first, or if a reply is
     incomplete."""
     prompt: list[ChatMessage] = []
-    for one, other in zip(
-        _drop_messages_hidden_from_model(right.messages), _drop_messages_hidden_from_model(wrong.messages), strict=False
-    ):
+    for one, other in zip(*(_drop_messages_hidden_from_model(item.messages) for item in (right, wrong)), strict=False):
         if _make_message_key(one) == _make_message_key(other):
             prompt.append(one)
             continue
         is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
-        if (
-            not is_usable
-            or not _is_complete_reply(one)
-            or not _is_complete_reply(other)
-            or _has_equal_calls(one, other)
-        ):
+        are_complete = _is_complete_reply(one) and _is_complete_reply(other)
+        if not is_usable or not are_complete or _has_equal_calls(one, other):
             return None
         has_question = any(each.role == "user" for each in prompt)
         return _Pair(prompt, one, other, right, wrong, pair_kind) if has_question else None
@@ -387,14 +384,15 @@ def _pair_first_different_replies(right: _ReviewedItem, wrong: _ReviewedItem, pa
 
 
 def _make_message_key(message: ChatMessage) -> tuple[Any, ...]:
+    """Return a key that is equal for equal messages. The text beside calls does not count."""
     calls = tuple((call.name, canonical_json(call.arguments)) for call in message.calls)
     return message.role, message.content if not calls else "", calls
 
 
 def _has_equal_calls(first: ChatMessage, second: ChatMessage) -> bool:
     golden = [
-        Call("golden", call.name, {name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()},
-             call.turn, call.step, index)
+        replace(call, side="golden", index=index,
+                arguments={name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()})
         for index, call in enumerate(first.calls)
     ]  # fmt: skip
     return bool(golden) and _has_accepted_calls(golden, second)
@@ -419,8 +417,8 @@ class _GoldenReply(NamedTuple):
 
 
 def _build_golden_reply(item: _ReviewedItem) -> _GoldenReply | None:
-    """Return a reply with the golden calls that can replace the model's reply. None if the conversation has several
-    replies or does not end with its reply, or if the golden calls are in several steps."""
+    """Return a reply with the golden calls that can replace the model's reply. None unless the conversation ends with
+    its only reply, and the golden calls are in one step."""
     messages = _drop_messages_hidden_from_model(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
@@ -442,11 +440,8 @@ def _has_accepted_calls(golden_calls: Sequence[Call], reply: ChatMessage) -> boo
 def _build_first_accepted_call(golden_call: Call) -> Call:
     arguments = golden_call.arguments or {}
     accepted = {name: each for name, each in arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
-    return Call(
-        "predicted",
-        golden_call.name,
-        {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()},
-    )
+    values = {name: _get_first_accepted_value(each.any_of[0]) for name, each in accepted.items()}
+    return Call("predicted", golden_call.name, values)
 
 
 def _get_first_accepted_value(value: Any) -> Any:

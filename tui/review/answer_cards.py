@@ -93,8 +93,8 @@ def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> L
 def answer_lines(
     case: AdjudicationCase, item: Item, role: AdjudicatorRole, screen_size: tuple[int, int], pager_key: str
 ) -> list[Line]:
-    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts. Lines that do not
-    fit are omitted. Annotators are named only if the case is resolved. `screen_size`: (columns, rows) of the screen."""
+    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts, as far as they
+    fit. Annotators are named only if the case is resolved. `screen_size`: (columns, rows)."""
     cells, height = screen_size
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
@@ -135,8 +135,8 @@ def _answer_card_lines(
     return lines
 
 
-def _card_title(at: int, answer: Opinion, *, show_name: bool) -> str:
-    letter = answer_letter(at)
+def _card_title(index: int, answer: Opinion, *, show_name: bool) -> str:
+    letter = answer_letter(index)
     return f"{letter} {symbols().separator} {sanitize(answer.annotator)}" if show_name else f"Annotator {letter}"
 
 
@@ -164,8 +164,11 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
     return lines
 
 
-def _one_line_answer(at: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
-    parts: list[StyledText] = [(f" {answer_letter(at)} ", "key"), _value_badge(answer.verdict, answer.criterion)]
+def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
+    parts: list[StyledText] = [
+        (f" {answer_letter(index)} ", "key"),
+        _value_badge(answer.verdict, answer.criterion),
+    ]
     parts += [("  fault ", "dim"), (answer.fault, "strong")] if answer.fault else []
     parts += [(f"  {sanitize(answer.annotator)}", "strong")] if show_name else []
     parts += [(f"  {wrap_first_rows(answer.note, cells, 1)[0][0]}", "note")] if answer.note else []
@@ -200,8 +203,8 @@ def _verdict_lines(case: AdjudicationCase, item: Item, role: AdjudicatorRole, ce
     return lines
 
 
-def _labelled_line(label: str, cells: int, parts: Sequence[StyledText]) -> Line:
-    line: list[StyledText] = [pad_text(label, cells, "dim")]
+def _labelled_line(label: str, label_cells: int, parts: Sequence[StyledText]) -> Line:
+    line: list[StyledText] = [pad_text(label, label_cells, "dim")]
     gap = "  "
     for text, style in parts:
         if text:
@@ -230,7 +233,7 @@ between hints, in cells."""
 
 
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:
-    """Return the key line from (key, label) hints. The keys of verdict, fault, note and undo are never omitted."""
+    """Lay out (key, label) hints. The keys of verdict, fault, note and undo are never omitted."""
     accept = [(key, label) for key, label in hints if label.startswith("accept ")]
     kept = sorted((hint for hint in hints if hint not in accept), key=_hint_sort_key)
     if accept:

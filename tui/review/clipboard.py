@@ -43,17 +43,15 @@ class TerminalWriter(Protocol):
     def write(self, data: str) -> None: ...
 
 
-def copy_text(text: str, folder: Path | None, terminal: TerminalWriter | None) -> str:
-    """Copy the text to a file and, if it is short enough, to the clipboard. Return a message with the file's path.
-
-    From a browser, no file is written.
-    """
+def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter | None) -> str:
+    """Copy the text to the clipboard, if it is short enough, and to a file, except from a browser. Return a message
+    with the file's path."""
     if terminal is not None and terminal.is_web:
         if (sequence := osc52_sequence(text, {})) is None:
             return "the text is too long for the clipboard"
         terminal.write(sequence)
         return "copied to the clipboard"
-    path = sanitize(shorten_path(write_copy_file(text, folder)))
+    path = sanitize(shorten_path(write_copy_file(text, workspace_folder)))
     sequence = osc52_sequence(text, os.environ)
     if sequence is None or terminal is None:
         return f"the text is too long for the clipboard; it was written to {path}"
@@ -86,13 +84,13 @@ def osc52_sequence(text: str, env: Mapping[str, str]) -> str | None:
     return plain
 
 
-def write_copy_file(text: str, folder: Path | None) -> Path:
-    """Write the text to `copied.txt` in the workspace folder. If that is not possible, write a new temporary file."""
+def write_copy_file(text: str, workspace_folder: Path | None) -> Path:
+    """Write the text to `copied.txt` in the workspace folder or, if that is not possible, to a new temporary file."""
     data = text.encode("utf-8", "surrogatepass")
-    if folder is not None:
-        path = folder / COPY_FILE_NAME
+    if workspace_folder is not None:
+        path = workspace_folder / COPY_FILE_NAME
         try:
-            WorkspaceFiles(folder).write(path, data)
+            WorkspaceFiles(workspace_folder).write(path, data)
         except OSError:
             pass
         else:
@@ -107,10 +105,7 @@ COPY_WIDTH = 100
 
 
 def calls_text(detail: ItemDetail, target: str) -> str:
-    """Format the predicted call of the target as text or, if there is none, its golden call.
-
-    If the target is not a call, format the predicted calls of the turn or item or, if there are none, the golden calls.
-    """
+    """Format the predicted calls of the target (call, turn or item) or, if there are none, its golden calls."""
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:
@@ -136,8 +131,7 @@ def _is_call_or_response(block_target: str) -> bool:
 
 
 def markdown_text(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:
-    """Format the item as Markdown for an issue. Text from data is escaped. `open_command`: command that opens the
-    item."""
+    """Format the item as Markdown for an issue. `open_command`: shell command that opens the item."""
     diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
     return "\n".join(_markdown_lines(detail, annotator, diff, open_command))
 
@@ -171,8 +165,7 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command:
 
 
 def json_text(detail: ItemDetail) -> str:
-    """Format the item as JSON, as input for another model or checker: messages, functions, and golden and predicted
-    calls."""
+    """Format the item as JSON for another model or checker: messages, functions, and golden and predicted calls."""
     item, key = detail.item, detail.key
     fields = {
         **key._asdict(),
@@ -190,11 +183,10 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
     return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
-def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
-    """Return the shell command that opens the item. The command names `folder` only if the path of the run does not
-    imply it."""
+def format_open_command(detail: ItemDetail, workspace_folder: Path | None) -> str:
+    """Return the shell command that opens the item. It names the workspace folder if the run is not inside it."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
-    if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
-        parts += ["--workspace", str(folder)]
+    if workspace_folder is not None and workspace_folder.resolve() not in (path.resolve(), *path.resolve().parents):
+        parts += ["--workspace", str(workspace_folder)]
     return shlex.join(parts)

@@ -54,16 +54,14 @@ class SearchResult:
     """Search hit that the cursor moved to."""
 
     number: int
+    """Position of the hit among all hits, from 1."""
     count: int
     row: int
 
 
 def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
-    """Return the index of the block where the cursor starts.
-
-    This is the first of these blocks that exists: the call that the reasons of `suspicion` mention, the decisive step,
-    the first difference, the first judged block, the first unfolded block.
-    """
+    """Return the index of the block where the cursor starts: the first call that the reasons of `suspicion` mention,
+    else the decisive step, else the first difference, else the first judged block, else the first unfolded block."""
     stops = cursor_stop_indices(blocks, include_arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
@@ -88,13 +86,12 @@ def _mentions_function(text: str, function: str) -> bool:
 
 
 def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:
-    """Return the indices of the blocks where the cursor stops. `include_arguments`: include the blocks of arguments."""
     return [at for at, block in enumerate(blocks) if block.is_cursor_stop or (include_arguments and block.is_argument)]
 
 
 def first_difference_index_inside(blocks: Sequence[Block], index: int) -> int:
-    """Return the index of the first differing argument inside the block at `index`. If no argument differs, return the
-    index of the first differing call, else `index`."""
+    """Return the index of the first differing argument inside the block at `index`, else of the first differing call,
+    else `index`."""
     head = blocks[index].key
     if blocks[index].differs:
         index = next(
@@ -121,15 +118,14 @@ def last_index_of_target(blocks: Sequence[Block], index: int) -> int:
 
 
 def first_difference_index(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the first differing argument, else of the first differing call or turn. None if nothing
-    differs."""
+    """Return the index of the first differing argument, else of the first differing call or turn, else None."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
     return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
 def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
-    """Return the address of the part that a verdict at a block applies to: the target of the block, else its turn, else
-    the item."""
+    """Return the address that a verdict at a block applies to: the target of the block, else its turn, else the
+    item."""
     if not 0 <= index < len(blocks):
         return ITEM
     block = blocks[index]
@@ -138,14 +134,12 @@ def verdict_target_at(blocks: Sequence[Block], index: int) -> str:
 
 @dataclass(slots=True)
 class Cursor:
-    """Cursor in the document of the displayed item. A method that moves the cursor returns False if the cursor cannot
-    move."""
+    """Cursor in the document of the displayed item. Methods that move the cursor return False if it cannot move."""
 
     detail: ItemDetail
     annotator: str
     blind: bool = False
-    """Whether review is blind: the verdicts of other sources are hidden until the annotator records a verdict on the
-    item."""
+    """Whether the verdicts of other sources are hidden until the annotator records a verdict on the item."""
     options: DisplayOptions = field(default_factory=DisplayOptions)
     blocks: list[Block] = field(init=False)
     index: int = field(init=False)
@@ -172,8 +166,7 @@ class Cursor:
         return verdict_target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
-        """Show another item. `suspicion`: why its golden answer looks wrong. The cursor starts at the call that the
-        reasons mention, else at the first failure."""
+        """Show another item. `suspicion`: why its golden answer looks wrong."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicion=suspicion)
         self._build_blocks("")
@@ -240,6 +233,7 @@ class Cursor:
         )
 
     def move_by_turn(self, direction: int) -> bool:
+        """Move to the next (1) or previous (-1) turn."""
         turns = [n for n, block in enumerate(self.blocks) if block.key.startswith("turn:") and "/" not in block.key]
         return self._move_to_nearest_stop(turns, direction)
 
@@ -252,8 +246,7 @@ class Cursor:
         return bool(reachable)
 
     def move_to_decisive_or_difference(self) -> bool:
-        """Move to the decisive step. If the cursor is already there, or if there is no decisive step, move to the first
-        difference."""
+        """Move to the decisive step or, if the cursor is there or there is none, to the first difference."""
         index = find_decisive_index(self.blocks)
         if index is None or index == self.index:
             index = first_difference_index(self.blocks)
@@ -264,8 +257,7 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Move the cursor to the first argument at or below the cursor or, from an argument, back to the call. Return
-        False if there is no argument."""
+        """Move to the first argument at or below the cursor or, from an argument, back to the call."""
         if self.in_arguments:
             self.in_arguments = False
             self.index = self.index_of(self.block.key.partition("/arg:")[0])
@@ -277,8 +269,7 @@ class Cursor:
         return True
 
     def toggle_fold(self) -> bool:
-        """Fold or unfold the block under the cursor. Return False if the block cannot be folded, or if only the pager
-        shows its text."""
+        """Fold or unfold the block under the cursor. Return False if it cannot be folded or opens in the pager."""
         block = self.block
         if not block.foldable or (block.opens_pager and block.folded):
             return False
@@ -291,11 +282,8 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next set of function docs: golden, predicted, all or none.
-
-        Return the block to scroll to: the block of the docs or, without docs, the block of the call. Return None if the
-        item has no functions.
-        """
+        """Show the next set of function docs: golden, predicted, all or none. Return the block of the docs or, without
+        docs, of the call, to scroll to it. None if the item has no functions."""
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None
@@ -321,8 +309,8 @@ class Cursor:
         return next((call for each in targets if (call := get_enclosing_call_address(each))), None)
 
     def search(self, text: str, cells: int, direction: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) search hit, which may be in a folded block. After the last hit,
-        continue at the first."""
+        """Move to the next (1) or previous (-1) search hit, also in folded blocks. After the last hit, continue at the
+        first. None without a hit."""
         if text != self.last_search:
             self._last_hit = None
         self.last_search = text

@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 
 
 SLOW_ACTION_DELAY = 0.4
+"""Seconds after which a running action counts as slow."""
 SCORE_VALUES = (0, 1, 2)
 
 RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
+"""Writes a review of the subject, whose detail is up to date."""
 
 
 class ItemView(Protocol):
@@ -75,8 +77,8 @@ class ItemView(Protocol):
         """Show the summary of a complete queue below the item until another item or review is shown."""
         ...
 
-    def close(self, item: int) -> None:
-        """Close the pane. `item`: number of the last displayed item."""
+    def close(self, last_item: int) -> None:
+        """Close the pane. `last_item`: number of the last displayed item."""
         ...
 
     def notify_review_saved(self, item: int | None) -> None:
@@ -93,8 +95,7 @@ class ItemView(Protocol):
 
 
 class ActionRunner:
-    """Runs the actions of a review screen in the session's action queue. Shows errors, and a message if an action is
-    slow."""
+    """Runs the actions of a review screen in the session's action queue, and shows errors."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class ActionRunner:
         self._last_message = NO_MESSAGE
 
     def queue_action(self, action: QueuedAction, slow_message: str = "waiting for the disk") -> None:
-        """Add an action to the queue. `slow_message`: message shown if the action takes longer than
+        """Add an action to the queue. `slow_message`: message while the action takes longer than
         `SLOW_ACTION_DELAY`."""
         if self._session.actions.add_and_check_idle(lambda: self._run_and_report_errors(action, slow_message)):
             self._run_coroutine(self._run_queued_actions())
@@ -145,14 +146,14 @@ def queued_action(
     """Decorate a method so that a call adds it to the session's action queue and returns at once."""
 
     def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
-        self.queue_action(lambda: method(self, *args, **kwargs))
+        self._runner.queue_action(lambda: method(self, *args, **kwargs))
 
     update_wrapper(queue, method)
     return queue
 
 
 class ItemReviewer:
-    """Controller that records reviews of the item on an `ItemView` and shows other items of the queue in the view."""
+    """Controller that records reviews of the item in an `ItemView`, and shows other items of the queue there."""
 
     def __init__(self, session: Session, prefetcher: ItemPrefetcher, view: ItemView, key: KeyLookup) -> None:
         self.recorder = ReviewRecorder(session, key)
@@ -182,6 +183,7 @@ class ItemReviewer:
 
     @property
     def is_removed_from_results(self) -> bool:
+        """Whether the results no longer contain the displayed item."""
         return self._displayed is not None and self._displayed.navigator.item == GONE_ITEM
 
     @property
@@ -193,7 +195,7 @@ class ItemReviewer:
 
     @property
     def is_staying_on_item(self) -> bool:
-        """Whether an item is displayed and no other item is about to be shown."""
+        """Whether an item is displayed and no other item is about to replace it."""
         return self._displayed is not None and self._pending_item is None and self._requested is None
 
     @property
@@ -202,16 +204,16 @@ class ItemReviewer:
         return self._requested is not None
 
     def is_shown_or_requested(self, item: int, view: View) -> bool:
-        """Whether an item of a view is requested, or is displayed with its current reviews."""
+        """Whether an item of a view is requested, or displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
         is_displayed = self._displayed is not None and self._displayed.navigator.item == item
         is_current = not self._is_detail_stale and self._pending_item is None
         return is_displayed and is_current and self._prefetcher.view == view
 
-    def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
-        """Switch to another store. `last_item`: number of the last completed item in that store."""
-        self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
+    def switch_store(self, displayed: DisplayedItem, last_completed_item: int | None) -> None:
+        """Switch to the numbers of another store."""
+        self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_completed_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.forget_old_store()
@@ -228,20 +230,19 @@ class ItemReviewer:
 
     def record_verdict(self, subject: ReviewSubject, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
-        self.record(subject, lambda latest: self.recorder.record_verdict(latest, verdict_key))
+        self.record_review(subject, lambda latest: self.recorder.record_verdict(latest, verdict_key))
 
-    def record(self, subject: ReviewSubject, action: RecordAction) -> None:
-        self.queue_action(lambda: self._record(subject, action))
+    def record_review(self, subject: ReviewSubject, action: RecordAction) -> None:
+        self._runner.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review. Read the item's latest detail first, because an earlier queued review may have changed
-        it."""
+        """Record a review of the item's latest detail, which an earlier queued review may have changed."""
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._read_latest_detail(subject))
         outcome = await action(subject)
         self.override_reasons.remember_override(subject, outcome.event)
         if not outcome.succeeded:
-            self._show_message(outcome.text, outcome.style)
+            self._runner.show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
         self._view.notify_review_saved(subject.item)
         if outcome.completes_item:
@@ -252,7 +253,7 @@ class ItemReviewer:
                 self.newly_reviewed.add(subject.detail.key)
         if not is_displayed:
             self._prefetcher.discard_prefetched()
-            self._show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
+            self._runner.show_message(f"{outcome.text} · {sanitize(subject.detail.row.id)}")
         elif outcome.completes_item:
             await self._queue_next_item(outcome)
         elif self._pending_item is not None:
@@ -272,6 +273,7 @@ class ItemReviewer:
             return subject.detail  # while quitting, the review is written although the store is no longer read
 
     async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
+        """Show the next unreviewed item after the actions that are queued now, or the end of the queue."""
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
@@ -282,8 +284,8 @@ class ItemReviewer:
             return
         self._pending_item = (next_item, StatusMessage(outcome.message))
         if not self._view.is_in_front:
-            self._show_message(outcome.message)
-        self.queue_action(self._show_pending_item)  # Runs after the actions queued meanwhile.
+            self._runner.show_message(outcome.message)
+        self._runner.queue_action(self._show_pending_item)  # Runs after the actions queued meanwhile.
 
     async def _show_summary(self) -> None:
         session, view = self._session, self.displayed.navigator.view
@@ -308,25 +310,25 @@ class ItemReviewer:
     def mark_decisive_step(self, subject: ReviewSubject, message: int) -> None:
         """Record a message as the decisive step. `message`: its number, from 1."""
         if subject.item != self.displayed.navigator.item:
-            self._show_message("decisive step not saved: another item was opened", "bad")
+            self._runner.show_message("decisive step not saved: another item was opened", "bad")
         else:
-            self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
+            self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion. If the cursor is not at the block of this criterion, move the cursor to
-        the block instead. On an item without scores, record an override reason."""
+        """Record a score on the next criterion, or move the cursor to the block of this criterion if it is elsewhere.
+        On an item without scores, record the override reason with the number `value`."""
         target, criterion = self.recorder.find_next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
-            self._show_message("score not saved: another item was opened", "bad")
+            self._runner.show_message("score not saved: another item was opened", "bad")
         elif target and needs_cursor_move(target, self._view.cursor) and self._view.text.move_to_target(target):
             self._view.show_message(score_prompt_message(target, criterion))
         else:
-            self.queue_action(lambda: self._record_score(subject, value))
+            self._runner.queue_action(lambda: self._record_score(subject, value))
 
     async def _record_score(self, subject: ReviewSubject, value: int) -> bool:
         scored = bool(find_score_criteria(subject.detail))
         if scored and value not in SCORE_VALUES:
-            self._show_message("scores are 0, 1 and 2", "warn")
+            self._runner.show_message("scores are 0, 1 and 2", "warn")
             return True
         if not scored and value and self.override_reasons.override is not None:
             return await self._record_override_reason(value)
@@ -349,18 +351,19 @@ class ItemReviewer:
     async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> bool:
         """Call `open_prompt` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
-            self._show_message(self.override_reasons.unavailable_message, "warn")
+            self._runner.show_message(self.override_reasons.unavailable_message, "warn")
         else:
             open_prompt(self.override_reasons.override)
         return True
 
     def record_override_reason(self, number: int) -> None:
-        self.queue_action(lambda: self._record_override_reason(number))
+        """Record the reason with this number, from 1, for the last override."""
+        self._runner.queue_action(lambda: self._record_override_reason(number))
 
     async def _record_override_reason(self, number: int) -> bool:
         override, reason = self.override_reasons.override, self.override_reasons.find_reason(number)
         if override is None or not reason:
-            self._show_message(self.override_reasons.unavailable_message, "warn")
+            self._runner.show_message(self.override_reasons.unavailable_message, "warn")
             return True
         annotation = override.annotation(reason)
         return await self._record(
@@ -372,7 +375,7 @@ class ItemReviewer:
         """Call `open_prompt` with the last completed item, after all queued verdicts are on disk."""
         item = self.last_completed_item
         if item is None:
-            self._show_message("no item was reviewed yet", "warn")
+            self._runner.show_message("no item was reviewed yet", "warn")
         else:
             open_prompt(ReviewSubject(item, await self._prefetcher.read_detail(item)))
         return True
@@ -383,7 +386,7 @@ class ItemReviewer:
         self.override_reasons.override = None
         outcome = await self.recorder.undo()
         if outcome.undone is None:
-            self._show_message(outcome.text, outcome.style)
+            self._runner.show_message(outcome.text, outcome.style)
             return outcome.style != "bad"
         self._prefetcher.discard_prefetched()
         if outcome.is_bulk:
@@ -417,12 +420,13 @@ class ItemReviewer:
 
     @queued_action
     async def start_measuring_pace(self) -> bool:
-        """Start to measure the time per item, because the user moved from the list to the item."""
+        """Start to measure the time per item when the user moves from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
 
     def request_item(self, requested_item: RequestedItem) -> None:
+        """Remember the item that `show_requested_item` displays."""
         self._requested = requested_item
 
     @queued_action
@@ -456,21 +460,21 @@ class ItemReviewer:
             item = (await self._prefetcher.find_remaining_items(self.displayed)).first
             message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
-            self._show_message("this is the last item" if direction > 0 else "this is the first item", "warn")
+            self._runner.show_message("this is the last item" if direction > 0 else "this is the first item", "warn")
         else:
             await self._show_item(item, message)
         return True
 
     @queued_action
     async def step_in_group(self, direction: int) -> bool:
-        """Show the next (1) or previous (-1) item of the same conversation, even if it is not in the queue."""
+        """Show the next (1) or previous (-1) item of the same conversation, in the queue or not."""
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
-            self._show_message("this item belongs to no group", "warn")
+            self._runner.show_message("this item belongs to no group", "warn")
             return True
         index = group.index(self.displayed.navigator.item) + direction
         if not 0 <= index < len(group):
-            self._show_message(f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn")
+            self._runner.show_message(f"this is the {'last' if direction > 0 else 'first'} item of its group", "warn")
             return True
         self._pending_item = None
         await self._show_item(group[index], NO_MESSAGE)
@@ -485,9 +489,9 @@ class ItemReviewer:
         return True
 
     def show_pending_item(self) -> None:
-        """Show the next item, which was not shown while another screen covered the view."""
+        """Show the next item, after a screen that covered the view has closed."""
         if self._pending_item is not None:
-            self.queue_action(self._show_pending_item)
+            self._runner.queue_action(self._show_pending_item)
 
     async def _show_pending_item(self) -> bool:
         if self._pending_item is not None and self._view.is_in_front:
@@ -511,13 +515,7 @@ class ItemReviewer:
         self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
         self._view.refresh_item(self._displayed, StatusMessage(message))
 
-    def queue_action(self, action: QueuedAction) -> None:
-        self._runner.queue_action(action)
-
-    def _show_message(self, text: str, style: str = "good") -> None:
-        self._runner.show_message(text, style)
-
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the block of `target`, because the cursor is at another block."""
+    """Whether a score key moves the cursor to the block of `target` instead of recording a score."""
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

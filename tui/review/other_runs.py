@@ -42,14 +42,12 @@ if TYPE_CHECKING:
 
 
 MIN_PANEL_ROWS = 3
-
-
 MAX_RUN_NAME_CELLS = 30
 
 
 def other_runs_panel(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
-    """Return a panel with the verdict on the same item in each other run, and its first difference. Empty if there is
-    no room."""
+    """Return a panel with the verdict and the first difference of the item in each other run. Empty if there is no
+    room."""
     if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
         return []
     names = [sanitize(row.run_name or row.model) for row in run_rows]
@@ -75,24 +73,24 @@ def automatic_verdict(row: QueueRow) -> bool | None:
 
 
 NO_CALL = "(no call)"
-
-
-MAX_PREFIX = 24
-
-
+MIN_PREFIX = 24
+"""Minimum length of a common beginning of predictions, in characters, that is cut."""
 PREFIX_TAIL = 8
+"""Number of characters at the end of a common beginning that remain."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunPrediction:
+    """Prediction of one run for an item."""
+
     row: QueueRow
     calls: str
     n_equal: int
+    """Number of runs with the same prediction."""
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions for this item in all runs. Equal predictions are adjacent, and the most frequent come
-    first."""
+    """Return the predictions of all runs for this item, the most frequent first. Equal predictions are adjacent."""
     calls_by_item = {each.item: each.calls for each in store.fetch_predictions_of_same_question(item)}
     counts = Counter(calls_by_item.values())
     order = [calls for calls, _ in counts.most_common()]
@@ -115,7 +113,7 @@ def prediction_choice_table(
 ) -> ChoiceTable[int]:
     """List the runs with their predictions. `blind`: hide the verdicts of items that the annotator has not reviewed."""
     distinct = list(dict.fromkeys(each.calls for each in predictions))
-    prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
+    prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MIN_PREFIX]
     prefix = distinct[0][: min(prefixes, default=0)]
     values = [each.row.item for each in predictions]
     first_rows = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(predictions)))}
@@ -140,8 +138,7 @@ def prediction_choice_table(
 def _prediction_table_row(
     prediction: RunPrediction, is_first_occurrence: bool, common_prefix: str, blind: bool
 ) -> list[StyledText]:
-    """Return the cells of the row of a run. `common_prefix`: common beginning of the predictions, which is cut.
-    `is_first_occurrence`: whether this is the first run with its prediction."""
+    """Return the cells of a run's row. `is_first_occurrence`: whether no run above has the same prediction."""
     row, calls = prediction.row, prediction.calls or NO_CALL
     if common_prefix and calls.startswith(common_prefix):
         calls = symbols().ellipsis + calls[len(common_prefix) - PREFIX_TAIL :]

@@ -28,8 +28,7 @@ class DisplayedItem:
 
     detail: ItemDetail
     navigator: QueueNavigator
-    """Position in the queue. `navigator.item` is the number of the item, or `GONE_ITEM` if the results no longer
-    contain it."""
+    """Position in the queue, and number of the item: `navigator.item`, which may be `GONE_ITEM`."""
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the same item in other runs. None if they were not prefetched."""
     suspicion: Suspicion | None = None
@@ -69,6 +68,7 @@ class Neighbours:
     item: int
     next_unreviewed: int | None
     step: int
+    """Direction from `item` to `neighbour`: 1 or -1."""
     neighbour: int | None
 
 
@@ -83,7 +83,7 @@ class ItemPrefetcher:
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
         self._neighbours: Neighbours | None = None
         self._generation = 0
-        """Number of times that the session switched to another store. Results from before a switch are dropped."""
+        """Number of switches to another store. Results from before a switch are dropped."""
         self._numbers: dict[tuple[ItemKey, bool], int] = {}  # by (key, whether it is a hidden duplicate)
 
     async def read_item(self, item: int, previous: DisplayedItem | None = None) -> DisplayedItem:
@@ -105,7 +105,7 @@ class ItemPrefetcher:
         return replace(displayed, detail=await self.read_detail(displayed.navigator.item))
 
     async def read_detail(self, item: int) -> ItemDetail:
-        """Return the current detail of an item. Prefetched details are not used, because they may be out of date."""
+        """Read the current detail of an item, because a prefetched detail may be out of date."""
         self._prefetched.pop(item, None)
         return await self._session.query(lambda store: store.read_detail(item))
 
@@ -148,8 +148,7 @@ class ItemPrefetcher:
         self._prefetched, self._neighbours = {}, None
 
     def forget_old_store(self) -> None:
-        """Drop all item numbers and ignore the results of running queries, because the session has switched to another
-        store."""
+        """Drop all item numbers and the results of running queries, after a switch to another store."""
         self._numbers.clear()
         self._generation += 1
 
@@ -191,9 +190,8 @@ class ItemPrefetcher:
         return None if number is None else to_item_number(number, is_duplicate=is_duplicate)
 
 
-def _read_displayed_item(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
-    previous = None if before is None else before.navigator
-    navigator = QueueNavigator.locate_item(store, view, item, previous)
+def _read_displayed_item(store: Store, view: View, item: int, previous: DisplayedItem | None) -> DisplayedItem:
+    navigator = QueueNavigator.locate_item(store, view, item, previous.navigator if previous is not None else None)
     return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))
 
 
@@ -203,8 +201,7 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, direction: int) ->
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """Return the number of the item with this key, or None. The id is not enough, because several runs may contain
-    it."""
+    """Return the number of the item with this key, or None. Several runs may contain the id."""
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 

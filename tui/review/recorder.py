@@ -23,6 +23,7 @@ from fcreview.model.verdict import (
     PASS_FAIL_CRITERIA,
     TRUE_MEANS_FAILURE,
     ZERO_TO_TWO_CRITERIA,
+    TargetCriterion,
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
@@ -50,8 +51,8 @@ class PendingQuestion:
     item has no scores."""
 
     def value_to_store(self, verdict: Any) -> Any:
-        """Convert pass (True), fail (False) or unsure to the value that is stored. None if the annotator must choose
-        labels instead."""
+        """Convert pass (True), fail (False) or unsure to the value to store. None if the annotator must choose labels
+        instead."""
         if not is_definite(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -59,7 +60,7 @@ class PendingQuestion:
         return not verdict if self.criterion in TRUE_MEANS_FAILURE else verdict
 
 
-def pending_question(item: Item, target: str) -> PendingQuestion:
+def find_pending_question(item: Item, target: str) -> PendingQuestion:
     """Return the target and criterion of the verdict that a verdict key records on the target."""
     if target != ITEM:
         here = [v for v in item.verdicts if v.target == target and is_answered_by_pass_fail(v)]
@@ -80,13 +81,10 @@ def is_answered_by_pass_fail(verdict: Verdict) -> bool:
 
 
 def find_unanswered_judge_verdicts(
-    detail: ItemDetail, annotator: str, answered: Iterable[tuple[str, str]] = ()
-) -> list[tuple[str, str]]:
-    """Return (target, criterion) of each judge verdict that the annotator has not reviewed. Verdicts on the response
-    come last.
-
-    Reviews in `detail` and the (target, criterion) pairs in `answered` are taken into account.
-    """
+    detail: ItemDetail, annotator: str, answered: Iterable[TargetCriterion] = ()
+) -> list[TargetCriterion]:
+    """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the response last.
+    `answered`: verdicts that the annotator has reviewed since `detail` was read."""
     own = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
     left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
@@ -118,8 +116,7 @@ KeyLookup = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """Item and target that were on screen when a key was pressed. The review applies to them even if another item is on
-    screen now."""
+    """Item and target that a review applies to: those on screen when its key was pressed."""
 
     item: int
     detail: ItemDetail
@@ -128,7 +125,7 @@ class ReviewSubject:
     @property
     def question(self) -> PendingQuestion:
         """Target and criterion of the verdict that a verdict key records."""
-        return pending_question(self.detail.item, self.target)
+        return find_pending_question(self.detail.item, self.target)
 
     def annotation(
         self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None
@@ -182,8 +179,7 @@ class ReviewRecorder:
         self._last_score: tuple[int, str] | None = None
 
     def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
-        """Return the annotator's review of the target on `criterion`. If `criterion` is None, use the criterion of a
-        verdict key."""
+        """Return the annotator's review of the target on `criterion`, or on the criterion of the verdict keys."""
         key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
         return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key), None)
 
@@ -237,9 +233,9 @@ class ReviewRecorder:
         completes = self._is_item_complete(replace(subject, target=target), criterion, True)
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
-    def find_next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
-        """Return (target, criterion) of the first criterion without a score. If all have scores, return the criterion
-        after the one that was scored last, or the first criterion. None if the item has no scores."""
+    def find_next_score(self, subject: ReviewSubject) -> TargetCriterion | None:
+        """Return (target, criterion) of the first criterion without a score or, if all have scores, of the criterion
+        after the last scored one. None if the item has no scores."""
         criteria = find_score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
@@ -268,9 +264,9 @@ class ReviewRecorder:
         )
         return replace(outcome, completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True))
 
-    def _is_item_complete(self, subject: ReviewSubject, criterion: str, completes_plain_item: bool) -> bool:
+    def _is_item_complete(self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool) -> bool:
         if not self.is_judged_queue:
-            return completes_plain_item
+            return completes_in_other_queues
         answers = [(subject.target, criterion)]
         return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
@@ -318,8 +314,7 @@ class ReviewRecorder:
     async def _save_annotation(
         self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
     ) -> ReviewOutcome:
-        """Write the annotation to the journal. `describe_saved` is called after the write and returns the text for the
-        message."""
+        """Write the annotation to the journal. `describe_saved` returns the text for the message, after the write."""
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
@@ -334,9 +329,8 @@ class ReviewRecorder:
         return [key for action in actions if (key := self._key(action))]
 
 
-def find_score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
-    """Return (target, criterion) of each score from 0 to 2 that the benchmark gave the item, in the benchmark's
-    order."""
+def find_score_criteria(detail: ItemDetail) -> list[TargetCriterion]:
+    """Return (target, criterion) of each score from 0 to 2 by the benchmark, in the benchmark's order."""
     unscored = (CORRECT, DECISIVE_STEP)
     verdicts = detail.item.verdicts
     scored = [(v.target, v.criterion) for v in verdicts if type(v.value) is int and v.criterion not in unscored]
@@ -368,8 +362,8 @@ def describe_bulk(events: Sequence[Event]) -> str:
 
 
 def _overridden_source_text(event: Event) -> str:
-    """Return text such as `, overrides judge gpt-4o` for a verdict on a part of the item. The text is empty for the
-    whole item, because the header shows the item's verdicts."""
+    """Return `, overrides judge gpt-4o` for a verdict on a part of the item. Empty for the whole item, because the
+    header shows its verdicts."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""

@@ -192,19 +192,19 @@ MAX_SUMMARY_ITEMS = 5_000
 
 
 def summarize_queue(
-    store: Store, view: View, reviewed_ids: Mapping[int, str], pace: str, annotator: str, *, blind: bool
+    store: Store, view: View, session_items: Mapping[int, str], pace: str, annotator: str, *, blind: bool
 ) -> list[str]:
     """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is blind, the agreement
     with others.
 
-    If the view contains no reviewed items, the summary covers `reviewed_ids`, the items of this session as {number:
-    id}.
+    If the view contains no reviewed items, the summary covers `session_items`: the items that were reviewed in this
+    session, as {number: id}.
     """
     rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
-    if not rows and reviewed_ids:
-        view = View(f"item:{','.join(map(str, reviewed_ids))}", "dataset")
+    if not rows and session_items:
+        view = View(f"item:{','.join(map(str, session_items))}", "dataset")
         rows = store.fetch_page(view, 0, MAX_SUMMARY_ITEMS)
-        rows = [row for row in rows if row.you is not None and row.id == reviewed_ids[row.item]]
+        rows = [row for row in rows if row.you is not None and row.id == session_items[row.item]]
     counts = {word: sum(row.you == verdict for row in rows) for word, verdict in PASS_FAIL.items()}
     items = format_count(len(rows), "item")
     lines = [f"{items} reviewed: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), pace]
@@ -219,7 +219,7 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
 
     In a queue file, only verdicts by annotators to whom an item is assigned count.
     """
-    assigned = _assigned_annotators(store, view.queue_file) if view.queue_file else None
+    assigned = _read_assigned_annotators(store, view.queue_file) if view.queue_file else None
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
@@ -232,7 +232,7 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     return f"all annotators agree on {equal:,} of {format_count(len(shared), 'shared item')}"
 
 
-def _assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey, set[str]]:
+def _read_assigned_annotators(store: Store, queue_name: str) -> Mapping[ItemKey, set[str]]:
     queue = store.load_queue(queue_name)
     assigned: dict[ItemKey, set[str]] = {}
     for share in queue.shares:

@@ -378,7 +378,7 @@ def open_golden_editor(view: ItemView, session: Session, subject: ReviewSubject)
     def record_correction(correction: GoldenCorrection | None) -> None:
         if correction is not None:
             recorder = view.item_reviewer.recorder
-            view.item_reviewer.record(
+            view.item_reviewer.record_review(
                 subject, lambda latest: recorder.record_golden_fix(latest, correction.golden_fix, correction.reason)
             )
 

@@ -301,10 +301,10 @@ class ItemPane(Vertical):
     def notify_review_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))
 
-    def close(self, item: int) -> None:
-        """Close the pane. `item`: number of the last displayed item."""
+    def close(self, last_item: int) -> None:
+        """Close the pane. `last_item`: number of the last displayed item."""
         self.is_awaiting_list = True
-        self.post_message(self.Closed(item))
+        self.post_message(self.Closed(last_item))
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:

@@ -321,7 +321,7 @@ def _ask_and_record(
 
     def submit(answer: Any) -> None:
         if answer is not None:
-            view.item_reviewer.record(subject, lambda latest: record(latest, answer))
+            view.item_reviewer.record_review(subject, lambda latest: record(latest, answer))
 
     view.app.push_screen(prompt, submit)
 

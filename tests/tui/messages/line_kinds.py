@@ -11,7 +11,7 @@ from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import verdict_target_at
-from fcreview.tui.review.recorder import find_score_criteria, pending_question
+from fcreview.tui.review.recorder import find_pending_question, find_score_criteria
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def _item_lines(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], ItemLi
         blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all, frames=True))
         for at, block in enumerate(blocks):
             target = verdict_target_at(blocks, at)
-            question = pending_question(detail.item, target)
+            question = find_pending_question(detail.item, target)
             automatic = type(question.automatic)
             kind = (_key_pattern(block.key), _key_pattern(target), block.folded, question.criterion, automatic, scored)
             yield kind, ItemLine(detail.row.item, block.key, target, open_all)

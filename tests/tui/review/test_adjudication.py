@@ -58,6 +58,6 @@ def test_next_open_case_wraps_around_until_all_are_resolved() -> None:
 
 def test_empty_list_is_resolved() -> None:
     empty = CaseList.from_disagreements([])
-    assert empty.case is None
+    assert empty.current is None
     assert not empty.move_to_next_unresolved()
     assert empty.are_all_resolved

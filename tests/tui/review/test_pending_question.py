@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.review.recorder import PendingQuestion, pending_question
+from fcreview.tui.review.recorder import PendingQuestion, find_pending_question
 from fcreview.tui.session import Session
 from tests.store.factory import make_item, write_run
 
@@ -29,7 +29,7 @@ JUDGED = [
 
 
 def question_on(target: str, *verdicts: Verdict) -> PendingQuestion:
-    return pending_question(make_item(0, verdicts=list(verdicts)), target)
+    return find_pending_question(make_item(0, verdicts=list(verdicts)), target)
 
 
 def test_judge_criterion_precedes_rule_criterion() -> None:

@@ -60,7 +60,7 @@ class PaneWatcher:
 
     def watch(self) -> None:
         pane = queue_screen(self.app).query_one(ItemPane)
-        record, begin = pane.item_reviewer.record, pane.show_item
+        record, begin = pane.item_reviewer.record_review, pane.show_item
         before = ""
 
         def show_item(shown: Any, remark: Any) -> None:
@@ -75,7 +75,7 @@ class PaneWatcher:
             self.reviewed.append(name)
             record(about, judgement)
 
-        pane.item_reviewer.record, pane.show_item = record_review, show_item  # type: ignore[method-assign]
+        pane.item_reviewer.record_review, pane.show_item = record_review, show_item  # type: ignore[method-assign]
 
     async def wait(self) -> None:
         """Wait until all workers are done and no item is being opened."""

@@ -65,8 +65,10 @@ INTERRUPT_INTERVAL = 0.05
 """Seconds between two attempts to interrupt a running query."""
 
 
-QueuedAction = Callable[[], Awaitable[bool]]
-"""Action that a key press starts. Returns False if the action has failed and shown its error."""
+ActionSucceeded = bool
+"""Result of a queued action. False if the action failed and has shown its error."""
+QueuedAction = Callable[[], Awaitable[ActionSucceeded]]
+"""Action that a key press starts."""
 
 
 class ActionQueue:

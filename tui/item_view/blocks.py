@@ -154,7 +154,7 @@ class DisplayOptions:
     def unfold_hint(self) -> str:
         return self.print_hint or f"{self.open_key} to open"
 
-    def row_limit(self, default_limit: int) -> int:
+    def get_row_limit(self, default_limit: int) -> int:
         """Return `default_limit`, or no limit in printed output with all blocks unfolded."""
         return UNLIMITED_ROWS if self.print_hint and self.unfold_all else default_limit
 
@@ -217,7 +217,7 @@ class IndexedItem:
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        self.pairs = group_by(map(self._replace_extra_state, item.pairs), lambda pair: pair.turn)
+        self.pairs = group_by(map(self._adjust_extra_call_state, item.pairs), lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
@@ -235,7 +235,7 @@ class IndexedItem:
         self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
         """Whether the item has several turns or tool results, rather than one question and one answer."""
 
-    def _replace_extra_state(self, pair: CallPair) -> CallPair:
+    def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
         """Return the pair, with another state if its extra call is not an error.
 
         An extra call that the benchmark does not count is neutral (` `). If the item has no golden calls, an answer
@@ -291,7 +291,7 @@ class IndexedItem:
     def _repeated_calls(self) -> RepeatedCalls:
         return RepeatedCalls(self.item)
 
-    def describe_earlier_duplicate(self, call: Call) -> str | None:
+    def describe_earlier_occurrence(self, call: Call) -> str | None:
         """Return the turn and step in which the model made the same call earlier, such as `turn 1 step 2`. None if the
         model did not make it earlier."""
         return self._repeated_calls.describe_earlier_occurrence(call)
@@ -337,7 +337,7 @@ def pad_label(label: str) -> str:
     return sanitize(label)[: LABEL_CELLS - 1].ljust(LABEL_CELLS)
 
 
-def is_long(text: str, max_rows: int) -> bool:
+def is_longer_than(text: str, max_rows: int) -> bool:
     """Estimate, in constant time, whether a text needs more than `max_rows` rows of 70 cells."""
     return len(text) > max_rows * 70 or text.count("\n", 0, max_rows * 70) >= max_rows
 
@@ -346,7 +346,7 @@ def text_block(
     key: str, label: str, text: str, options: DisplayOptions, *, folded_rows: int = 4, style: str = "", title: str = ""
 ) -> Block:
     """Return the block of a labelled text. A long text is folded to `folded_rows` rows and shows its size."""
-    long = is_long(text, folded_rows)
+    long = is_longer_than(text, folded_rows)
     folded = long and (options.is_folded(key, True) or len(text) > MAX_INLINE_CHARS)
 
     def render_lines(cells: int) -> list[Line]:

@@ -136,7 +136,7 @@ class Columns:
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
-def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
+def compute_argument_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
     """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
     are short."""
     needed_golden = _column_width("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
@@ -278,11 +278,11 @@ def _stacked_lines(
         head.append((f"   first difference at character {start + 1}", "dim"))
     lines = [fit_line(tuple(head), cells)]
     if golden == predicted:
-        shown, _ = window_around(golden, 0, room)
+        shown, _ = cut_text_around(golden, 0, room)
         return [*lines, (("    both".ljust(SIDE_LABEL_CELLS), "dim"), (shown, "dim"))]
     sides: tuple[tuple[Side, str], ...] = (("golden", golden), ("predicted", predicted))
     for (side, text), missing in zip(sides, missing_value_labels(row), strict=True):
-        shown, offset = window_around(text, start, room * STACKED_ROWS)
+        shown, offset = cut_text_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
         side_spans = predicted_spans if side == "predicted" else []
         for at, piece in enumerate(wrap_visible(shown or missing, room)):
@@ -296,7 +296,7 @@ def _side_label(side: Side, row_index: int) -> str:
     return f"    {side if row_index == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
 
 
-def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
+def cut_text_around(text: str, position: int, cells: int) -> tuple[str, int]:
     """Cut a text to `cells` around `position`. Return (window, offset), where `window[i]` is `text[i + offset]`."""
     if display_width(text) <= cells:
         return text, 0
@@ -308,7 +308,7 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
     return head + shown + tail, start - len(head)
 
 
-def pair_position_text(pair: CallPair, call_label: str) -> str:
+def format_pair_position(pair: CallPair, call_label: str) -> str:
     """Return the position of a pair: `turn 1 · call 1 of 2`. `call_label`: `call 1 of 2`."""
     return f"turn {pair.turn + 1} · {call_label}"
 
@@ -367,7 +367,7 @@ def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, *, is_
     answer should be a call."""
     problem = "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
     error = f"{problem if is_error else 'no call'}: {sanitize(call.decode_error or 'not a call')}"
-    rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
+    rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS))
     pieces = wrap_visible(error, cells - 2, 3)
     sign, style = ("! ", "bad") if is_error else ("  ", "dim")
     lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]

@@ -18,13 +18,13 @@ from fcreview.tui.item_view.call_diff import (
     Columns,
     argument_lines,
     column_headings,
+    compute_argument_columns,
     difference_reasons,
     folded_pair_lines,
     format_call,
+    format_pair_position,
     labelled_side_lines,
-    measure_columns,
     pair_heading,
-    pair_position_text,
     undecoded_call_lines,
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
@@ -62,7 +62,7 @@ def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: st
 def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: DisplayOptions) -> list[Block]:
     """Return the blocks of a pair: heading, arguments, verdicts and function docs. `pair_index`: from 0, in the
     turn."""
-    label, address = call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
+    label, address = format_call_label(indexed.pairs[pair.turn], pair_index), call_address(pair.turn, pair_index)
     golden, predicted = indexed.golden_and_predicted_call(pair)
     folded = options.is_folded(address, _is_pair_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
@@ -86,9 +86,9 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(measure_columns, table.rows))  # Cached, because there may be a million rows.
+    widths = cache(partial(compute_argument_columns, table.rows))  # Cached, because there may be a million rows.
 
-    place = pair_position_text(pair, label)
+    place = format_pair_position(pair, label)
     if options.frames:
         head.frame_footer = ((" · ".join([place, *step]), "dim"),)
         place, step = "", []
@@ -116,7 +116,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, pair_index: int, options: 
     return [*blocks, *target_verdict_and_review_blocks(indexed, address), *docs]
 
 
-def call_label(pairs: Sequence[CallPair], pair_index: int) -> str:
+def format_call_label(pairs: Sequence[CallPair], pair_index: int) -> str:
     """Return the number of a call in its turn, such as `call 2 of 3`. If the model made the golden calls in another
     order, return `golden call 2 of 2`."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
@@ -181,7 +181,7 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append("not counted")
     if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
         remarks.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.describe_earlier_duplicate(predicted)):
+    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.describe_earlier_occurrence(predicted)):
         remarks.append(f"duplicate of {duplicate}")
     if (compared := find_golden_compared_with_extra(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)

@@ -336,7 +336,7 @@ def format_location(file: object, line: object) -> str:
     return f"{file}:{line}" if file and line else str(file or "")
 
 
-def score_record_location(item: Item) -> str:
+def format_score_record_location(item: Item) -> str:
     """Return the location of the item's entry in the score file, as `FILE:LINE`. Empty if the item has no entry."""
     record = item.extra.score_record
     return format_location(record.file, record.line) if record is not None else ""

@@ -360,12 +360,12 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     known = set(map(_dots_to_underscores, _function_names(functions)))
     predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
     unavailable = [name for name in predicted if _dots_to_underscores(name) not in known]
-    called_first = sorted(functions, key=lambda function: _call_state(function, states) == "")
+    called_first = sorted(functions, key=lambda function: _get_call_state(function, states) == "")
     many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
     names = [sanitize(each) for each in _function_names(called_first)]
     all_folded = options.frames and not all_docs and options.is_folded("offer", True)
     folded = many and not all_docs and options.is_folded(OTHER_FUNCTIONS_KEY, True)
-    shown = [function for function in called_first if _call_state(function, states)] if folded else called_first
+    shown = [function for function in called_first if _get_call_state(function, states)] if folded else called_first
 
     def heading_lines(cells: int) -> list[Line]:
         count: Line = ((format_count(len(functions), "available function"), "strong"),)
@@ -384,7 +384,7 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     head.foldable, head.folded = options.frames, all_folded
     blocks: list[Block] = []
     for at, function in enumerate([] if all_folded else shown):
-        blocks.append(_signature_block(f"offer/{at}", function, _call_state(function, states)))
+        blocks.append(_signature_block(f"offer/{at}", function, _get_call_state(function, states)))
         if all_docs:
             name = str(function.get("name"))
             blocks.append(_docs_block(indexed, f"offer/{at}/document", name, options))
@@ -401,7 +401,7 @@ def _call_state_by_function(indexed: IndexedItem) -> dict[str, str]:
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
-def _call_state(function: dict[str, Any], state_by_function: dict[str, str]) -> str:
+def _get_call_state(function: dict[str, Any], state_by_function: dict[str, str]) -> str:
     return state_by_function.get(_dots_to_underscores(str(function.get("name"))), "")
 
 
@@ -443,19 +443,23 @@ MAX_TYPE_CELLS = 18
 SUMMARY_ROWS = 3
 
 
-def docs_panels(
+def docs_panel_lines(
     functions: Sequence[dict[str, Any]], relevant: RelevantFunctions, cells: int, free_rows: int
 ) -> list[Line]:
     """Return a panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
     lines: list[Line] = []
     for name in relevant.names:
         function = find_function(functions, name)
-        panel = [] if function is None else _docs_panel(function, relevant.argument, cells, free_rows - len(lines))
-        lines += panel if len(lines) + len(panel) <= free_rows else []
+        panel = (
+            []
+            if function is None
+            else _function_panel_lines(function, relevant.argument, cells, free_rows - len(lines))
+        )
+        lines += panel if len(panel) <= room else []
     return lines
 
 
-def _docs_panel(function: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
+def _function_panel_lines(function: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(function).properties
     required, optional = required_and_optional_parameters(function)

@@ -23,7 +23,7 @@ from fcreview.tui.item_view.blocks import (
     DisplayOptions,
     IndexedItem,
     group_by,
-    is_long,
+    is_longer_than,
     one_line_block,
     pad_label,
     set_message_number,
@@ -55,13 +55,13 @@ class TimelineEvent:
     """Whether the benchmark supplied the message, so that it is not from the judged model."""
 
 
-def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
+def list_turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     """Return the events of a turn after its opening messages."""
     turn_calls = [call for (at, _), call in sorted(indexed.predicted_calls.items()) if at == turn]
     calls = group_by(turn_calls, lambda call: call.step)
     messages = group_by((m for m in indexed.messages.get(turn, []) if m.step >= 0), lambda message: message.step)
     missing = _missing_calls_by_predecessor(indexed, turn)
-    first_judged = _first_judged_step(indexed, turn)
+    first_judged = _find_first_judged_step(indexed, turn)
     events: list[TimelineEvent] = []
     for step in sorted(messages.keys() | calls.keys()):
         is_context = step < first_judged
@@ -72,7 +72,7 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
     return events + [event for remaining in missing.values() for event in remaining]
 
 
-def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
+def _find_first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
     """Return the index of the judged model's first step. It is infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
@@ -229,7 +229,7 @@ def _response_label_blocks(indexed: IndexedItem) -> list[Block]:
 def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) -> Block:
     predicted = NO_REPLY if reply is None else reply or "(empty)"
     key = "response/text"
-    long = is_long(golden, REPLY_ROWS // 2) or is_long(predicted, REPLY_ROWS // 2)
+    long = is_longer_than(golden, REPLY_ROWS // 2) or is_longer_than(predicted, REPLY_ROWS // 2)
     exceeds_inline = max(len(golden), len(predicted)) > MAX_INLINE_CHARS
     folded = long and (options.is_folded(key, True) or exceeds_inline)
 
@@ -264,8 +264,8 @@ USER_ROWS = 6
 RESULT_ROWS = 4
 
 
-def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    events = [event for event in turn_events(indexed, turn) if _is_event_shown(indexed, turn, event, options)]
+def turn_event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
+    events = [event for event in list_turn_events(indexed, turn) if _is_event_shown(indexed, turn, event, options)]
     final_reply = _find_final_reply_event(indexed, turn, events)
     blocks: list[Block] = []
     for group in _group_repeats(events):

@@ -28,10 +28,10 @@ from fcreview.tui.item_view.blocks import (
     state_snapshot_block,
     text_block,
 )
-from fcreview.tui.item_view.call_diff import column_headings, measure_columns
+from fcreview.tui.item_view.call_diff import column_headings, compute_argument_columns
 from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
-from fcreview.tui.item_view.timeline import USER_ROWS, event_blocks, final_reply_blocks
-from fcreview.tui.item_view.verdicts import review_marks_text, target_verdict_and_review_blocks
+from fcreview.tui.item_view.timeline import USER_ROWS, final_reply_blocks, turn_event_blocks
+from fcreview.tui.item_view.verdicts import format_review_marks, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
 from fcreview.tui.text.styles import STATE_STYLES, get_verdict_style, symbols
 
@@ -55,7 +55,7 @@ def _turn_overview_entry(indexed: IndexedItem, turn: int) -> Line:
     parts: list[StyledText] = [(f"{turn + 1} ", "bad" if fails else "dim")]
     parts += [(state, STATE_STYLES[state]) for state in differing or by_severity[:1]] or [(symbols().none, "dim")]
     parts += [(" fails here", "bad")] if fails else []
-    marks = review_marks_text(indexed, turn_address(turn))
+    marks = format_review_marks(indexed, turn_address(turn))
     return (*parts, *([(marks, "strong")] if marks else []))
 
 
@@ -203,7 +203,7 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
     content: list[Block] = []
     for turn in range(0 if folded else last):
         content += opening_message_blocks(indexed, turn, options)
-        content += event_blocks(indexed, turn, options)
+        content += turn_event_blocks(indexed, turn, options)
     return [head, *set_parent_block(content, EARLIER_DIALOGUE_KEY)]
 
 
@@ -220,7 +220,7 @@ def state_difference_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
     rows = [_state_row(path, difference) for path, difference in differences.items()]
     key = f"{turn_address(turn)}/end"
     title = f"turn {turn + 1} · state after the turn" if indexed.n_turns > 1 else "final state"
-    widths = cache(partial(measure_columns, rows, name_share=FIELD_PATH_SHARE))
+    widths = cache(partial(compute_argument_columns, rows, name_share=FIELD_PATH_SHARE))
 
     def heading_lines(cells: int) -> list[Line]:
         return [rule_line(((title, ""),), cells), column_headings(widths(cells), "field")]
@@ -292,7 +292,7 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
     content = [
         *opening_message_blocks(indexed, turn, options),
         *([no_calls_block(indexed, turn)] if has_no_content else []),
-        *event_blocks(indexed, turn, options),
+        *turn_event_blocks(indexed, turn, options),
         *state_difference_blocks(indexed, turn),
         *target_verdict_and_review_blocks(indexed, key, automatic_sources=("judge",)),
     ]

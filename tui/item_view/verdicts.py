@@ -103,7 +103,7 @@ RATIONALE_ROWS = 8
 SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
 
 
-def other_criteria_text(item: Item, source: str) -> str:
+def format_other_criteria(item: Item, source: str) -> str:
     """Format a source's verdicts on other criteria than `correct`: `func_ok ✓ · args_ok ✗`. The decisive step is
     omitted."""
     verdicts = [
@@ -124,7 +124,7 @@ def format_verdict_value(value: Any, criterion: str) -> str:
     return format_verdict(value, criterion) or "none"
 
 
-def main_verdict(item: Item, source: str) -> Verdict | None:
+def find_main_verdict(item: Item, source: str) -> Verdict | None:
     """Return a source's verdict on the item, else its first verdict on a part. Decisive steps are ignored."""
     verdicts = [each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
@@ -137,14 +137,14 @@ def _verdict_remark_lines(item: Item, cells: int, *, show_failing_turn: bool, ma
         text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, "dim")
     for source, label in SOURCE_LABELS.items():
-        lines += paragraph_lines(f"{label}: ", other_criteria_text(item, source), cells, "dim")
+        lines += paragraph_lines(f"{label}: ", format_other_criteria(item, source), cells, "dim")
     if item.rule is None:
         note = f": {item.rule_note}" if item.rule_note else ""
         lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", max_note_rows)
     return lines
 
 
-def verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
+def format_verdict_reason(verdict: Verdict | None, default_error_type: str | None) -> str:
     """Format the error type and the rationale of a verdict. `default_error_type`: used if the verdict has none."""
     error = (verdict.error_type if verdict else None) or default_error_type
     rationale = verdict.rationale if verdict else None
@@ -337,7 +337,7 @@ def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[
     on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
     value, style = _judge_verdict_text(verdict, on_target)
     head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
-    return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells, "", max_rows)]
+    return [rule_line(head, cells), *paragraph_lines("", format_verdict_reason(verdict, None), cells, "", max_rows)]
 
 
 def find_judge_label_verdict(item: Item) -> Verdict | None:
@@ -388,7 +388,7 @@ def has_failure_or_review(indexed: IndexedItem, target: str) -> bool:
     )
 
 
-def review_marks_text(indexed: IndexedItem, target: str) -> str:
+def format_review_marks(indexed: IndexedItem, target: str) -> str:
     """Return the reviews of a target as ` · you ✗ · bob ✓`, for targets that are shown on one line."""
     return "".join(
         f" · {_annotator_label(opinion, indexed.annotator)} {_verdict_symbol(opinion.verdict, opinion.criterion)}"
@@ -407,7 +407,7 @@ def _target_verdict_lines(verdict: Verdict, cells: int) -> list[Line]:
     head = f"{source} {format_verdict_value(verdict.value, verdict.criterion)} {sanitize(verdict.criterion)}"
     if by and not is_judge:
         head += f" · {sanitize(by)}"
-    reason = verdict_reason(verdict, None)
+    reason = format_verdict_reason(verdict, None)
     passes = verdict.value is not False or verdict.criterion not in PASS_FAIL_CRITERIA
     style = "dim" if passes and not is_judge else ""
     return paragraph_lines("", f"{head}: {reason}" if reason else head, cells, style, TARGET_REASON_ROWS)
@@ -439,9 +439,9 @@ class Reason:
 def find_verdict_reason(item: Item, source: str) -> Reason:
     official = source == "official"
     value, error_type = (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
-    verdict = main_verdict(item, source)
+    verdict = find_main_verdict(item, source)
     code = (verdict.error_type if verdict else None) or error_type or ""
-    sentence = verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
+    sentence = format_verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
     sentence = sentence or describe_error_type(code) or code
     return Reason(source, value, sentence, "" if sentence == code else code)
 
@@ -453,7 +453,7 @@ def verdict_reason_blocks(indexed: IndexedItem, max_rows: int, options: DisplayO
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
     official, recomputed = find_verdict_reason(item, "official"), find_verdict_reason(item, "rule")
-    criteria = [text for source in SOURCE_LABELS if (text := other_criteria_text(item, source))]
+    criteria = [text for source in SOURCE_LABELS if (text := format_other_criteria(item, source))]
     fails = False in (official.value, recomputed.value)
     if item.rule is not None and not fails and not (official.sentence or recomputed.sentence or criteria):
         return []

@@ -27,7 +27,7 @@ from fcreview.tui.text.lines import Line, rule_line, truncate_middle
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
-    from fcreview.tui.session import Session
+    from fcreview.tui.session import ActionSucceeded, Session
 
 
 CaseKey = tuple[int, str, str]
@@ -157,7 +157,7 @@ def shorten_message(message: str, cells: int) -> str:
     return PART_GAP.join(parts)
 
 
-def unresolved_count_text(cases: CaseList) -> str:
+def format_unresolved_count(cases: CaseList) -> str:
     """Format the number of unresolved cases: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
@@ -255,7 +255,7 @@ class Adjudicator:
         self._runner.queue_action(partial(self._step, direction))
 
     def call_after_queued_actions(self, callback: Callable[[], Any]) -> None:
-        async def call() -> bool:
+        async def call() -> ActionSucceeded:
             callback()
             return True
 
@@ -294,7 +294,7 @@ class Adjudicator:
             act = Annotation(act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields)
             self._runner.queue_action(partial(self._save, case, act))
 
-    async def _load_cases(self) -> bool:
+    async def _load_cases(self) -> ActionSucceeded:
         await self._session.open_journal()
         found = await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view))
         self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
@@ -303,7 +303,7 @@ class Adjudicator:
         self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
         return True
 
-    async def _reread_cases(self) -> bool:
+    async def _reread_cases(self) -> ActionSucceeded:
         if not self.is_loaded:
             return True
         current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
@@ -316,7 +316,7 @@ class Adjudicator:
         await (self._show_case if displayed is None else self._refresh_case)(RECEIVED)
         return True
 
-    async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:
+    async def _save(self, case: AdjudicationCase, annotation: Annotation) -> ActionSucceeded:
         words = _describe_annotation(annotation)
         try:
             event = await self._session.record_review(case.item, annotation)
@@ -336,12 +336,12 @@ class Adjudicator:
         if moved and is_new:  # the cards show the names of a case that stays on screen
             parts.append(format_annotator_names(case.disagreement.answers))
         elif goes_on and not moved:
-            parts += [unresolved_count_text(self.cases), f"{self._key('item.back')} back"]
+            parts += [format_unresolved_count(self.cases), f"{self._key('item.back')} back"]
         show = self._show_case if moved else self._refresh_case
         await show(StatusMessage(PART_GAP.join([*parts, undo])))
         return True
 
-    async def _undo(self) -> bool:
+    async def _undo(self) -> ActionSucceeded:
         events = await self._session.undo()
         if not events:
             self._runner.show_message("nothing to undo", "warn")
@@ -363,7 +363,7 @@ class Adjudicator:
         await self._show_case(StatusMessage(text))
         return True
 
-    async def _step(self, by: int) -> bool:
+    async def _step(self, by: int) -> ActionSucceeded:
         if self.cases.step(by):
             await self._show_case(NO_MESSAGE)
         else:

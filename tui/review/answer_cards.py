@@ -54,7 +54,7 @@ _QUESTIONS = {
 }
 
 
-def question_text(case: AdjudicationCase) -> str:
+def format_question(case: AdjudicationCase) -> str:
     """Return the question that the adjudicator answers, such as `Is this call correct?`. Sanitized."""
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
@@ -71,7 +71,7 @@ def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, c
     right: Line = ((" ", ""), (state, style), (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"))
     target = case.disagreement.target
     name = sanitize(dot.join([detail.row.id, *([describe_address(target)] if target != ITEM else [])]))
-    question = question_text(case)
+    question = format_question(case)
     room = cells - line_width(right) - 5 - len(question)
     if room < min(len(name), MIN_CARD_CELLS):
         short = truncate_middle(case_name(case, detail), cells - line_width(right) - 3)
@@ -255,7 +255,7 @@ def _are_consecutive_digits(keys: Sequence[str]) -> bool:
     return "".join(keys) in "123456789"
 
 
-def all_answers_text(case: AdjudicationCase, detail: ItemDetail) -> str:
+def format_all_answers(case: AdjudicationCase, detail: ItemDetail) -> str:
     """Return all reviews of the annotators and the automatic verdicts as a text for the pager."""
     parts, disagreement = [], case.disagreement
     for at, answer in enumerate(disagreement.answers):

@@ -104,7 +104,7 @@ def write_copy_file(text: str, workspace_folder: Path | None) -> Path:
 COPY_WIDTH = 100
 
 
-def calls_text(detail: ItemDetail, target: str) -> str:
+def format_target_calls(detail: ItemDetail, target: str) -> str:
     """Format the predicted calls of the target (call, turn or item) or, if there are none, its golden calls."""
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
@@ -117,7 +117,7 @@ def calls_text(detail: ItemDetail, target: str) -> str:
     return "\n".join(format_call(call) for call in calls)
 
 
-def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
+def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
     """Format the comparison of golden and predicted calls and of the responses, as on the item screen."""
     options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
     blocks = build_document(detail, annotator, options)
@@ -130,9 +130,9 @@ def _is_call_or_response(block_target: str) -> bool:
     return block_target == RESPONSE or (part is not None and part.call is not None)
 
 
-def markdown_text(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:
+def format_item_markdown(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:
     """Format the item as Markdown for an issue. `open_command`: shell command that opens the item."""
-    diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
+    diff = format_call_diff(detail, annotator, hide_verdicts=hide_verdicts)
     return "\n".join(_markdown_lines(detail, annotator, diff, open_command))
 
 
@@ -164,7 +164,7 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command:
     yield from format_code_block(open_command)
 
 
-def json_text(detail: ItemDetail) -> str:
+def format_item_json(detail: ItemDetail) -> str:
     """Format the item as JSON for another model or checker: messages, functions, and golden and predicted calls."""
     item, key = detail.item, detail.key
     fields = {

@@ -69,7 +69,7 @@ def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None
     suspect = next((at for text in reasons for at in calls if _mentions_function(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
-    decisive = find_decisive_index(blocks)
+    decisive = find_decisive_step_index(blocks)
     if decisive is not None:
         return decisive
     judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
@@ -77,7 +77,7 @@ def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 
 
-def find_decisive_index(blocks: Sequence[Block]) -> int | None:
+def find_decisive_step_index(blocks: Sequence[Block]) -> int | None:
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
@@ -186,7 +186,7 @@ class Cursor:
         """Rebuild the blocks. The cursor stays on the same block, or moves to the block with this key."""
         block_key = block_key or self.block.key
         self._build_blocks(block_key)
-        self.index = self.index_of(block_key)
+        self.index = self.find_block_index(block_key)
 
     def _build_blocks(self, cursor_block_key: str) -> None:
         argument = cursor_block_key.partition("/arg:")[2] or None
@@ -217,7 +217,7 @@ class Cursor:
         is_shown = any(block.target == target for block in self.blocks)
         return is_shown or any(block.target == target for block in self._build_unfolded())
 
-    def index_of(self, block_key: str, default: int | None = None) -> int:
+    def find_block_index(self, block_key: str, default: int | None = None) -> int:
         """Return the index of the block with this key, else of an enclosing block, else `default`, else 0."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while block_key:
@@ -247,7 +247,7 @@ class Cursor:
 
     def move_to_decisive_or_difference(self) -> bool:
         """Move to the decisive step or, if the cursor is there or there is none, to the first difference."""
-        index = find_decisive_index(self.blocks)
+        index = find_decisive_step_index(self.blocks)
         if index is None or index == self.index:
             index = first_difference_index(self.blocks)
         if index is None:
@@ -260,7 +260,7 @@ class Cursor:
         """Move to the first argument at or below the cursor or, from an argument, back to the call."""
         if self.in_arguments:
             self.in_arguments = False
-            self.index = self.index_of(self.block.key.partition("/arg:")[0])
+            self.index = self.find_block_index(self.block.key.partition("/arg:")[0])
             return True
         index = next((n for n in range(self.index, len(self.blocks)) if self.blocks[n].is_argument), None)
         if index is None:
@@ -295,7 +295,7 @@ class Cursor:
         self.options = replace(self.options, docs_choice=choice, docs_call=address or "", folds=folds)
         self.rebuild()
         key = "offer" if choice == "all" else f"{address}/document" if choice and address else address
-        return self.blocks[self.index_of(key, self.index) if key else self.index]
+        return self.blocks[self.find_block_index(key, self.index) if key else self.index]
 
     @property
     def nearest_call_address(self) -> str | None:

@@ -29,7 +29,7 @@ from fcreview.tui.review.recorder import (
     find_score_criteria,
 )
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_prompt_message, summarize_queue
-from fcreview.tui.session import QueuedAction, Session
+from fcreview.tui.session import ActionSucceeded, QueuedAction, Session
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -122,7 +122,7 @@ class ActionRunner:
             ignored = "1 more key press was ignored" if dropped == 1 else f"{dropped} more key presses were ignored"
             self.show_message(f"{self._last_message.text} · {ignored}", "bad")
 
-    async def _run_and_report_errors(self, action: QueuedAction, slow_message: str) -> bool:
+    async def _run_and_report_errors(self, action: QueuedAction, slow_message: str) -> ActionSucceeded:
         slow = asyncio.get_running_loop().call_later(SLOW_ACTION_DELAY, self.show_message, slow_message, "warn")
         try:
             return await action()
@@ -141,7 +141,7 @@ Params = ParamSpec("Params")
 
 
 def queued_action(
-    method: Callable[Concatenate[ItemReviewer, Params], Awaitable[bool]],
+    method: Callable[Concatenate[ItemReviewer, Params], Awaitable[ActionSucceeded]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
     """Decorate a method so that a call adds it to the session's action queue and returns at once."""
 
@@ -235,7 +235,7 @@ class ItemReviewer:
     def record_review(self, subject: ReviewSubject, action: RecordAction) -> None:
         self._runner.queue_action(lambda: self._record(subject, action))
 
-    async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
+    async def _record(self, subject: ReviewSubject, action: RecordAction) -> ActionSucceeded:
         """Record a review of the item's latest detail, which an earlier queued review may have changed."""
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._read_latest_detail(subject))
@@ -259,7 +259,7 @@ class ItemReviewer:
         elif self._pending_item is not None:
             self._is_detail_stale, self._pending_item = True, (self._pending_item[0], StatusMessage(outcome.message))
         else:
-            await self._refresh(outcome.message)
+            await self._refresh_item(outcome.message)
         return True
 
     async def _read_latest_detail(self, subject: ReviewSubject) -> ItemDetail:
@@ -278,7 +278,7 @@ class ItemReviewer:
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
             remaining = await self._prefetcher.find_remaining_items(self.displayed)
-            await self._refresh(f"{outcome.text} · {self._end_message(remaining)}")
+            await self._refresh_item(f"{outcome.text} · {self._format_end_message(remaining)}")
             if not remaining.count:
                 await self._show_summary()
             return
@@ -300,19 +300,19 @@ class ItemReviewer:
         hints += [f"{person} review as another annotator"] if person and not session.fixed_annotator_reason else []
         self._view.show_summary(["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])])
 
-    def _end_message(self, remaining: RemainingItems) -> str:
+    def _format_end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:
             key = self._key("item.overview")
             return "queue complete" + (f" · next: {key} overview" if key else "")
         key = self._key("item.next")
         return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
 
-    def mark_decisive_step(self, subject: ReviewSubject, message: int) -> None:
-        """Record a message as the decisive step. `message`: its number, from 1."""
+    def mark_decisive_step(self, subject: ReviewSubject, message_number: int) -> None:
+        """Record a message as the decisive step. Messages count from 1."""
         if subject.item != self.displayed.navigator.item:
             self._runner.show_message("decisive step not saved: another item was opened", "bad")
         else:
-            self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
+            self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message_number))
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
         """Record a score on the next criterion, or move the cursor to the block of this criterion if it is elsewhere.
@@ -325,7 +325,7 @@ class ItemReviewer:
         else:
             self._runner.queue_action(lambda: self._record_score(subject, value))
 
-    async def _record_score(self, subject: ReviewSubject, value: int) -> bool:
+    async def _record_score(self, subject: ReviewSubject, value: int) -> ActionSucceeded:
         scored = bool(find_score_criteria(subject.detail))
         if scored and value not in SCORE_VALUES:
             self._runner.show_message("scores are 0, 1 and 2", "warn")
@@ -348,7 +348,7 @@ class ItemReviewer:
         return self.override_reasons.key_hints(has_scores=bool(find_score_criteria(self.displayed.detail)))
 
     @queued_action
-    async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> bool:
+    async def prompt_about_last_override(self, open_prompt: Callable[[Override], None]) -> ActionSucceeded:
         """Call `open_prompt` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._runner.show_message(self.override_reasons.unavailable_message, "warn")
@@ -360,18 +360,18 @@ class ItemReviewer:
         """Record the reason with this number, from 1, for the last override."""
         self._runner.queue_action(lambda: self._record_override_reason(number))
 
-    async def _record_override_reason(self, number: int) -> bool:
+    async def _record_override_reason(self, number: int) -> ActionSucceeded:
         override, reason = self.override_reasons.override, self.override_reasons.find_reason(number)
         if override is None or not reason:
             self._runner.show_message(self.override_reasons.unavailable_message, "warn")
             return True
-        annotation = override.annotation(reason)
+        annotation = override.make_annotation(reason)
         return await self._record(
             override.subject, lambda latest: self.recorder.record_override_reason(latest, annotation, reason)
         )
 
     @queued_action
-    async def prompt_about_last_item(self, open_prompt: Callable[[ReviewSubject], None]) -> bool:
+    async def prompt_about_last_item(self, open_prompt: Callable[[ReviewSubject], None]) -> ActionSucceeded:
         """Call `open_prompt` with the last completed item, after all queued verdicts are on disk."""
         item = self.last_completed_item
         if item is None:
@@ -381,7 +381,7 @@ class ItemReviewer:
         return True
 
     @queued_action
-    async def undo(self) -> bool:
+    async def undo(self) -> ActionSucceeded:
         """Undo the annotator's latest review and show its item."""
         self.override_reasons.override = None
         outcome = await self.recorder.undo()
@@ -391,7 +391,7 @@ class ItemReviewer:
         self._prefetcher.discard_prefetched()
         if outcome.is_bulk:
             self._view.notify_review_saved(None)
-            await self._refresh(outcome.message)
+            await self._refresh_item(outcome.message)
             return True
         item = await self._prefetcher.find_item(outcome.undone, is_duplicate=outcome.is_duplicate)
         self.pace.remove_item(outcome.undone)
@@ -400,10 +400,10 @@ class ItemReviewer:
             if (await self._prefetcher.read_detail(item)).row.you is None:
                 self.newly_reviewed.discard(outcome.undone)
         if item is None:
-            await self._refresh(f"{outcome.message} (this item is not in the workspace)")
+            await self._refresh_item(f"{outcome.message} (this item is not in the workspace)")
         elif item == self.displayed.navigator.item:
             self._pending_item = None
-            await self._refresh(outcome.message)
+            await self._refresh_item(outcome.message)
         else:
             await self._show_item(item, StatusMessage(outcome.message))
         return True
@@ -411,18 +411,18 @@ class ItemReviewer:
     # -- moving to another item
 
     @queued_action
-    async def open_item(self, item: int) -> bool:
+    async def open_item(self, item: int) -> ActionSucceeded:
         """Show `item`, the first item of a new view."""
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
-        self.pace.start(monotonic())
+        self.pace.restart_clock(monotonic())
         return True
 
     @queued_action
-    async def start_measuring_pace(self) -> bool:
+    async def start_measuring_pace(self) -> ActionSucceeded:
         """Start to measure the time per item when the user moves from the list to the item."""
         await self._session.open_journal()
-        self.pace.start(monotonic())
+        self.pace.restart_clock(monotonic())
         return True
 
     def request_item(self, requested_item: RequestedItem) -> None:
@@ -430,7 +430,7 @@ class ItemReviewer:
         self._requested = requested_item
 
     @queued_action
-    async def show_requested_item(self) -> bool:
+    async def show_requested_item(self) -> ActionSucceeded:
         """Display the last requested item. If this item is already displayed, its cursor and folds stay."""
         requested = self._requested
         if requested is None:
@@ -452,7 +452,7 @@ class ItemReviewer:
         return True
 
     @queued_action
-    async def step_item(self, direction: int) -> bool:
+    async def step_item(self, direction: int) -> ActionSucceeded:
         """Show the next (1) or previous (-1) item of the queue. After the last item, show the first unreviewed item."""
         self.direction, self._pending_item = direction, None
         item, message = await self._prefetcher.find_neighbour_item(self.displayed, direction), NO_MESSAGE
@@ -466,7 +466,7 @@ class ItemReviewer:
         return True
 
     @queued_action
-    async def step_in_group(self, direction: int) -> bool:
+    async def step_in_group(self, direction: int) -> ActionSucceeded:
         """Show the next (1) or previous (-1) item of the same conversation, in the queue or not."""
         group = [sibling.item for sibling in self.displayed.detail.siblings]
         if len(group) < 2:
@@ -481,7 +481,7 @@ class ItemReviewer:
         return True
 
     @queued_action
-    async def close_view(self) -> bool:
+    async def close_view(self) -> ActionSucceeded:
         """Close the view after all earlier actions have run. Later actions are dropped."""
         self._session.actions.drop_waiting()
         pending, self._pending_item = self._pending_item, None
@@ -493,7 +493,7 @@ class ItemReviewer:
         if self._pending_item is not None:
             self._runner.queue_action(self._show_pending_item)
 
-    async def _show_pending_item(self) -> bool:
+    async def _show_pending_item(self) -> ActionSucceeded:
         if self._pending_item is not None and self._view.is_in_front:
             await self._show_item(*self._pending_item)
         return True
@@ -511,7 +511,7 @@ class ItemReviewer:
         self.recorder.is_judged_queue = displayed.navigator.view.queue == "judged"
         self._view.show_item(displayed, message)
 
-    async def _refresh(self, message: str) -> None:
+    async def _refresh_item(self, message: str) -> None:
         self._displayed, self._is_detail_stale = await self._prefetcher.reread(self.displayed), False
         self._view.refresh_item(self._displayed, StatusMessage(message))
 

@@ -45,7 +45,7 @@ MIN_PANEL_ROWS = 3
 MAX_RUN_NAME_CELLS = 30
 
 
-def other_runs_panel(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
+def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
     """Return a panel with the verdict and the first difference of the item in each other run. Empty if there is no
     room."""
     if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
@@ -55,19 +55,19 @@ def other_runs_panel(run_rows: Sequence[QueueRow], cells: int, free_rows: int) -
     fitting = free_rows - 2 if len(run_rows) <= free_rows - 2 else free_rows - 3
     lines: list[Line] = []
     for row, name in list(zip(run_rows, names, strict=True))[:fitting]:
-        value = automatic_verdict(row)
+        value = get_automatic_verdict(row)
         sign: StyledText = (f"{symbols().verdict_symbol(value)} ", get_verdict_style(value))
         difference = difference_line(row) or make_line("no difference" if value else "", "dim")
         name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
         lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
     if len(run_rows) > fitting:
         lines.append(make_line(f"{symbols().ellipsis} {format_count(len(run_rows) - fitting, 'more run')}", "dim"))
-    verdicts = [value for row in run_rows if (value := automatic_verdict(row)) is not None]
+    verdicts = [value for row in run_rows if (value := get_automatic_verdict(row)) is not None]
     facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
     return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
 
 
-def automatic_verdict(row: QueueRow) -> bool | None:
+def get_automatic_verdict(row: QueueRow) -> bool | None:
     """Return the official verdict, else the recomputed verdict, else the judge verdict."""
     return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
 
@@ -102,7 +102,7 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
 def summarize_predictions(predictions: Sequence[RunPrediction]) -> str:
     """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if no verdict is
     visible."""
-    verdicts = [verdict for each in predictions if (verdict := automatic_verdict(each.row)) is not None]
+    verdicts = [verdict for each in predictions if (verdict := get_automatic_verdict(each.row)) is not None]
     most = max(each.n_equal for each in predictions)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
     return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary

@@ -31,7 +31,7 @@ class Override:
     contradicted: dict[str, Any]
     """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
 
-    def annotation(self, reason: str) -> Annotation:
+    def make_annotation(self, reason: str) -> Annotation:
         overrules = {**self.contradicted, "reason": reason}
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
@@ -40,7 +40,7 @@ class Override:
         source = str(self.contradicted.get("source"))
         return SOURCE_NAMES.get(source, sanitize(source))
 
-    def question(self, cells: int) -> str:
+    def format_question(self, cells: int) -> str:
         """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
         value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
         said = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
@@ -51,7 +51,7 @@ class Override:
         name = f"{part} of {item}" if part else item
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"
 
-    def reason_label(self, reason: str) -> str:
+    def format_reason_label(self, reason: str) -> str:
         return REASON_LABELS.get(reason, sanitize(reason)).replace("{}", self.contradicted_source_name)
 
 
@@ -92,6 +92,6 @@ class OverrideReasons:
         """
         if self.override is None or self.is_answered:
             return []
-        labels = map(self.override.reason_label, self._reasons)
+        labels = map(self.override.format_reason_label, self._reasons)
         reasons = [] if has_scores else zip(map(self._key, REASON_ACTIONS), labels, strict=False)
         return [(key, label) for key, label in reasons if key] or [(self._key("item.why"), "reasons")]

@@ -85,7 +85,7 @@ def find_unanswered_judge_verdicts(
 ) -> list[TargetCriterion]:
     """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the response last.
     `answered`: verdicts that the annotator has reviewed since `detail` was read."""
-    own = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
+    own = {(o.target, o.criterion) for o in detail.opinions if _is_current_verdict_of(o, annotator)} | set(answered)
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
     left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
     return sorted(left, key=lambda each: each[0] == RESPONSE)
@@ -97,7 +97,7 @@ def _needs_answer(verdict: Verdict) -> bool:
     return is_answered_by_pass_fail(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
 
 
-def _is_current(opinion: Opinion, annotator: str) -> bool:
+def _is_current_verdict_of(opinion: Opinion, annotator: str) -> bool:
     return opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
 
 
@@ -127,7 +127,7 @@ class ReviewSubject:
         """Target and criterion of the verdict that a verdict key records."""
         return find_pending_question(self.detail.item, self.target)
 
-    def annotation(
+    def make_annotation(
         self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None
     ) -> Annotation:
         """Return an annotation without a verdict, on the target and the criterion of `question`."""
@@ -248,11 +248,13 @@ class ReviewRecorder:
     ) -> ReviewOutcome:
         return await self._save_annotation(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
-    async def record_decisive_step(self, subject: ReviewSubject, message: int) -> ReviewOutcome:
-        """Record the decisive step: the number, from 1, of the message after which success was no longer possible."""
-        annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message)
+    async def record_decisive_step(self, subject: ReviewSubject, message_number: int) -> ReviewOutcome:
+        """Record the decisive step: the number, from 1, of the message_number after which success was no longer possible."""
+        annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message_number)
         return await self._save_annotation(
-            replace(subject, target=ITEM), annotation, lambda: format_verdict_with_criterion(message, DECISIVE_STEP)
+            replace(subject, target=ITEM),
+            annotation,
+            lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP),
         )
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
@@ -272,17 +274,19 @@ class ReviewRecorder:
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
         return await self._save_annotation(
-            subject, subject.annotation(fault=fault), lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}"
+            subject,
+            subject.make_annotation(fault=fault),
+            lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}",
         )
 
     async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> ReviewOutcome:
         """Record error tags. An empty list clears them."""
         text = f"tags {sanitize(', '.join(tags))}" if tags else "tags removed"
-        return await self._save_annotation(subject, subject.annotation(tags=tags), lambda: text)
+        return await self._save_annotation(subject, subject.make_annotation(tags=tags), lambda: text)
 
     async def record_note(self, subject: ReviewSubject, note: str) -> ReviewOutcome:
         """Record a note. An empty note clears it."""
-        return await self._save_annotation(subject, subject.annotation(note=note), lambda: "note")
+        return await self._save_annotation(subject, subject.make_annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
         """Record a corrected golden answer. No verdict is recorded, because the prediction may be wrong too."""

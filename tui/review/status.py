@@ -49,10 +49,10 @@ class Pace:
     def remove_item(self, item: Hashable) -> None:
         self.reviewed_items.discard(item)
 
-    def start(self, now: float) -> None:
+    def restart_clock(self, now: float) -> None:
         self._last_time = now
 
-    def set_unreviewed(self, count: int) -> None:
+    def set_unreviewed_count(self, count: int) -> None:
         """Set the current number of items without a verdict by the annotator."""
         self.unreviewed_at_start = count + len(self.reviewed_items)
 

@@ -24,14 +24,14 @@ from fcreview.tui.review.adjudication import (
     Adjudicator,
     case_name,
     disagreement_marker_lines,
+    format_unresolved_count,
     shorten_message,
-    unresolved_count_text,
 )
 from fcreview.tui.review.answer_cards import (
     adjudication_keys_line,
     adjudication_progress_line,
-    all_answers_text,
     answer_lines,
+    format_all_answers,
     question_line,
 )
 from fcreview.tui.review.clipboard import copy_text
@@ -74,7 +74,7 @@ class DisagreementCursor(Cursor):
     def _target_index(self) -> int:
         target = self.case.disagreement.target if self.case else ITEM
         exact = (at for at, block in enumerate(self.blocks) if target in (block.target, block.key))
-        return next(exact, self.index_of(target))
+        return next(exact, self.find_block_index(target))
 
     def _build_blocks(self, cursor_block_key: str) -> None:
         Cursor._build_blocks(self, cursor_block_key)
@@ -215,7 +215,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         right = adjudication_progress_line(cases, self._session.annotator, cells)
         run = (sanitize(detail.run.model),) if detail is not None else ()
         self.query_one(TopLine).show_path((*self._session.root_breadcrumb, *run, "disagreements"), right)
-        text = unresolved_count_text(cases) if self.adjudicator.is_loaded else SEARCHING
+        text = format_unresolved_count(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.current is not None and detail is not None:
             key = self._key_name("adjudication.answers")
@@ -288,7 +288,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def action_show_answers(self) -> None:
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
-            self._open_pager(f"{case_name(case, detail)} · answers", all_answers_text(case, detail))
+            self._open_pager(f"{case_name(case, detail)} · answers", format_all_answers(case, detail))
 
     def action_show_records(self) -> None:
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail

@@ -15,12 +15,12 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import COPY_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.keymap import list_key_hints, make_bindings
 from fcreview.tui.review.clipboard import (
-    calls_text,
     copy_text,
-    diff_text,
+    format_call_diff,
+    format_item_json,
+    format_item_markdown,
     format_open_command,
-    json_text,
-    markdown_text,
+    format_target_calls,
 )
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemView
@@ -66,10 +66,10 @@ def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None
     command = format_open_command(detail, folder.parent if folder is not None else None)
     texts: dict[str, Callable[[], str]] = {
         "this": lambda: block_text,
-        "call": lambda: calls_text(detail, cursor.target),
-        "diff": lambda: diff_text(detail, annotator, hide_verdicts=cursor.hides_verdicts),
-        "markdown": lambda: markdown_text(detail, annotator, command, hide_verdicts=cursor.hides_verdicts),
-        "json": lambda: json_text(detail),
+        "call": lambda: format_target_calls(detail, cursor.target),
+        "diff": lambda: format_call_diff(detail, annotator, hide_verdicts=cursor.hides_verdicts),
+        "markdown": lambda: format_item_markdown(detail, annotator, command, hide_verdicts=cursor.hides_verdicts),
+        "json": lambda: format_item_json(detail),
         "command": lambda: command,
     }
     return texts[kind]()

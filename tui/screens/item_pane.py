@@ -312,7 +312,7 @@ class ItemPane(Vertical):
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
-            self.item_reviewer.pace.set_unreviewed(await self._prefetcher.count_unreviewed())
+            self.item_reviewer.pace.set_unreviewed_count(await self._prefetcher.count_unreviewed())
         if self._prefetcher.prefetches_other_runs:
             displayed = self.item_reviewer.displayed
             self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
@@ -349,7 +349,7 @@ class ItemPane(Vertical):
         override = None if reasons.is_answered else reasons.override
         bar.display = override is not None and not self.follows_list
         if override is not None:
-            bar.show(make_line(f" {override.question(width - 2)}", "warn"))
+            bar.show(make_line(f" {override.format_question(width - 2)}", "warn"))
 
     def _on_cursor_moved(self) -> None:
         if self.text.message is not None:

@@ -13,7 +13,7 @@ from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import PAGER_ACTIONS
-from fcreview.tui.item_view.document import RawRecord, format_location, join_records, score_record_location
+from fcreview.tui.item_view.document import RawRecord, format_location, format_score_record_location, join_records
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.prompts import AskScreen
@@ -179,7 +179,7 @@ async def read_raw_records(session: Session, item_number: int, item: Item) -> li
     result = await _read_or_error(session, lambda store: store.read_raw_record(item_number)) or ""
     records = [RawRecord("result", format_location(item.file, item.line), result)]
     entry = await _read_or_error(session, lambda store: store.read_score_record(item_number))
-    return [*records, RawRecord("score", score_record_location(item), entry)] if entry is not None else records
+    return [*records, RawRecord("score", format_score_record_location(item), entry)] if entry is not None else records
 
 
 async def _read_or_error(session: Session, read: Callable[..., str | None]) -> str | None:

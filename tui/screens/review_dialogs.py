@@ -375,9 +375,9 @@ class OverrideReasonScreen(BottomDialog[int | None]):
     def on_resize(self) -> None:
         names, cells = find_action_key_names(self.app), self.app.size.width
         keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
-        labels = map(self._override.reason_label, self._reasons)
+        labels = map(self._override.format_reason_label, self._reasons)
         hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *list_key_hints(self)]
-        question = make_line(f" {self._override.question(cells - 2)}", "strong")
+        question = make_line(f" {self._override.format_question(cells - 2)}", "strong")
         self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 
     def action_answer(self, answer: int | None) -> None:

@@ -23,13 +23,13 @@ from fcreview.tui.item_view.function_docs import (
     FunctionDocsSource,
     RelevantFunctions,
     docs_footer_lines,
-    docs_panels,
+    docs_panel_lines,
     first_available_functions,
     functions_at_block,
 )
 from fcreview.tui.keymap import find_action_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor, first_difference_index_inside, last_index_of_target
-from fcreview.tui.review.other_runs import other_runs_panel
+from fcreview.tui.review.other_runs import other_runs_panel_lines
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width
@@ -155,7 +155,7 @@ class ItemText(DocumentView):
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
         """Show the rebuilt document, with the row at the top that `_top_row` returned before."""
         key, row = top
-        at = self.required_cursor.index_of(key, 0)
+        at = self.required_cursor.find_block_index(key, 0)
         position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
         self.show(BlockSource(self.required_cursor.blocks), top=position, cursor=self.required_cursor.index)
         self._show_cursor(message=message)
@@ -200,9 +200,9 @@ class ItemText(DocumentView):
         cells, detail = self.cells, self.required_cursor.detail
         functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
-        lines = [] if is_beside else docs_panels(functions, self.functions_at_cursor, cells, free_rows)
+        lines = [] if is_beside else docs_panel_lines(functions, self.functions_at_cursor, cells, free_rows)
         rows = self._other_runs[1] if self._other_runs[0] == detail.row.item else ()
-        lines += other_runs_panel(rows, cells, free_rows - len(lines))
+        lines += other_runs_panel_lines(rows, cells, free_rows - len(lines))
         return [*lines, *([BLANK_LINE] * (free_rows + 1 - len(lines)))]
 
     def show_other_runs(self, item: int, rows: Sequence[QueueRow]) -> None:

@@ -7,7 +7,7 @@ import time
 from fcreview.matching.diff import diff_call
 from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call
-from fcreview.tui.item_view.call_diff import argument_lines, find_changed_spans, mark_spans, measure_columns
+from fcreview.tui.item_view.call_diff import argument_lines, compute_argument_columns, find_changed_spans, mark_spans
 from fcreview.tui.text.lines import plain_text
 
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
@@ -52,5 +52,5 @@ def test_lookalike_character_is_named() -> None:
     golden = Call("golden", "f", {"city": AcceptedValues(["Ulm", "Kazan"])})
     predicted = Call("predicted", "f", {"city": "K\u0430zan"})
     rows = build_argument_rows(golden, predicted, diff_call(golden, predicted))
-    shown = [plain_text(line) for line in argument_lines(rows[0], measure_columns(rows, 80))]
+    shown = [plain_text(line) for line in argument_lines(rows[0], compute_argument_columns(rows, 80))]
     assert "CYRILLIC SMALL LETTER A instead of U+0061" in " ".join(" ".join(shown).split())

@@ -8,7 +8,7 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import AcceptedValues, Call, Extra, Message, RecordLocation, Verdict
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.item_view.call_diff import GOLDEN_COLUMN_CELLS, find_changed_spans, pair_heading, window_around
+from fcreview.tui.item_view.call_diff import GOLDEN_COLUMN_CELLS, cut_text_around, find_changed_spans, pair_heading
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
@@ -243,7 +243,7 @@ def test_changed_span_excludes_common_start_and_end() -> None:
     assert find_changed_spans('"Hangzhou, China" or "Hangzhou"', '"Hangzhou, CN"') == [(12, 13)]
     assert find_changed_spans("[1, 2, 3]", "[1, 5, 3]") == [(4, 5)]
     assert find_changed_spans("same", "same") == [(4, 4)]
-    window, cut = window_around("x" * 500 + "Y" + "z" * 500, 500, 60)
+    window, cut = cut_text_around("x" * 500 + "Y" + "z" * 500, 500, 60)
     assert "Y" in window and len(window) <= 60 and window[0] == window[-1] == "…"
     assert ("x" * 500 + "Y")[500] == window[500 - cut]
 

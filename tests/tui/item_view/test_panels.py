@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fcreview.store.rows import QueueRow
-from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
-from fcreview.tui.review.other_runs import other_runs_panel
+from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panel_lines
+from fcreview.tui.review.other_runs import other_runs_panel_lines
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import HOSTILE, WEATHER, make_detail
 
@@ -29,13 +29,13 @@ HERE = RelevantFunctions(("get_weather",), "unit")
 
 @pytest.mark.parametrize("cells", [60, 100])
 def test_docs_fill_free_rows_and_mark_argument_at_cursor(cells: int) -> None:
-    lines = [plain_text(line) for line in docs_panels([DOCUMENT], HERE, cells, 10)]
-    assert {line_width(line) for line in docs_panels([DOCUMENT], HERE, cells, 10)} == {cells}
+    lines = [plain_text(line) for line in docs_panel_lines([DOCUMENT], HERE, cells, 10)]
+    assert {line_width(line) for line in docs_panel_lines([DOCUMENT], HERE, cells, 10)} == {cells}
     assert "get_weather(location, unit?)" in lines[0]
     assert any("› unit" in line and "optional" in line for line in lines)
     assert any("  location" in line and "required" in line and "City and country." in line for line in lines)
-    assert docs_panels([DOCUMENT], HERE, cells, 3) == [], "too few rows for all docs"
-    assert docs_panels([], HERE, cells, 10) == []
+    assert docs_panel_lines([DOCUMENT], HERE, cells, 3) == [], "too few rows for all docs"
+    assert docs_panel_lines([], HERE, cells, 10) == []
 
 
 def run_row(model: str, **fields: Any) -> QueueRow:
@@ -49,11 +49,11 @@ def test_other_runs_fill_free_rows_with_verdict_and_difference() -> None:
         run_row(HOSTILE, **different),
         run_row("oak", **different),
     ]
-    lines = [plain_text(line) for line in other_runs_panel(rows, 70, 9)]
+    lines = [plain_text(line) for line in other_runs_panel_lines(rows, 70, 9)]
     assert "Other runs" in lines[0] and "fail: 2 of 3" in lines[-1]
     assert lines[1].split()[1:5] == ["✓", "birch", "no", "difference"]
     assert 'unit  "c" → "k"' in lines[3] and "\x1b" not in "".join(lines)
-    assert [line_width(line) for line in other_runs_panel(rows, 70, 9)] == [70] * 5
-    short = [plain_text(line) for line in other_runs_panel(rows, 70, 4)]
+    assert [line_width(line) for line in other_runs_panel_lines(rows, 70, 9)] == [70] * 5
+    short = [plain_text(line) for line in other_runs_panel_lines(rows, 70, 4)]
     assert len(short) == 4 and "2 more runs" in short[2]
-    assert other_runs_panel(rows, 70, 3) == [] and other_runs_panel([], 70, 9) == []
+    assert other_runs_panel_lines(rows, 70, 3) == [] and other_runs_panel_lines([], 70, 9) == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Extra, Item, RecordLocation
-from fcreview.tui.item_view.document import RawRecord, join_records, round_numbers, score_record_location
+from fcreview.tui.item_view.document import RawRecord, format_score_record_location, join_records, round_numbers
 from tests.tui.item_view.document_text import WEATHER, document_lines, make_detail
 
 RECORDS = [
@@ -35,9 +35,9 @@ def test_only_json_is_indented():
 
 def test_score_location_names_file_and_line():
     item = Item("a", "simple", extra=Extra(score_record=RecordLocation("score/a.json", 2, 9, 4)))
-    assert score_record_location(item) == "score/a.json:2"
-    assert score_record_location(Item("a", "simple", extra=Extra(score_record=RecordLocation("", 2)))) == ""
-    assert score_record_location(Item("a", "simple")) == ""
+    assert format_score_record_location(item) == "score/a.json:2"
+    assert format_score_record_location(Item("a", "simple", extra=Extra(score_record=RecordLocation("", 2)))) == ""
+    assert format_score_record_location(Item("a", "simple")) == ""
 
 
 def test_metadata_numbers_are_rounded() -> None:

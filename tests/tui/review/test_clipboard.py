@@ -13,12 +13,12 @@ import pytest
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
 from fcreview.tui.review.clipboard import (
-    calls_text,
     copy_text,
-    diff_text,
+    format_call_diff,
+    format_item_json,
+    format_item_markdown,
     format_open_command,
-    json_text,
-    markdown_text,
+    format_target_calls,
     osc52_sequence,
     write_copy_file,
 )
@@ -76,28 +76,28 @@ def find_detail(details: list[ItemDetail], name: str) -> ItemDetail:
 
 def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]) -> None:
     for detail in details:
-        whole = json.loads(json_text(detail))
+        whole = json.loads(format_item_json(detail))
         assert whole["id"] == detail.row.id
         assert len(whole["predicted"]) == len(detail.item.predicted)
-        text = markdown_text(detail, "zoe", format_open_command(detail, None))
+        text = format_item_markdown(detail, "zoe", format_open_command(detail, None))
         assert text.startswith("### `") and text.rstrip().endswith("```")
         if detail.item.pairs:
-            assert diff_text(detail, "zoe")
-            assert calls_text(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
+            assert format_call_diff(detail, "zoe")
+            assert format_target_calls(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
 
 
 def test_diff_has_the_lines_of_the_screen(details: list[ItemDetail]) -> None:
-    lines = diff_text(find_detail(details, "simple_python_4"), "zoe").split("\n")
+    lines = format_call_diff(find_detail(details, "simple_python_4"), "zoe").split("\n")
     assert any(re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines)
     assert not any("available function" in line or "value_error" in line for line in lines)
 
 
 def test_call_at_cursor_is_copied(details: list[ItemDetail]) -> None:
     detail = find_detail(details, "parallel_2")
-    calls = [calls_text(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
+    calls = [format_target_calls(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
     assert len(set(calls)) == len(calls) > 1
-    assert calls_text(detail, "item") == "\n".join(
-        calls_text(detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}")
+    assert format_target_calls(detail, "item") == "\n".join(
+        format_target_calls(detail, f"turn:1/call:{[p.predicted for p in detail.item.pairs].index(n) + 1}")
         for n in range(len(detail.item.predicted))
     )
 
@@ -108,7 +108,7 @@ def test_markdown_escapes_hostile_text(details: list[ItemDetail]) -> None:
     item = make_item(1, question=hostile, messages=[], id=hostile)
     hostile_detail = ItemDetail(detail.row, detail.key, detail.run, item)
     hostile_detail.row.id = hostile
-    text = markdown_text(hostile_detail, "zoe", "fcreview")
+    text = format_item_markdown(hostile_detail, "zoe", "fcreview")
     assert "\x1b" not in text
     outside = re.sub(r"(?ms)^(`{3,})[a-z]*\n.*?^\1$", "", text)
     assert "<script>" not in re.sub(r"(`+).*?\1", "", outside)

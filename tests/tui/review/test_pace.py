@@ -12,9 +12,9 @@ from fcreview.tui.text.lines import line_width, plain_text
 def test_pace_has_items_done_items_left_and_usual_time() -> None:
     pace = Pace()
     assert pace.summary == ""
-    pace.start(100.0)
+    pace.restart_clock(100.0)
     pace.record_item(1, 104.0)
-    pace.set_unreviewed(1482)
+    pace.set_unreviewed_count(1482)
     assert pace.summary == "1 reviewed · 1,482 left · 4.0 s/item"
     pace.record_item(2, 108.2)
     pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # after a break

@@ -84,12 +84,12 @@ def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
     detail = SimpleNamespace(row=SimpleNamespace(id="live_multiple_" + "7" * 60))
     subject = ReviewSubject(1, detail, "turn:1:call:0")  # type: ignore[arg-type]
     value = {"source": "judge", "by": "gpt-4o", "value": 2}
-    question = Override(subject, "completeness", 0, value).question(79)
+    question = Override(subject, "completeness", 0, value).format_question(79)
     assert question.startswith("Why completeness 0 although the judge gave completeness 2 to ") and "…" in question
     whole = replace(subject, target="item")
     failed = Override(whole, "correct", False, {"source": "rule", "by": None, "value": True})
-    assert failed.question(79).startswith("Why fail although the checker passed live_mult")
-    assert len(failed.question(79)) == 79 and failed.reason_label("typo") == "typo"
+    assert failed.format_question(79).startswith("Why fail although the checker passed live_mult")
+    assert len(failed.format_question(79)) == 79 and failed.format_reason_label("typo") == "typo"
     reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
     reasons.override = failed
     line = key_hints_line([("p f g u", ""), *reasons.key_hints(has_scores=False), (":", "palette"), ("?", "help")], 80)

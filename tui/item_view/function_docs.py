@@ -450,11 +450,8 @@ def docs_panel_lines(
     lines: list[Line] = []
     for name in relevant.names:
         function = find_function(functions, name)
-        panel = (
-            []
-            if function is None
-            else _function_panel_lines(function, relevant.argument, cells, free_rows - len(lines))
-        )
+        room = free_rows - len(lines)
+        panel = _function_panel_lines(function, relevant.argument, cells, room) if function is not None else []
         lines += panel if len(panel) <= room else []
     return lines
 

@@ -197,12 +197,12 @@ class ReviewRecorder:
 
         def describe() -> str:
             text = format_verdict_with_criterion(value, question.criterion)
-            return (
-                GOLDEN_WRONG_PREFIX + text if verdict_key == "golden" else f"{text}, fault: {fault}" if fault else text
-            )
+            if verdict_key == "golden":
+                return GOLDEN_WRONG_PREFIX + text
+            return f"{text}, fault: {fault}" if fault else text
 
         annotation = Annotation(target=subject.target, criterion=question.criterion, verdict=value, fault=fault)
-        outcome = await self._save_annotation(subject, annotation, describe)
+        outcome = await self._save(subject, annotation, describe)
         if not outcome.succeeded:
             return outcome
         return replace(
@@ -217,9 +217,7 @@ class ReviewRecorder:
             return ReviewOutcome(f"this benchmark has no scores{keys and '; press ' + keys}", style="warn")
         target, criterion = question
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
-        outcome = await self._save_annotation(
-            subject, annotation, lambda: format_verdict_with_criterion(value, criterion)
-        )
+        outcome = await self._save(subject, annotation, lambda: format_verdict_with_criterion(value, criterion))
         if not outcome.succeeded:
             return outcome
         self._last_score = subject.item, criterion
@@ -246,24 +244,18 @@ class ReviewRecorder:
     async def record_override_reason(
         self, subject: ReviewSubject, annotation: Annotation, reason: str
     ) -> ReviewOutcome:
-        return await self._save_annotation(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
+        return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
     async def record_decisive_step(self, subject: ReviewSubject, message_number: int) -> ReviewOutcome:
-        """Record the decisive step: the number, from 1, of the message_number after which success was no longer possible."""
-        annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message_number)
-        return await self._save_annotation(
-            replace(subject, target=ITEM),
-            annotation,
-            lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP),
-        )
+        """Record the message, counted from 1, after which success was no longer possible."""
+        item, annotation = replace(subject, target=ITEM), Annotation(criterion=DECISIVE_STEP, verdict=message_number)
+        return await self._save(item, annotation, lambda: format_verdict_with_criterion(message_number, DECISIVE_STEP))
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
         """Record the labels that the annotator chose, such as dialog acts, as a verdict on the response."""
         response = replace(subject, target=RESPONSE)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
-        outcome = await self._save_annotation(
-            response, annotation, lambda: format_verdict_with_criterion(labels, criterion)
-        )
+        outcome = await self._save(response, annotation, lambda: format_verdict_with_criterion(labels, criterion))
         return replace(outcome, completes_item=outcome.succeeded and self._is_item_complete(response, criterion, True))
 
     def _is_item_complete(self, subject: ReviewSubject, criterion: str, completes_in_other_queues: bool) -> bool:
@@ -273,26 +265,23 @@ class ReviewRecorder:
         return not find_unanswered_judge_verdicts(subject.detail, self._session.annotator, answers)
 
     async def record_fault(self, subject: ReviewSubject, fault: Fault) -> ReviewOutcome:
-        return await self._save_annotation(
-            subject,
-            subject.make_annotation(fault=fault),
-            lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}",
-        )
+        annotation = subject.make_annotation(fault=fault)
+        return await self._save(subject, annotation, lambda: f"fault: {fault}{self._missing_verdict_hint(subject)}")
 
     async def record_tags(self, subject: ReviewSubject, tags: list[str]) -> ReviewOutcome:
         """Record error tags. An empty list clears them."""
         text = f"tags {sanitize(', '.join(tags))}" if tags else "tags removed"
-        return await self._save_annotation(subject, subject.make_annotation(tags=tags), lambda: text)
+        return await self._save(subject, subject.make_annotation(tags=tags), lambda: text)
 
     async def record_note(self, subject: ReviewSubject, note: str) -> ReviewOutcome:
         """Record a note. An empty note clears it."""
-        return await self._save_annotation(subject, subject.make_annotation(note=note), lambda: "note")
+        return await self._save(subject, subject.make_annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
         """Record a corrected golden answer. No verdict is recorded, because the prediction may be wrong too."""
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
-        return await self._save_annotation(
+        return await self._save(
             item, annotation, lambda: f"golden answer corrected, fault: golden{self._missing_verdict_hint(item)}"
         )
 
@@ -315,7 +304,7 @@ class ReviewRecorder:
         name = describe_bulk(events) if event.bulk else sanitize(event.key.id)
         return ReviewOutcome(text, name, undone=event.key, is_duplicate=is_duplicate, is_bulk=bool(event.bulk))
 
-    async def _save_annotation(
+    async def _save(
         self, subject: ReviewSubject, annotation: Annotation, describe_saved: Callable[[], str]
     ) -> ReviewOutcome:
         """Write the annotation to the journal. `describe_saved` returns the text for the message, after the write."""

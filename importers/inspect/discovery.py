@@ -106,9 +106,8 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
     run_path = path if len(log.paths) == 1 else _find_shards_folder(path) or path
     model = _UNSAFE.sub("", str(eval_fields.get("model") or "unknown model"))
     run = Run("inspect", get_task_name(eval_fields), "en", model, str(run_path), needs_dataset=False)
-    plan = RunPlan(
-        run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)", needs_scores=False
-    )
+    reason = "an Inspect log (an archive or a JSON object with `eval`)"
+    plan = RunPlan(run, log.paths, reason=reason, needs_scores=False)
     if run.generation == BFCL:
         _attach_bfcl_dataset(plan, eval_fields, dataset_folders)
     if older := [part.paths[0].name for part in attempts[:-1]]:
@@ -125,7 +124,7 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     A missing dataset is not an issue, because a log contains the questions and golden answers.
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
-    from fcreview.importers.inspect.tasks import list_sample_categories
+    from fcreview.importers.inspect.bfcl_task import list_sample_categories
 
     names = list_sample_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
     if not names:

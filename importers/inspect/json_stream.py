@@ -55,7 +55,7 @@ class JsonStream:
         """Number of the line at the current position, from 1."""
         return self._lines + self._buffer.count(b"\n", 0, self._at) + 1
 
-    def peek(self) -> bytes:
+    def peek_after_space(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
         while self._at < len(self._buffer) or self._read_more():
             if self._buffer[self._at] not in _SPACE:
@@ -75,11 +75,11 @@ class JsonStream:
         if self._skip_byte_if_next(b"}"):
             return
         while True:
-            if self.peek() != b'"':
+            if self.peek_after_space() != b'"':
                 raise self._make_error("a key is missing")
             key = self._read_string(MAX_KEY_BYTES)
             self._skip_expected_byte(b":")
-            self.peek()
+            self.peek_after_space()
             yield key
             if self._skip_byte_if_next(b"}"):
                 return
@@ -91,7 +91,7 @@ class JsonStream:
         if self._skip_byte_if_next(b"]"):
             return
         for index in itertools.count():
-            self.peek()
+            self.peek_after_space()
             yield index
             if self._skip_byte_if_next(b"]"):
                 return
@@ -119,7 +119,7 @@ class JsonStream:
             pass
 
     def _iterate_value_chunks(self) -> Iterator[bytes]:
-        first = self.peek()
+        first = self.peek_after_space()
         if not first:
             raise self._make_error("a value is missing")
         if first in b"{[":
@@ -189,14 +189,14 @@ class JsonStream:
             raise self._make_error("a key is not a JSON string") from None
 
     def _skip_byte_if_next(self, byte: bytes) -> bool:
-        if self.peek() != byte:
+        if self.peek_after_space() != byte:
             return False
         self._at += 1
         return True
 
     def _skip_expected_byte(self, byte: bytes) -> None:
         if not self._skip_byte_if_next(byte):
-            found = self.peek()
+            found = self.peek_after_space()
             what = f"{byte.decode()} is expected instead of {found.decode('utf-8', 'replace')}"
             what = what if found else "the text ends too early"
             raise self._make_error(what)

@@ -98,7 +98,7 @@ def _is_json_log_start(start: bytes) -> bool:
     found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
         for key in stream.iterate_keys():
-            if (key not in LOG_FIELDS and not found) or (key == "eval" and stream.peek() != b"{"):
+            if (key not in LOG_FIELDS and not found) or (key == "eval" and stream.peek_after_space() != b"{"):
                 return False
             found.add(key)
             stream.skip_value()
@@ -198,7 +198,7 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
         stream = _make_json_stream(file)
         try:
             for key in stream.iterate_keys():
-                if key == "samples" and stream.peek() == b"[":
+                if key == "samples" and stream.peek_after_space() == b"[":
                     for _ in stream.iterate_elements():
                         yield from _read_json_sample(file, path, stream)
                 else:
@@ -213,7 +213,7 @@ def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     header, broken, stream = dict[str, Any](), "", _make_json_stream(file)
     try:
         for key in stream.iterate_keys():
-            if key == "samples" and stream.peek() == b"[":
+            if key == "samples" and stream.peek_after_space() == b"[":
                 stream.skip_value()
             elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
                 header[key] = _parse_json(text, path, [])
@@ -235,16 +235,16 @@ def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterato
             after = file.tell()
             file.seek(offset)
             try:
-                yield _fill_sample_from_stream(sample, _make_json_stream(file, has_bom=False))
+                yield _fill_sample_from_stream(sample, _make_json_stream(file, may_have_bom=False))
             finally:
                 file.seek(after)
     except JsonStreamError as error:
         yield ImportIssue(str(path), line, f"a sample was skipped: {error}", severity="error")
 
 
-def _make_json_stream(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
+def _make_json_stream(file: BinaryIO, *, may_have_bom: bool = True) -> JsonStream:
     stream = JsonStream(file.read)
-    if has_bom and isinstance(file, BufferedReader) and file.peek(3)[:3] == b"\xef\xbb\xbf":
+    if may_have_bom and isinstance(file, BufferedReader) and file.peek(3)[:3] == b"\xef\xbb\xbf":
         stream.skip_bytes(3)
     return stream
 
@@ -266,12 +266,12 @@ def _fill_sample_from_text(sample: LogSample, text: bytes) -> LogSample:
 def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample:
     texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
     for key in stream.iterate_keys():
-        if key == "events" and stream.peek() == b"[":
+        if key == "events" and stream.peek_after_space() == b"[":
             sample.event_data = _read_first_events(stream, path)
-        elif key == "attachments" and stream.peek() == b"{":
+        elif key == "attachments" and stream.peek_after_space() == b"{":
             attachments = _read_needed_attachments(stream, sample, texts)
-        elif key == "store" and stream.peek() == b"{":
-            texts[key] = _read_needed_store(stream)
+        elif key == "store" and stream.peek_after_space() == b"{":
+            texts[key] = _read_agent_states(stream)
         elif key in _OMITTED_FIELDS or key in ("events", "attachments"):
             stream.skip_value()
         elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
@@ -288,9 +288,8 @@ def _fill_sample_from_stream(sample: LogSample, stream: JsonStream) -> LogSample
 def _read_needed_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
     """Return the attachments to which the fields that were read so far refer."""
     references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
-    wanted = {name.decode("utf-8", "replace") for name in references} | _find_attachment_references(
-        sample.event_data.functions
-    )
+    wanted = {name.decode("utf-8", "replace") for name in references}
+    wanted |= _find_attachment_references(sample.event_data.functions)
     found: dict[str, Any] = {}
     for name in stream.iterate_keys():
         if name not in wanted:
@@ -300,7 +299,7 @@ def _read_needed_attachments(stream: JsonStream, sample: LogSample, texts: dict[
     return found
 
 
-def _read_needed_store(stream: JsonStream) -> bytes:
+def _read_agent_states(stream: JsonStream) -> bytes:
     """Return the conversations of agents in a store as a JSON object. The store may also contain whole databases."""
     parts = []
     for name in stream.iterate_keys():

@@ -127,21 +127,19 @@ def get_text_and_error(message: dict[str, Any]) -> str:
     return text
 
 
-def get_hashed_answers(messages: Any) -> list[Any]:
+def list_answers_to_hash(messages: Any) -> list[Any]:
     """Return the model's messages and calls without ids and times, from which the prediction hash is computed."""
     answers: list[Any] = []
     for message in list_objects(messages):
         if message.get("role") == "assistant":
             calls = message.get("tool_calls") or ()
-            plain = [
-                [each.get("function"), each.get("arguments")] if isinstance(each, dict) else each for each in calls
-            ]
+            plain = [[c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls]
             answers.append([get_text_without_reasoning(message.get("content")), plain])
     return answers
 
 
 def find_last_reply_text(messages: Sequence[Message]) -> str | None:
-    """Return the last reply that contains text, or None."""
+    """Return the text of the last reply that contains text, or None."""
     replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
     return next((each.content for each in replies), None)
 

@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
-from fcreview.importers.inspect import leaderboard, tasks
+from fcreview.importers.inspect import bfcl_task, leaderboard, tau2_task
+from fcreview.importers.inspect.bfcl_task import BfclTask
 from fcreview.importers.inspect.discovery import BFCL
-from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_columns
+from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import build_conversation, get_hashed_answers
-from fcreview.importers.inspect.scores import (
-    LogScores,
-    add_score_verdicts,
-    is_graded_by_model,
-    read_scores,
-)
-from fcreview.importers.inspect.tasks import BfclTask
+from fcreview.importers.inspect.messages import build_conversation, list_answers_to_hash
+from fcreview.importers.inspect.metrics import recompute_metrics_of_column
+from fcreview.importers.inspect.scores import LogScores, add_score_verdicts, is_graded_by_model, read_scores
 from fcreview.model.item import ImportIssue, Item, Message, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
@@ -70,8 +66,8 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
         if isinstance(each, LogSample) and each.value.get("scores"):
             break
     scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
-    context.scores = _choose_scores(header, scored)
-    _set_run_settings(context, header, is_complete=log.has_header and header.get("status") == "success")
+    context.scores = _classify_scores(header, scored)
+    _store_header_data(context, header, is_complete=log.has_header and header.get("status") == "success")
     has_samples = False
     for each in itertools.chain(first, samples):
         if isinstance(each, ImportIssue):
@@ -102,12 +98,12 @@ def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
         yield ImportIssue(path, None, f"the run has an unknown status: {str(status)[:80]}")
 
 
-def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
+def _classify_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
     """Choose the primary score, which gives the item verdicts, and find the scores that a model gives.
 
     The primary score is the one in the log's headline or, without a headline, the first score that no model gives.
     """
-    declared = [str(each["scorer"]) for each in read_columns(header)]
+    declared = [str(each["scorer"]) for each in read_score_columns(header)]
     scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
     graders = sample.event_data.graders if sample is not None else {}
     names = list(dict.fromkeys([*declared, *(name for name, score in scores.items() if score.official is not None)]))
@@ -120,7 +116,7 @@ def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScore
     return LogScores(primary, frozenset(judges), graders, name if isinstance(name, str) else None)
 
 
-def _set_run_settings(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
+def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
     fields, packages = as_object(header.get("eval")), as_object(header.get("eval")).get("packages")
     settings = {name: fields[name] for name in SETTINGS if fields.get(name)}
     given = {"status": header.get("status"), "created": fields.get("created")}
@@ -132,7 +128,7 @@ def _set_run_settings(context: RunContext, header: dict[str, Any], *, is_complet
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary, "is_judged": scores.primary in scores.judges, "judges": sorted(scores.judges),
-        "is_complete": is_complete, "columns": read_columns(header),
+        "is_complete": is_complete, "columns": read_score_columns(header),
     }  # fmt: skip
 
 
@@ -183,13 +179,13 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
     item.category = next((name for name in names if isinstance(name, str) and name), "")
     messages = value.get("messages")
-    item.prediction_hash = answer_hash(get_hashed_answers(messages))
+    item.prediction_hash = answer_hash(list_answers_to_hash(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
-    is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
+    is_bfcl = context.bfcl is not None and bfcl_task.is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
-        conversation = tasks.fill_bfcl_item(item, sample, context.bfcl)
-    elif tasks.is_tau2_sample(value):
-        conversation = tasks.fill_tau2_item(item, value)
+        conversation = bfcl_task.fill_bfcl_item(item, sample, context.bfcl)
+    elif tau2_task.is_tau2_sample(value):
+        conversation = tau2_task.fill_tau2_item(item, value)
         item.functions = read_function_docs(sample.event_data.functions)
     else:
         conversation = build_conversation(messages or _input_to_messages(value.get("input")))
@@ -203,19 +199,15 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     main = scores.get(context.scores.primary or "")
     explanation = main.official.explanation if main is not None and main.official is not None else None
     if is_bfcl:
-        tasks.set_bfcl_error_type(item, explanation)
-    elif tasks.is_tau2_sample(value):
-        tasks.set_tau2_error_type(item, explanation)
+        bfcl_task.set_bfcl_error_type(item, explanation)
+    elif tau2_task.is_tau2_sample(value):
+        tau2_task.set_tau2_error_type(item, explanation)
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:
-    return (
-        sample_input
-        if isinstance(sample_input, list)
-        else [{"role": "user", "content": sample_input}]
-        if sample_input
-        else []
-    )
+    if isinstance(sample_input, list):
+        return sample_input
+    return [{"role": "user", "content": sample_input}] if sample_input else []
 
 
 def _set_target_and_answer(item: Item, sample_value: dict[str, Any]) -> None:
@@ -240,9 +232,7 @@ def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
 
 
 def _sum_token_counts(usages: list[dict[str, Any]], field_name: str) -> int | None:
-    counts = [
-        each[field_name] for each in usages if isinstance(each.get(field_name), int) and abs(each[field_name]) < 1e15
-    ]
+    counts = [n for usage in usages if isinstance(n := usage.get(field_name), int) and abs(n) < 1e15]
     return sum(counts) if counts else None
 
 
@@ -270,7 +260,7 @@ def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[
     wrong: list[str] = []
     for column in stored.columns:
         values = list(leaderboard.read_edited_values(context.scored, column.scorer))
-        for spec, value in leaderboard.recompute_metrics_of_column(column, values):
+        for spec, value in recompute_metrics_of_column(column, values):
             if value is not None and spec.recorded is not None and abs(value - spec.recorded) > TOLERANCE:
                 wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
     if wrong:

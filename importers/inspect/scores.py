@@ -18,6 +18,7 @@ from fcreview.model.item import ImportIssue, Item, RecordedReview, SourceName, V
 from fcreview.model.json_value import abbreviate, to_json_text, to_plain_json
 from fcreview.model.review import CORRECT
 
+JsonObject = Mapping[str, Any]
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """Letter grade -> number. The letters mean correct, incorrect, partially correct and no answer."""
 LETTER_OF_NUMBER = {1.0: "C", 0.5: "P", 0.0: "I"}
@@ -136,13 +137,8 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
     if reason is None and isinstance(metadata, dict) and metadata.get("unscored_reason"):
         reason = str(metadata["unscored_reason"])
     value = to_json_value(get_new_or_old("value", before.value))
-    return ScoreState(
-        value,
-        get_new_or_old_text("answer", before.answer),
-        get_new_or_old_text("explanation", before.explanation),
-        reason,
-        metadata,
-    )
+    answer = get_new_or_old_text("answer", before.answer)
+    return ScoreState(value, answer, get_new_or_old_text("explanation", before.explanation), reason, metadata)
 
 
 def to_json_value(value: Any) -> Any:
@@ -225,17 +221,13 @@ class LogScores:
     grader: str | None = None
     """Model that gives all other judge scores."""
 
-    def describe_origin(self, name: str) -> str:
+    def get_score_author(self, name: str) -> str:
         """Return the name of the model or the scorer that gives a score."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
 
 def add_score_verdicts(
-    item: Item,
-    sample: Mapping[str, Any],
-    scores: Mapping[str, SampleScore],
-    log_scores: LogScores,
-    conversation: Conversation,
+    item: Item, sample: JsonObject, scores: Mapping[str, SampleScore], log_scores: LogScores, conversation: Conversation
 ) -> None:
     """Set the item's verdicts, and store all scores in its metadata, from which the metrics are computed."""
     official = {name: score.official for name, score in scores.items() if score.official is not None}
@@ -249,16 +241,15 @@ def add_score_verdicts(
         _add_verdicts_of_score(item, name, state, log_scores)
     _set_error_type(item, sample, official.get(log_scores.primary or ""), conversation)
     for name, score in scores.items():
-        item.extra.recorded_reviews += [
-            _make_recorded_review(name, edit, log_scores, score.official) for edit in score.edits
-        ]
+        reviews = (_convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits)
+        item.extra.recorded_reviews += reviews
     if not official and item.rule is None and item.rule_note is None:
         item.rule_note = "the log has no score for this sample"
 
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
     source: SourceName = "judge" if name in log_scores.judges else "official"
-    by, rationale = log_scores.describe_origin(name), _make_rationale(state)
+    by, rationale = log_scores.get_score_author(name), _make_rationale(state)
     verdict = to_verdict(state.value)
     decides = name == log_scores.primary or (source == "judge" and item.judge is None)
     if decides and verdict is not None:
@@ -291,11 +282,8 @@ def _to_verdict_value(value: Any) -> Any:
 
 
 def _make_rationale(state: ScoreState) -> str | None:
-    parts = [
-        state.explanation,
-        f"the sample was not scored: {state.reason}" if state.reason and state.value is None else None,
-    ]
-    return "\n".join(part for part in parts if part) or None
+    reason = f"the sample was not scored: {state.reason}" if state.reason and state.value is None else None
+    return "\n".join(filter(None, (state.explanation, reason))) or None
 
 
 def _set_error_type(
@@ -304,26 +292,21 @@ def _set_error_type(
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return
-    item.error_type = _choose_error_type(
-        sample, primary_state.value if primary_state is not None else None, conversation
-    )
+    state = primary_state or ScoreState()
+    item.error_type = _choose_error_type(sample, state.value, conversation)
     source = "official" if item.official is not None else "judge"
     for verdict in item.verdicts:
         if (verdict.source, verdict.target, verdict.criterion) == (source, ITEM, CORRECT):
             verdict.error_type = item.error_type
     if item.first_difference is not None:
         return
-    answer = (
-        primary_state.answer
-        if primary_state is not None and primary_state.answer is not None
-        else item.extra.final_answer
-    )
+    answer = item.extra.final_answer if state.answer is None else state.answer
     accepted = item.extra.accepted_answers
     if accepted and answer is not None:
         item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
         item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
-    elif primary_state is not None and primary_state.explanation:
-        item.first_difference = " ".join(primary_state.explanation[:600].split())[:300]
+    elif state.explanation:
+        item.first_difference = " ".join(state.explanation[:600].split())[:300]
 
 
 def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation: Conversation) -> str:
@@ -345,7 +328,7 @@ def _choose_error_type(sample: Mapping[str, Any], score_value: Any, conversation
     return "incorrect"
 
 
-def _make_recorded_review(
+def _convert_edit_to_review(
     score_name: str, edit: ScoreEdit, log_scores: LogScores, official: ScoreState | None
 ) -> RecordedReview:
     """Convert an edit of a score to a review. An edit of the primary score is a verdict on the item."""
@@ -356,11 +339,8 @@ def _make_recorded_review(
     value = edit.state.value if edit.changes_value else None
     if edit.changes_value and (is_item or (verdict is not None and not _is_partial_credit(value))):
         # If the criterion allows partial credit, verdicts on it are numbers.
-        value = (
-            verdict
-            if is_item or official is None or not _is_partial_credit(official.value)
-            else to_metric_number(value)
-        )
+        is_number = not is_item and official is not None and _is_partial_credit(official.value)
+        value = to_metric_number(value) if is_number else verdict
     value = to_json_text(value) if isinstance(value, dict) else _to_verdict_value(value)
     event_ids = [str(event) for event in as_list(events)]
     return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)

@@ -21,8 +21,16 @@ from zipfile import ZipFile
 from fcreview.archive import SIGNATURE, ArchiveError, import_zipfile, open_member
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
-from fcreview.importers.inspect.leaderboard import EpochValue, LogMetrics, MetricSpec, ScoreColumn
+from fcreview.importers.inspect.leaderboard import LogMetrics
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
+from fcreview.importers.inspect.metrics import (
+    EpochValue,
+    MetricSpec,
+    ScoreColumn,
+    reduce_column,
+    reduce_epochs,
+    try_compute_metric,
+)
 from fcreview.importers.inspect.scores import (
     UNCHANGED,
     is_same_value,
@@ -157,12 +165,12 @@ def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> ValueChang
     scores = sample.get("scores")
     if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}
-    return [
-        _edit_score(sample, scores, each) for each in edits if scores is not None and not _contains_edit(scores, each)
-    ]
+    if scores is None:
+        return []
+    return [_edit_score(sample, scores, each) for each in edits if not _is_already_exported(scores, each)]
 
 
-def _contains_edit(scores: JsonObject, planned: PlannedEdit) -> bool:
+def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
     """Return whether the last edit of the score is an earlier export of the same journal events."""
     history = as_list(as_object(scores.get(planned.score)).get("history"))
     metadata = (history[-1].get("provenance") or {}).get("metadata") if history else None
@@ -225,13 +233,13 @@ def _recompute_metrics(log: JsonObject, samples: Sequence[JsonObject], reduction
         scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
         values = list(_collect_epoch_values(samples, scorer))
         column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
-        reduced = leaderboard.reduce_column(column, values)
+        reduced = reduce_column(column, values)
         entry["scored_samples"] = sum(each.value is not None for each in reduced)
         entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
         for key, metric in list(entry.get("metrics", {}).items()):
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            value, is_known = leaderboard.try_compute_metric(spec, reduced)
+            value, is_known = try_compute_metric(spec, reduced)
             metric["value"] = float("nan") if value is None else value
             if not is_known:
                 del entry["metrics"][key]
@@ -253,7 +261,7 @@ def _update_reduced_values(reduction: JsonObject, values: Sequence[EpochValue]) 
         by_sample[each.sample].append(each.value)
     for sample in reduction.get("samples") or ():
         if str(sample.get("sample_id")) in by_sample:
-            value = leaderboard.reduce_epochs(by_sample[str(sample["sample_id"])], reduction.get("reducer"))
+            value = reduce_epochs(by_sample[str(sample["sample_id"])], reduction.get("reducer"))
             sample["value"] = float("nan") if value is None else value
 
 
@@ -308,9 +316,8 @@ def _plan_edits(
     for verdict in verdicts:
         by_score.setdefault(_choose_score_name(item, verdict, log_metrics), verdict)
     for name, verdict in by_score.items():
-        value = (
-            verdict.value if parse_part_score_name(name) else leaderboard.get_reviewed_value(item, name, log_metrics)
-        )
+        is_part = parse_part_score_name(name) is not None
+        value = verdict.value if is_part else leaderboard.get_reviewed_value(item, name, log_metrics)
         yield PlannedEdit(name, value, verdict)
 
 

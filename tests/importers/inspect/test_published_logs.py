@@ -10,12 +10,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.leaderboard import (
-    compute_metrics,
-    load_log_metrics,
-    read_edited_values,
-    recompute_metrics_of_column,
-)
+from fcreview.importers.inspect.leaderboard import compute_metrics, load_log_metrics, read_edited_values
+from fcreview.importers.inspect.metrics import recompute_metrics_of_column
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem

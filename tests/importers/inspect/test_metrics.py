@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from fcreview.importers.inspect.leaderboard import (
+from fcreview.importers.inspect.metrics import (
     MetricSpec,
     NotRecomputable,
     ReducedScore,

@@ -208,7 +208,7 @@ class FcreviewApp(App[int]):
             self._message = f"You now review as {sanitize(session.annotator)}"
         else:
             self._position = session.load_position(self._state) if resume else None
-        if self._position is not None and self._position.is_first_line_of(self._state.settings):
+        if self._position is not None and self._position.is_at_queue_start(self._state.settings):
             self._position = None  # The overview then opens at the start, if it is enabled.
         if self._position is not None:
             self._state.restore_settings(self._position.settings)

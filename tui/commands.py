@@ -46,7 +46,7 @@ class FormField:
     """Maps a text that the user may enter to the option's value. Any other text is passed on unchanged."""
 
     @property
-    def full_help(self) -> str:
+    def help_with_choices(self) -> str:
         """Description of the field with its choices."""
         if self.choices:
             names = ", ".join(self.choices)
@@ -89,7 +89,7 @@ class CommandForm:
     """Whether the command writes nothing. It is then available in a browser too."""
 
     @property
-    def is_for_browser(self) -> bool:
+    def is_available_in_browser(self) -> bool:
         return self.is_read_only or bool(self.download)
 
 
@@ -127,7 +127,7 @@ FORMS = {form.command: form for form in _FORMS}
 """Maps a command to its form. A command with a screen of its own has no form."""
 
 
-def show_run_names(fields: Sequence[FormField], names_by_number: Mapping[int, str]) -> list[FormField]:
+def add_run_name_choices(fields: Sequence[FormField], names_by_number: Mapping[int, str]) -> list[FormField]:
     """Let the field `run` show names instead of numbers. `names_by_number`: name of each run by its number."""
     choices = {name: str(number) for number, name in names_by_number.items()}
     shown = {str(number): name for number, name in names_by_number.items()}
@@ -137,7 +137,7 @@ def show_run_names(fields: Sequence[FormField], names_by_number: Mapping[int, st
     ]
 
 
-def build_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
+def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
     """Return the command's options, then `--` and its arguments. Empty values are omitted."""
     options, arguments = [], ["--"]
     for each, text in zip(fields, map(str.strip, values), strict=True):
@@ -185,7 +185,7 @@ def path_exists(path: str) -> bool:
     return bool(path) and os.path.exists(expand_home(Path(path)))  # noqa: PTH110 - Path.exists raises for a long name
 
 
-def write_export(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
+def export_and_summarize(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
     """Export the items of a view and return a one-line summary.
 
     An existing file is replaced, because the palette has asked the user.
@@ -226,7 +226,7 @@ def deliver_download(app: App[Any], path: Path) -> None:
     app.deliver_binary(path, save_filename=path.name)
 
 
-async def run_for_download(
+async def run_and_deliver_download(
     app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
 ) -> CommandResult:
     """Run the command of a form, and offer the file that it writes as a download."""

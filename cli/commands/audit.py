@@ -14,7 +14,7 @@ from fcreview.model.json_value import to_json_text
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, find_retracted_events, is_stale
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.tui.text.lines import wrap_text
+from fcreview.tui.text.lines import sanitize_and_wrap
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -81,9 +81,11 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
     marks += ["STALE"] if event["stale"] else []
     yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
-    yield from (EVENT_INDENT + row for row in wrap_text(_format_event_summary(event), width - len(EVENT_INDENT)))
+    yield from (
+        EVENT_INDENT + row for row in sanitize_and_wrap(_format_event_summary(event), width - len(EVENT_INDENT))
+    )
     if event["note"] is not None:
-        for at, row in enumerate(wrap_text(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)):
+        for at, row in enumerate(sanitize_and_wrap(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)):
             yield EVENT_INDENT + ("note  " if at == 0 else " " * 6) + row
 
 

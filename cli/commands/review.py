@@ -204,7 +204,7 @@ class ReviewLoop:
             return
         following = self._current_navigator.find_next_unreviewed(self._store)
         if following is None:
-            remaining = self._current_navigator.find_remaining_items(self._store)
+            remaining = self._current_navigator.count_remaining_items(self._store)
             earlier = f"End of the queue. Unreviewed items before this item: {remaining}."
             emit(earlier if remaining.count else "Queue complete.")
             self._is_finished = True

@@ -27,7 +27,7 @@ from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.item_view.document import build_document
-from fcreview.tui.text.lines import plain_text, wrap_text
+from fcreview.tui.text.lines import plain_text, sanitize_and_wrap
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -125,7 +125,7 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
     for block in build_document(detail, annotator, options):
         if full and block.folded and block.full_text:
             yield f"{sanitize(block.title)}:"
-            yield from (INDENT + line for line in wrap_text(block.full_text(), width - len(INDENT)))
+            yield from (INDENT + line for line in sanitize_and_wrap(block.full_text(), width - len(INDENT)))
         else:
             yield from map(plain_text, block.lines(width))
 

@@ -122,12 +122,12 @@ class CategoryGroup:
         for part in self.parts:
             yield from part.list_metrics(level + 1)
 
-    def list_categories(self) -> Iterator[str]:
+    def list_categories_by_size(self) -> Iterator[str]:
         """Yield the categories of the group and of its parts."""
         if not self.parts:
             yield self.name
         for part in self.parts:
-            yield from part.list_categories()
+            yield from part.list_categories_by_size()
 
 
 def make_category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
@@ -197,7 +197,7 @@ def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryR
     else:
         groups = _make_v4_groups(rates)
         overall = [_make_v4_overall(groups)]
-    grouped = {category for group in groups for category in group.list_categories()}
+    grouped = {category for group in groups for category in group.list_categories_by_size()}
     ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
     first_lines = [metric for group in overall for metric in group.list_metrics(0)]
     all_groups = (*groups, *make_category_groups(rates, ungrouped))
@@ -261,7 +261,7 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
 
 
 def _make_all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    run = [rates[category] for group in groups for category in group.list_categories() if category in rates]
+    run = [rates[category] for group in groups for category in group.list_categories_by_size() if category in rates]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]

@@ -14,7 +14,7 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store, StoreError
-from fcreview.tui.commands import ExportRequest, write_export
+from fcreview.tui.commands import ExportRequest, export_and_summarize
 
 Cli = Callable[..., Any]
 
@@ -40,7 +40,7 @@ def test_blind_annotator_gets_no_report_or_export(two_imported_runs: Path) -> No
         with pytest.raises(StoreError, match="blind"):
             build_report_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
-            write_export(store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None)
+            export_and_summarize(store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None)
     assert not (two_imported_runs / "out.jsonl").exists()
 
 
@@ -50,13 +50,13 @@ def test_native_export_writes_whole_runs(two_imported_runs: Path, tmp_path: Path
         open_workspace(WorkspaceOptions([two_imported_runs])) as session,
         Store.open(session.workspace, "alice") as store,
     ):
-        message = write_export(
+        message = export_and_summarize(
             store, ExportRequest("native", str(out), View("id:nothing")), build_report_services(session)
         )
         assert "(whole runs) in" in message
         with pytest.raises(FcreviewError, match="is not empty"):
-            write_export(store, ExportRequest("native", str(out), View()), build_report_services(session))
+            export_and_summarize(store, ExportRequest("native", str(out), View()), build_report_services(session))
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):
-            write_export(store, ExportRequest("jsonl", "-", View()), None)
+            export_and_summarize(store, ExportRequest("jsonl", "-", View()), None)
     assert [path for path in out.rglob("*") if path.is_file()]
     assert capsys.readouterr() == ("", ""), "the screen would be written over"

@@ -18,7 +18,7 @@ from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import Suspicion
-from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_first_rows
+from fcreview.tui.text.lines import Line, format_size, justify_line, prefix_rows_with_label, wrap_first_rows
 from fcreview.tui.text.styles import symbols
 
 
@@ -354,7 +354,7 @@ def text_block(
         shown, has_more = wrap_first_rows(text, room, folded_rows if folded else UNLIMITED_ROWS)
         if has_more and folded_rows == 1:
             return [_first_row_with_size(label, shown[0], text, cells, style)]
-        rendered = label_rows(pad_label(label), shown, style)
+        rendered = prefix_rows_with_label(pad_label(label), shown, style)
         if has_more:
             rendered.append(((" " * LABEL_CELLS, ""), (f"… {format_size(text)}, {options.unfold_hint}", "dim")))
         return rendered

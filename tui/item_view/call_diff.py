@@ -24,7 +24,7 @@ from fcreview.tui.text.lines import (
     rule_line,
     truncate_middle,
     wrap_first_rows,
-    wrap_visible,
+    wrap_sanitized,
 )
 from fcreview.tui.text.styles import STATE_STYLES, symbols
 
@@ -182,8 +182,8 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     """Render the golden and the predicted value side by side, or one below the other if a value is too long for its
     column."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
-    left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
-    right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
+    left = wrap_sanitized(golden, widths.golden, MAX_COLUMN_ROWS + 1)
+    right = wrap_sanitized(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
     comparable = row.state in "!~" and row.golden is not None and row.predicted is not None
     spans = find_changed_spans(golden, predicted) if comparable else []
     if max(len(left), len(right)) > MAX_COLUMN_ROWS:
@@ -192,7 +192,9 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
         lines = _side_by_side_lines(row, left, right, spans, widths)
     indent = " " * (widths.name + 4 if widths.name <= 12 else 6)
     for reason in difference_reasons(row):
-        lines += [((indent, ""), (piece, "dim")) for piece in wrap_visible(reason, widths.total_cells - len(indent), 2)]
+        lines += [
+            ((indent, ""), (piece, "dim")) for piece in wrap_sanitized(reason, widths.total_cells - len(indent), 2)
+        ]
     return lines
 
 
@@ -285,7 +287,7 @@ def _stacked_lines(
         shown, offset = cut_text_around(text, start, room * STACKED_ROWS)
         style = "dim" if row.state == "=" or missing else side
         side_spans = predicted_spans if side == "predicted" else []
-        for at, piece in enumerate(wrap_visible(shown or missing, room)):
+        for at, piece in enumerate(wrap_sanitized(shown or missing, room)):
             marked = mark_spans(piece, offset, side_spans, style, _difference_style(row))
             lines.append(((_side_label(side, at), "dim"), *marked))
             offset += len(piece)
@@ -303,7 +305,7 @@ def cut_text_around(text: str, position: int, cells: int) -> tuple[str, int]:
     before = cells // 4
     start = max(0, position - before) if position > cells - before else 0
     head = "…" if start else ""
-    shown = wrap_visible(text[start:], cells - 2, 1)[0]
+    shown = wrap_sanitized(text[start:], cells - 2, 1)[0]
     tail = "…" if start + len(shown) < len(text) else ""
     return head + shown + tail, start - len(head)
 
@@ -368,7 +370,7 @@ def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, *, is_
     problem = "golden answer cannot be parsed" if call.side == "golden" else "predicted call cannot be decoded"
     error = f"{problem if is_error else 'no call'}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_first_rows(call.raw or "", cells - SIDE_LABEL_CELLS, options.get_row_limit(UNDECODED_ROWS))
-    pieces = wrap_visible(error, cells - 2, 3)
+    pieces = wrap_sanitized(error, cells - 2, 3)
     sign, style = ("! ", "bad") if is_error else ("  ", "dim")
     lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())

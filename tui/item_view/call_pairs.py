@@ -29,7 +29,7 @@ from fcreview.tui.item_view.call_diff import (
 )
 from fcreview.tui.item_view.function_docs import call_docs_blocks
 from fcreview.tui.item_view.verdicts import has_failure_or_review, target_verdict_and_review_blocks
-from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
+from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_sanitized
 
 NOT_DECODED = "(not decoded)"
 MAX_EQUAL_ROWS = 8
@@ -159,7 +159,7 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
             return lines
         if predicted.arguments is None:
             return lines + undecoded_call_lines(predicted, cells, options)
-        rows = wrap_visible(format_call(predicted), cells - SIDE_LABEL_CELLS)
+        rows = wrap_sanitized(format_call(predicted), cells - SIDE_LABEL_CELLS)
         return lines + labelled_side_lines("predicted", rows)
 
     return PairTable([], lines_above, golden)
@@ -229,7 +229,7 @@ def _format_full_values(row: ArgumentRow) -> str:
 def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
     def render_lines(cells: int) -> list[Line]:
         names = sanitize(", ".join(row.path for row in rows if row.depth == 0))
-        pieces = wrap_visible(f"{len(rows)} equal: {names}", cells - 2, 2)
+        pieces = wrap_sanitized(f"{len(rows)} equal: {names}", cells - 2, 2)
         return [(("= " if at == 0 else "  ", "dim"), (piece, "dim")) for at, piece in enumerate(pieces)]
 
     return Block(key, render_lines, foldable=True, folded=True)

@@ -25,14 +25,14 @@ from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
     fit_line,
-    label_rows,
     line_width,
     make_line,
     pad_text,
+    prefix_rows_with_label,
     rule_line,
+    sanitize_and_wrap,
     truncate_middle,
-    wrap_text,
-    wrap_visible,
+    wrap_sanitized,
 )
 from fcreview.tui.text.styles import STATE_STYLES, symbols
 
@@ -169,7 +169,9 @@ def type_name(schema: Any) -> str:
 def _description_lines(indent: str, text: Any, cells: int) -> list[Line]:
     if not text:
         return []
-    return label_rows(indent, wrap_text(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim")
+    return prefix_rows_with_label(
+        indent, sanitize_and_wrap(str(text), max(cells - len(indent), 20), DESCRIPTION_ROWS), "dim"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ class FunctionDocsSource:
         sections: list[DocsSection] = []
         argument, available = self.shown.argument, _function_names(self.functions)
         for name in self.shown.names:
-            title: list[Line] = [((row, "strong"),) for row in wrap_visible(sanitize(name), cells, NAME_ROWS)]
+            title: list[Line] = [((row, "strong"),) for row in wrap_sanitized(sanitize(name), cells, NAME_ROWS)]
             sections.append(DocsSection(None, [*([BLANK_LINE] if sections else []), *title]))
             sections += function_docs_sections(name, find_function(self.functions, name), argument, cells, available)
         if argument and all(argument != name for name, _ in sections):
@@ -343,7 +345,11 @@ def _footer_parameter_lines(name: str, function: dict[str, Any], argument: str, 
         values = [f"{key}: {_json_text(schema[key])[:MAX_VALUE_CHARS]}" for key in ("enum", "default") if key in schema]
         lines += [fit_line((("  " + sanitize(" · ".join(values)), "dim"),), cells)] if values else []
         text = schema.get("description")
-        lines += label_rows("  ", wrap_text(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim") if text else []
+        lines += (
+            prefix_rows_with_label("  ", sanitize_and_wrap(str(text), cells - 2, FOOTER_DESCRIPTION_ROWS), "dim")
+            if text
+            else []
+        )
     return lines
 
 
@@ -430,7 +436,9 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
     def render_lines(cells: int) -> list[Line]:
         if not folded:
             return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]
-        rows = wrap_visible(f"{len(names)} more functions: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1)
+        rows = wrap_sanitized(
+            f"{len(names)} more functions: {', '.join(map(sanitize, names))}", cells - 2, NAME_ROWS + 1
+        )
         if len(rows) > NAME_ROWS:
             rows = [*rows[: NAME_ROWS - 1], rows[NAME_ROWS - 1][: cells - 4].rstrip() + " …"]
         return [(("  ", ""), (row, "dim")) for row in rows]
@@ -462,7 +470,7 @@ def _function_panel_lines(function: dict[str, Any], argument: str | None, cells:
     required, optional = required_and_optional_parameters(function)
     signature = ", ".join([*required, *(f"{each}?" for each in optional)])
     title = f"{sanitize(str(function.get('name')))}({sanitize(signature)})"
-    summary = wrap_text(str(function.get("description") or ""), inner, SUMMARY_ROWS)
+    summary = sanitize_and_wrap(str(function.get("description") or ""), inner, SUMMARY_ROWS)
     head = [make_line(row, "dim") for row in summary if row]
     if properties is None or len(properties) > min(free_rows - 2, MAX_PARAMETERS):
         return []
@@ -481,7 +489,7 @@ def _function_panel_lines(function: dict[str, Any], argument: str | None, cells:
             ("  required  " if name in required else "  optional  ", "dim"),
         )
         indent = name_cells + type_cells + 16
-        texts = wrap_text(text, max(inner - indent, 10), SUMMARY_ROWS)
+        texts = sanitize_and_wrap(text, max(inner - indent, 10), SUMMARY_ROWS)
         lines: list[Line] = [(*cellwise, (texts[0].rstrip() if texts else "", "dim"))]
         lines += [((" " * indent, ""), (each.rstrip(), "dim")) for each in texts[1:]]
         rows.append(lines)

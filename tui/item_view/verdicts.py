@@ -24,13 +24,13 @@ from fcreview.tui.text.lines import (
     Line,
     StyledText,
     justify_line,
-    label_rows,
     line_width,
+    prefix_rows_with_label,
     rule_line,
+    sanitize_and_wrap,
     truncate,
     truncate_error_type,
     wrap_first_rows,
-    wrap_text,
 )
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
@@ -160,7 +160,7 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
     rows, has_more = wrap_first_rows(text, cells - display_width(label) - 2, max_rows)
     if has_more:
         rows[-1] = clip(rows[-1], max(cells - display_width(label) - 4, 1)).rstrip("… ") + " …"
-    return [(("  ", ""), *row) for row in label_rows(label, rows, style)]
+    return [(("  ", ""), *row) for row in prefix_rows_with_label(label, rows, style)]
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
@@ -321,7 +321,7 @@ def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> l
 
 def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     rationale = verdict.rationale or ""
-    long = len(rationale) > 70 * max_rows or len(wrap_text(rationale, 70, max_rows + 1)) > max_rows
+    long = len(rationale) > 70 * max_rows or len(sanitize_and_wrap(rationale, 70, max_rows + 1)) > max_rows
     return Block(
         key,
         partial(_judge_rationale_lines, verdict, max_rows),

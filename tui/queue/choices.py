@@ -31,8 +31,8 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.rows import Suspicion
-from fcreview.tui.queue.columns import parse_difference, shorten_difference
-from fcreview.tui.queue.state import QueueState, available_orders
+from fcreview.tui.queue.columns import parse_difference_line, shorten_difference
+from fcreview.tui.queue.state import QueueState, list_available_orders
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
     ChoiceTable,
@@ -40,8 +40,8 @@ from fcreview.tui.text.lines import (
     StyledText,
     TableLines,
     TextColumn,
+    lay_out_table,
     line_width,
-    table_lines,
     truncate,
     truncate_error_type,
     truncate_middle,
@@ -49,9 +49,9 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.styles import symbols
 
 
-def order_choices(state: QueueState) -> ChoiceTable[str]:
+def build_order_choices(state: QueueState) -> ChoiceTable[str]:
     """Return the table of available orders. The cursor is on the current order."""
-    orders = available_orders(state.blind, state.file)
+    orders = list_available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(
         title="queue order",
@@ -64,7 +64,7 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
     )
 
 
-def issue_choices(
+def build_issue_choices(
     issues: Sequence[ImportIssue], missing_verdicts_by_reason: Sequence[tuple[str, int]] = ()
 ) -> ChoiceTable[str]:
     """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
@@ -97,7 +97,7 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
     return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
 
 
-def suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
+def build_suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
     """Return a table with one row for each reason why golden answers look wrong. The value of a row is the item numbers
     of its suspects. Reasons with many strong suspects come first."""
     groups: dict[str, list[int]] = {}
@@ -198,7 +198,7 @@ def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterEx
     return ClusterExplanation(text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}")
 
 
-def error_type_title(error_type: str) -> str:
+def format_error_type_title(error_type: str) -> str:
     meaning = describe_error_type(error_type)
     return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
 
@@ -239,12 +239,12 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
     prefixes: Sequence[Line] = ()
 
     def lines(self, cells: int) -> TableLines:
-        heading, lines = table_lines(self.columns, self.rows, cells - 3 - line_width(self.prefix_heading))
+        heading, lines = lay_out_table(self.columns, self.rows, cells - 3 - line_width(self.prefix_heading))
         joined: list[Line] = [((" ", ""), *one, *two) for one, two in zip(self.prefixes, lines, strict=True)]
         return TableLines((("  ", ""), *self.prefix_heading, *heading), joined)
 
 
-def cluster_table(
+def build_cluster_table(
     rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_groups: set[str], width: int
 ) -> ClusterTable:
     """Return the table of clusters. `n_failures`: number of failing items. `unfolded_groups`: filter terms of the
@@ -307,7 +307,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], wi
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
         if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
-            name, code = error_type_title(row.group.name), name
+            name, code = format_error_type_title(row.group.name), name
             code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         parts: list[StyledText] = [(mark + name, "strong")]
@@ -355,7 +355,9 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
         code = sanitize(group.name or "(no error type)")
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
-        example = parse_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()
+        example = (
+            parse_difference_line(group.example_cluster.difference or "") if group.example_cluster is not None else ()
+        )
         share = bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))

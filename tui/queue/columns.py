@@ -49,7 +49,7 @@ class SuspectRow(QueueRow):
     """Whether the rows above are strong suspects, and this row and the rows below are not."""
 
 
-def displayed_error_type(row: QueueRow) -> str:
+def find_displayed_error_type(row: QueueRow) -> str:
     """Return the official error type. If there is none and the recomputed verdict is a failure, return the recomputed
     error type."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
@@ -66,7 +66,7 @@ def difference_line(row: QueueRow) -> Line:
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
-        error = displayed_error_type(row)
+        error = find_displayed_error_type(row)
         if meaning := describe_error_type(error):
             return ((meaning, ""),)
         return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls(row) and not error else ()
@@ -90,7 +90,7 @@ def _value_pair_line(name: str | None, golden: str, predicted: str) -> Line:
     return (*head, (sanitize(golden), "golden"), (f" {symbols().arrow} ", "dim"), (sanitize(predicted), "predicted"))
 
 
-def parse_difference(text: str) -> Line:
+def parse_difference_line(text: str) -> Line:
     """Split the text of a first difference into argument, golden value and predicted value. A text of unknown form
     stays one part."""
     for pattern in DIFFERENCE_TEXTS:
@@ -111,7 +111,7 @@ def shorten_difference(line: Line, width: int) -> Line:
         return ((truncate_difference(text, width), style),)
     *head, (golden, _), arrow, (predicted, _) = line
     if predicted in ABSENT:
-        return _shorten_absent_value(tuple(head), golden, (arrow, (predicted, "predicted")), width)
+        return _shorten_line_without_prediction(tuple(head), golden, (arrow, (predicted, "predicted")), width)
     start = _find_differing_word_start(golden, predicted, (width - line_width((*head, arrow))) // 2)
     golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
     room = width - line_width((*head, arrow))
@@ -129,7 +129,7 @@ def shorten_difference(line: Line, width: int) -> Line:
     return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
 
 
-def _shorten_absent_value(name_part: Line, golden: str, absent_part: Line, width: int) -> Line:
+def _shorten_line_without_prediction(name_part: Line, golden: str, absent_part: Line, width: int) -> Line:
     """Shorten the line of a golden value or call that the prediction lacks. The golden value of an argument is omitted
     if it does not fit beside the name of the argument."""
     room = width - line_width((*name_part, *absent_part))
@@ -292,7 +292,7 @@ def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
         line = fit_line(_suspicion_line(row), width)
         return (*line, (" " * max(width - line_width(line), 0), ""))
     line = difference_line(row)
-    code = sanitize(displayed_error_type(row))
+    code = sanitize(find_displayed_error_type(row))
     room = width - line_width(line)
     if room < 0:
         line = shorten_difference(line, width)
@@ -320,7 +320,7 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     for label, group in groups.items():
         start = _common_prefix_length([wide[each] for each in group]) if len(group) > 1 else 0
         for each in group if len(group) > 1 else ():
-            forms = _shortened_forms(wide[each], start, width)
+            forms = _list_short_forms(wide[each], start, width)
             labels[each] = next((form for form in forms if form not in used), label)
             used.add(labels[each])
     return labels
@@ -360,7 +360,7 @@ def _is_unique_prefix(sorted_texts: Sequence[str], prefix: str) -> bool:
     return second >= len(sorted_texts) or not sorted_texts[second].startswith(prefix)
 
 
-def _shortened_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
+def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     """Yield short forms of an id, the best first. The first forms keep the character at `kept_index`, where the id
     begins to differ from other ids."""
 

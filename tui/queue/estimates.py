@@ -51,7 +51,7 @@ class OutcomeCounts:
     n_decided: int
     n_unsure: int
     """Number of sampled items that were skipped or whose reviews are unsure."""
-    n_in_disagreement: int
+    n_disagreements: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class RunSample:
         return sum(each.n_decided for each in self.outcomes)
 
     @property
-    def n_in_disagreement(self) -> int:
-        return sum(each.n_in_disagreement for each in self.outcomes)
+    def n_disagreements(self) -> int:
+        return sum(each.n_disagreements for each in self.outcomes)
 
     @property
     def n_reviews_left(self) -> int:
@@ -127,7 +127,7 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
     return f"{estimate.needed:,} more" if estimate.needed else "enough"
 
 
-def accuracy_lines(
+def build_accuracy_table(
     runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
 ) -> TableLines:
     """Return a table with one line for each run. `unread_runs`: numbers of the runs whose samples are not read yet."""
@@ -187,7 +187,7 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
         if bar_cells:
             line += [(" ", ""), *bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells)]
         line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
-        line.append((f"{each.n_in_disagreement:>6,}", "disputed" if each.n_in_disagreement else ""))
+        line.append((f"{each.n_disagreements:>6,}", "disputed" if each.n_disagreements else ""))
         lines.append(tuple(line))
     lines += [queue_progress_line(each, width) for each in sample.queues]
     return lines
@@ -215,9 +215,9 @@ def next_step_line(
     if own is not None:
         items = format_count(own.n_reviews_left, "item")
         return make_line(f"Review your {items} of {sanitize(own.queue)}{press_hint('estimates.review')}")
-    if sample.n_in_disagreement:
+    if sample.n_disagreements:
         return make_line(
-            f"Resolve {format_count(sample.n_in_disagreement, 'disagreement')}{press_hint('estimates.adjudicate')}"
+            f"Resolve {format_count(sample.n_disagreements, 'disagreement')}{press_hint('estimates.adjudicate')}"
         )
     if unfinished:
         name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].n_reviews_left, "item")
@@ -241,7 +241,7 @@ def next_step_line(
     return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
 
 
-def undecided_range_line(sample: RunSample | None) -> Line:
+def accuracy_range_line(sample: RunSample | None) -> Line:
     """Describe the range of the accuracy: the lowest value if all undecided items fail, the highest value if they pass.
     Empty if no item is undecided."""
     estimate = sample.estimate if sample is not None else None
@@ -257,12 +257,12 @@ def undecided_range_line(sample: RunSample | None) -> Line:
 # -- form
 
 
-def sampling_command(sample: RunSample | None) -> str:
+def choose_sampling_command(sample: RunSample | None) -> str:
     """Return the command that draws a sample: `queue extend` if the run has an estimate, else `queue create`."""
     return "queue extend" if sample is not None and sample.estimate is not None else "queue create"
 
 
-def sampling_form_defaults(
+def build_sampling_form_defaults(
     command: str, run: RunRow, sample: RunSample | None, annotators: str, list_queue_names: Sequence[str]
 ) -> dict[str, str]:
     """Return the initial values of the form by field name. `list_queue_names`: names of the existing queue files."""

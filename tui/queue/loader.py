@@ -127,9 +127,9 @@ class QueueLoader:
         found = await self._session.query(lambda store: store.find_items(item_or_id, run))
         return found[0] if found else None
 
-    async def load_review_warnings(self) -> str:
+    async def load_store_warnings(self) -> str:
         """Return the first warning and the number of further warnings about the store, or an empty string."""
-        warnings = await self._session.query(_visible_warnings)
+        warnings = await self._session.query(_list_visible_warnings)
         if len(warnings) > 1:
             return f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
         return warnings[0] if warnings else ""
@@ -202,12 +202,14 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
     return ClusterCounts(clusters, store.count_items(failing) if clusters else 0)
 
 
-def has_share_by_queue_file(store: Store) -> Mapping[str, bool]:
+def read_own_assignments(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
     from fcreview.store.queue_file import list_queue_names
-    from fcreview.tui.queue.state import has_share
+    from fcreview.tui.queue.state import has_assigned_items
 
-    return {name: has_share(store.workspace, name, store.annotator) for name in list_queue_names(store.workspace)}
+    return {
+        name: has_assigned_items(store.workspace, name, store.annotator) for name in list_queue_names(store.workspace)
+    }
 
 
 class UnfinishedShare(NamedTuple):
@@ -243,7 +245,7 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
     return estimate_pass_rate(store.analysis.fetch_sample_status(run).items, TARGET_HALF_WIDTH)
 
 
-def _visible_warnings(store: Store) -> list[str]:
+def _list_visible_warnings(store: Store) -> list[str]:
     """Return warnings about damaged lake files, an unverified store and the journals. In blind mode, the names of other
     annotators are hidden."""
     warnings = store.reviews.warnings
@@ -339,7 +341,7 @@ class QueueNavigator:
         start = self.last_position + (0 if self.position is None else 1)
         return next((row.item for row in self._unreviewed_rows(store, start) if row.item != self.item), None)
 
-    def find_remaining_items(self, store: Store) -> RemainingItems:
+    def count_remaining_items(self, store: Store) -> RemainingItems:
         """Count the items without a verdict by the annotator, except this item, and find the first of them."""
         unreviewed = (row.item for row in self._unreviewed_rows(store, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
@@ -349,13 +351,13 @@ class QueueNavigator:
         size = FIRST_BATCH
         while start < self.count:
             rows = store.fetch_page(self.view, start, min(size, self.count - start))
-            yield from (row for row in rows if row.stale or not self._has_verdict(row))
+            yield from (row for row in rows if row.stale or not self._has_own_verdict(row))
             if not rows:
                 return
             start += len(rows)
             size = MAX_REMAINING
 
-    def _has_verdict(self, row: QueueRow) -> bool:
+    def _has_own_verdict(self, row: QueueRow) -> bool:
         if row.your_bulk and self.view.queue_file:
             return False
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)

@@ -34,7 +34,7 @@ SHARE_ORDER = "items of the queue file that are assigned to you, in the file's o
 ALL_RUNS = -1
 
 
-def available_orders(blind: bool, queue_file: str | None = None) -> dict[str, str]:
+def list_available_orders(blind: bool, queue_file: str | None = None) -> dict[str, str]:
     """Map the name of each available order to its description. `queue_file`: name of the opened queue file."""
     orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
     return {queue_file: SHARE_ORDER, **orders} if queue_file else orders
@@ -77,14 +77,14 @@ class QueueState:
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
         """Return the state that shows a view. If the order of the view is not available, the order of the dataset is
         used."""
-        queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
+        queue = view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
     @property
     def view(self) -> View:
         """View with filter and search combined."""
         runs = self.scope if self.run is None else (self.run,)
-        return View(self.combined_filter(), self.queue, self.seed, runs, self.queue == self.file, self.items)
+        return View(self.combine_filter_and_search(), self.queue, self.seed, runs, self.queue == self.file, self.items)
 
     @property
     def settings(self) -> QueueSettings:
@@ -93,7 +93,7 @@ class QueueState:
     def restore_settings(self, settings: QueueSettings) -> None:
         """Apply the settings of a level. An order that is no longer available, such as a queue file, is ignored."""
         self.file = settings.file or self.file
-        if settings.queue in available_orders(self.blind, self.file):
+        if settings.queue in list_available_orders(self.blind, self.file):
             self.queue, self.seed = settings.queue, settings.seed
         self.where, self.search, self.run, self.items = settings.where, settings.search, settings.run, settings.items
 
@@ -102,7 +102,7 @@ class QueueState:
         """Whether a filter, a search or a selection of items narrows the queue."""
         return bool(self.where or self.search or self.items)
 
-    def combined_filter(self) -> str:
+    def combine_filter_and_search(self) -> str:
         """Return filter and search combined into one filter. A search applies to texts and ids."""
         if not self.search:
             return self.where
@@ -113,7 +113,7 @@ class QueueState:
         """Parse a filter. Raises: FilterError with the position of the error."""
         return parse_filter(where, blind=self.blind)
 
-    def set_filter(self, where: str) -> None:
+    def reset_to_filter(self, where: str) -> None:
         """Set the filter and drop the search and the selection of items."""
         self.where, self.search, self.items = where, "", ()
 
@@ -121,19 +121,19 @@ class QueueState:
         """Narrow the filter to the failing items of a cluster."""
         self.where = add_terms(self.where, FAILING_FILTER, *filter_terms)
 
-    def cluster_view(self, filter_terms: Sequence[str]) -> View:
+    def make_cluster_view(self, filter_terms: Sequence[str]) -> View:
         """Return the view of the failing items of a cluster."""
-        return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *filter_terms))
+        return replace(self.view, where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms))
 
     def show_issue_item(self, where: str) -> None:
         """Set the filter that selects the item of an import issue. If `where` is empty, the issue is about a file and
         nothing changes."""
         if where:
-            self.set_filter(where)
+            self.reset_to_filter(where)
 
     def select_items(self, item_numbers: Sequence[int]) -> None:
         """Select items by number and drop filter and search."""
-        self.set_filter("")
+        self.reset_to_filter("")
         self.items = tuple(item_numbers)
 
     def show_suspects(self, item_numbers: Sequence[int] = ()) -> None:
@@ -151,7 +151,7 @@ class QueueState:
 
     def set_order(self, order: str) -> None:
         """Set an available order. Selecting a random order a second time shuffles the items again."""
-        if order not in available_orders(self.blind, self.file):
+        if order not in list_available_orders(self.blind, self.file):
             return
         if order == self.queue and order in SHUFFLED:
             self.seed += 1
@@ -256,7 +256,7 @@ class QueueLevels:
     def show_all_items(self, *, all_runs: bool = False) -> None:
         """Show all items of the run, and drop the levels above that show the same run. With `all_runs`, show all items
         of all opened runs, and drop all levels."""
-        self._state.set_filter("")
+        self._state.reset_to_filter("")
         if all_runs:
             self._state.run = None
         self.above = [level for level in self.above if not all_runs and level.settings.run != self._state.run]
@@ -304,7 +304,7 @@ class QueuePosition:
     opens_unreviewed: bool = False
     """Whether the first item that the annotator has not reviewed opens at the start. Not saved."""
 
-    def is_first_line_of(self, settings: QueueSettings) -> bool:
+    def is_at_queue_start(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
         is_first_line = not (self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line)
         return is_first_line and self.settings == settings
@@ -355,7 +355,7 @@ class AnnotatorSwitch:
     """Position in the queue at which the new session starts. None to start on the first screen."""
 
 
-def has_share(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:
+def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:
     """Return whether a queue file assigns items to the annotator. False if the file cannot be read."""
     from fcreview.store.queue_file import QueueError, read_queue
 
@@ -376,7 +376,9 @@ def adapt_position_to_annotator(
     """Adapt a position to another annotator by leaving the queue files that assign no items to this annotator."""
 
     def can_open_level(settings: QueueSettings) -> bool:
-        return settings.file is None or (workspace is not None and has_share(workspace, settings.file, annotator))
+        return settings.file is None or (
+            workspace is not None and has_assigned_items(workspace, settings.file, annotator)
+        )
 
     settings, cursor = position.settings, position.cursor
     if settings.file is not None:

@@ -94,7 +94,7 @@ class StatisticsTable(ChoiceTable[tuple[int, ...]]):
         return TableLines((*heading, *titles), drawn)
 
 
-def make_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
+def make_complete_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
     return (low, value, high) if low is not None and value is not None and high is not None else None
 
 
@@ -125,7 +125,7 @@ class AgreementStatistic:
     items: tuple[int, ...]
 
 
-def agreement_columns(width: int) -> list[TextColumn]:
+def choose_agreement_columns(width: int) -> list[TextColumn]:
     columns = [
         TextColumn("group and coefficient", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=7),
@@ -135,7 +135,7 @@ def agreement_columns(width: int) -> list[TextColumn]:
     return [*columns, TextColumn("labels", align_right=True)] if width >= LABELS_MIN_CELLS else columns
 
 
-def agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list[StatisticsRow]:
+def build_agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list[StatisticsRow]:
     """Return the rows of the agreement table: for each group, a row that opens its items and a row for each
     coefficient. A group is one combination of blind or open review, part of the item, and criterion."""
     separator = f" {symbols().separator} "
@@ -145,12 +145,12 @@ def agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list
         given = members[0].coefficient.given
         names = [BLINDNESS_LABELS[given], *format_group_cells(coefficients, members[0].coefficient)]
         annotators = max((each.coefficient.annotators for each in members), key=len)
-        heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(agreement_columns(width)) - 1)]
+        heading = [(separator.join(names), "strong"), *[EMPTY_CELL] * (len(choose_agreement_columns(width)) - 1)]
         counts = f"{format_count(len(members[0].items), 'item')} with labels from at least two annotators"
         rows.append(StatisticsRow(heading, members[0].items, explanation=counts, group=at))
         for each in members:
             figure = each.coefficient
-            interval = make_interval(figure.low, figure.value, figure.high)
+            interval = make_complete_interval(figure.low, figure.value, figure.high)
             texts, meaning = _coefficient_cells(figure, annotators, width), COEFFICIENT_MEANINGS[figure.metric]
             rows.append(StatisticsRow(texts, each.items, interval, meaning, at))
     return rows
@@ -200,7 +200,7 @@ class CalibrationGroup:
     pairs: tuple[VerdictPair, ...]
 
 
-def list_reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
+def list_useful_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
     """Return the scope `overall` and every other scope that divides the verdict pairs into more than one group."""
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
@@ -208,13 +208,13 @@ def list_reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]
     return [scope for scope in CALIBRATION_SCOPES if scope == "overall" or len(names[scope]) > 1]
 
 
-def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) -> list[CalibrationGroup]:
+def compute_calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) -> list[CalibrationGroup]:
     from fcreview.stats.calibration import calibrate_group
 
     return [CalibrationGroup(calibrate_group(group), group.pairs) for group in group_verdict_pairs(pairs, (scope,))]
 
 
-def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
+def build_calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
     """Return the rows of each group: a row that opens all its items, a row for each cell of its confusion matrix, and
     its measures."""
     return [replace(row, group=at) for at, group in enumerate(groups) for row in _calibration_group_rows(group)]
@@ -246,7 +246,7 @@ def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
         items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
         row = _calibration_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)
-        yield replace(row, interval=make_interval(rate.low, rate.value, rate.high), explanation=meaning)
+        yield replace(row, interval=make_complete_interval(rate.low, rate.value, rate.high), explanation=meaning)
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source_name: str) -> str:
@@ -288,7 +288,7 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 
-def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
+def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
     """Return the rows of each source: a row that opens all items with a wrong verdict, and a row for each kind of
     error, the most frequent first."""
     rows: list[StatisticsRow] = []
@@ -421,7 +421,7 @@ def _heat_map_lines(
 NOTE_MIN_CELLS = 100
 
 
-def convention_columns(width: int) -> list[TextColumn]:
+def choose_convention_columns(width: int) -> list[TextColumn]:
     columns = [
         TextColumn("run, metric and convention", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=8),
@@ -431,10 +431,10 @@ def convention_columns(width: int) -> list[TextColumn]:
     return [*columns, TextColumn("note")] if width >= NOTE_MIN_CELLS else columns
 
 
-def convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
+def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
     """Return a heading for each figure of a run, then one row for each convention. The row of a convention opens the
     items that it counts differently."""
-    n_columns, separator = len(convention_columns(width)), f" {symbols().separator} "
+    n_columns, separator = len(choose_convention_columns(width)), f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     for run in runs:
         ranges = {spread.figure: spread.high - spread.low for spread in find_spreads(run.rows)}

@@ -277,7 +277,7 @@ class ItemReviewer:
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
-            remaining = await self._prefetcher.find_remaining_items(self.displayed)
+            remaining = await self._prefetcher.count_remaining_items(self.displayed)
             await self._refresh_item(f"{outcome.text} · {self._format_end_message(remaining)}")
             if not remaining.count:
                 await self._show_summary()
@@ -457,7 +457,7 @@ class ItemReviewer:
         self.direction, self._pending_item = direction, None
         item, message = await self._prefetcher.find_neighbour_item(self.displayed, direction), NO_MESSAGE
         if item is None and direction > 0 and (self._is_detail_stale or self.displayed.detail.row.you is not None):
-            item = (await self._prefetcher.find_remaining_items(self.displayed)).first
+            item = (await self._prefetcher.count_remaining_items(self.displayed)).first
             message = StatusMessage("end of queue · continuing at the first unreviewed item")
         if item is None:
             self._runner.show_message("this is the last item" if direction > 0 else "this is the first item", "warn")

@@ -30,9 +30,9 @@ from fcreview.tui.text.lines import (
     pad_text,
     plain_text,
     rule_line,
+    sanitize_and_wrap,
     truncate_middle,
-    wrap_text,
-    wrap_visible,
+    wrap_sanitized,
 )
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
@@ -167,8 +167,10 @@ def flip_detail_lines(flip: Flip, item_a: Item, item_b: Item, cells: int) -> lis
     `item_a`, `item_b`: the item in run A and in run B.
     """
     questions = [message.content for message in item_a.messages if message.role == "user"]
-    lines = [make_line(row) for row in wrap_text("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)]
-    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
+    lines = [
+        make_line(row) for row in sanitize_and_wrap("\n".join(questions) or item_a.question, cells, MAX_QUESTION_LINES)
+    ]
+    lines += [make_line(row, "strong") for row in wrap_sanitized(sanitize(flip.cause), cells)]
     sections = [("golden", _golden_call_lines(item_a))]
     if flip.golden_differs:
         heading_b = make_line("golden answer of B", "dim")
@@ -231,7 +233,7 @@ def _call_name_lines(call: Call, state_symbol: str, item: Item) -> list[Line]:
 
 
 def _section_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
+    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_sanitized(text, cells)]
     return [rule_line(((title, "strong"),), cells), *wrapped]
 
 

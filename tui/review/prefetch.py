@@ -164,9 +164,9 @@ class ItemPrefetcher:
             return neighbours.neighbour
         return await self._session.query(lambda store: displayed.navigator.find_neighbour_item(store, step))
 
-    async def find_remaining_items(self, displayed: DisplayedItem) -> RemainingItems:
+    async def count_remaining_items(self, displayed: DisplayedItem) -> RemainingItems:
         """Count the items without a verdict by the annotator, except the displayed item, and find the first of them."""
-        return await self._session.query(lambda store: displayed.navigator.find_remaining_items(store))
+        return await self._session.query(lambda store: displayed.navigator.count_remaining_items(store))
 
     async def count_unreviewed(self) -> int:
         view = replace(self.view, where=add_terms(self.view.where, "you:none"))

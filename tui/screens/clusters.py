@@ -23,7 +23,13 @@ from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import QueueRow, View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
-from fcreview.tui.queue.choices import ClusterRow, cluster_table, explain_cluster_row, is_unfoldable, list_cluster_rows
+from fcreview.tui.queue.choices import (
+    ClusterRow,
+    build_cluster_table,
+    explain_cluster_row,
+    is_unfoldable,
+    list_cluster_rows,
+)
 from fcreview.tui.queue.columns import difference_line, shorten_difference
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, ReviewRecorder, describe_bulk
@@ -303,7 +309,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         self._rows = list_cluster_rows(groups, unfolded)
         if counts is None:
             return None
-        table = cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
+        table = build_cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
         table.cursor = table.values.index(self._state.terms) if self._state.terms in table.values else 0
         rare = counts.failures - sum(group.count for group in groups)
         table.note = f"not listed: {format_count(rare, 'failure')} with rare values" if rare else ""

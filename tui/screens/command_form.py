@@ -20,16 +20,16 @@ from fcreview.tui.commands import (
     CommandForm,
     CommandResult,
     FormField,
-    build_arguments,
-    run_for_download,
-    show_run_names,
+    add_run_name_choices,
+    build_command_arguments,
+    run_and_deliver_download,
 )
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
 from fcreview.tui.screens.annotators import format_default_annotators
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.text.lines import Line, fit_line, make_line, truncate, wrap_text
+from fcreview.tui.text.lines import Line, fit_line, make_line, sanitize_and_wrap, truncate
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBlock
 
@@ -89,14 +89,14 @@ class FormFields(VerticalScroll):
     @property
     def arguments(self) -> list[str]:
         """Options and arguments of the command."""
-        return build_arguments(self.fields, list(self.field_values.values()))
+        return build_command_arguments(self.fields, list(self.field_values.values()))
 
     def help_lines(self, width: int) -> list[Line]:
         """Return the description of the field with the focus, in at most `HELP_ROWS` lines."""
         at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
         if at is None or at >= len(self.fields):
             return []
-        rows = wrap_text(sanitize(self.fields[at].full_help), width - 1)
+        rows = sanitize_and_wrap(sanitize(self.fields[at].help_with_choices), width - 1)
         if len(rows) > HELP_ROWS:
             rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), width - 1)]
         return [make_line(f" {row}", "dim") for row in rows]
@@ -192,10 +192,14 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
     if commands is None:
         app.notify(f"{form.label}: not available here", markup=False)
         return
-    if session.in_browser and not form.is_for_browser:
+    if session.in_browser and not form.is_available_in_browser:
         app.notify(f"Not available in the browser. Run fcreview {form.command} on the server.", markup=False)
         return
-    run = partial(run_for_download, app, commands, form) if session.in_browser else partial(commands.run, form.command)
+    run = (
+        partial(run_and_deliver_download, app, commands, form)
+        if session.in_browser
+        else partial(commands.run, form.command)
+    )
 
     async def open_form() -> None:
         defaults = {**form.defaults, **values}
@@ -209,7 +213,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
         if any(each.name == "run" for each in fields):
-            fields = show_run_names(
+            fields = add_run_name_choices(
                 fields, make_unique_run_labels(await session.query(lambda store: store.fetch_runs()))
             )
 

@@ -32,7 +32,7 @@ from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import format_run_title, make_unique_run_labels
-from fcreview.tui.queue.state import ALL_RUNS, available_orders
+from fcreview.tui.queue.state import ALL_RUNS, list_available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.text.styles import is_colour_enabled, style, symbols
@@ -131,7 +131,7 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         else:
             apply = partial(context.change_queue, "where", where)
             yield PaletteCommand("filter", names[name], apply, sanitize(where))
-    if where := context.state.combined_filter():
+    if where := context.state.combine_filter_and_search():
         save = partial(context.save_filter, where)
         run = partial(context.run_with_argument, "save filter NAME", save, context.is_filter_saved)
         yield PaletteCommand("filter", "save filter", run, sanitize(where), argument="NAME")
@@ -140,17 +140,17 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    for name, description in available_orders(context.state.blind, context.state.file).items():
+    for name, description in list_available_orders(context.state.blind, context.state.file).items():
         run = partial(context.change_queue, "order", name)
         yield PaletteCommand("order", f"order {sanitize(name)}", run, description)
 
 
 def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    for name, has_share in context.queue_files.items():
+    for name, has_assigned_items in context.queue_files.items():
         if name == context.state.file:
             continue
         label, run = f"queue {sanitize(name)}", partial(context.change_queue, "file", name)
-        if has_share:
+        if has_assigned_items:
             yield PaletteCommand("queue", label, run, "items of the queue file that are assigned to you")
         else:
             yield unavailable_command(context, "queue", label, "no items are assigned to you")
@@ -189,7 +189,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if context.state.blind or services is None or services.commands is None:
         return
     for form in FORMS.values():
-        if context.session.in_browser and not form.is_for_browser:
+        if context.session.in_browser and not form.is_available_in_browser:
             continue
         yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
 

@@ -42,10 +42,10 @@ from fcreview.tui.text.lines import (
     TableLines,
     TextColumn,
     fit_line,
+    lay_out_table,
     line_width,
     make_line,
     replace_missing_value_sign,
-    table_lines,
     truncate_middle,
 )
 from fcreview.tui.text.styles import symbols
@@ -104,15 +104,15 @@ def pass_rate_lines(
     ]
     left_rows = [_rate_cells(group, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
     left_columns.append(TextColumn("A - B, 95 % CI", min_width=max(display_width(row[-1][0]) for row in left_rows)))
-    natural = line_width(table_lines(left_columns, left_rows, width)[0])
+    natural = line_width(lay_out_table(left_columns, left_rows, width)[0])
     for has_whiskers, names in LAYOUTS:
         rows = [_count_cells(group, names, is_comparable=ok) for group, ok in zip(groups, comparable, strict=True)]
-        right_heading, right = table_lines([TextColumn(name, align_right=True) for name in names], rows, width)
+        right_heading, right = lay_out_table([TextColumn(name, align_right=True) for name in names], rows, width)
         whisker = WHISKER_CELLS[0] + GAP if has_whiskers else 0
         if natural + whisker + GAP + line_width(right_heading) <= width:
             break
     room = width - (line_width(right_heading) + GAP if names else 0)
-    left_heading, left = table_lines(left_columns, left_rows, room)
+    left_heading, left = lay_out_table(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
     middle_heading, middle = _interval_lines(groups, comparable, whisker_cells)
     caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, source_a, source_b)]

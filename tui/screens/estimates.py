@@ -18,23 +18,23 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.commands import FORMS, CommandService, show_run_names
+from fcreview.tui.commands import FORMS, CommandService, add_run_name_choices
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
 from fcreview.tui.queue.estimates import (
     RunSample,
-    accuracy_lines,
+    accuracy_range_line,
+    build_accuracy_table,
+    build_sampling_form_defaults,
+    choose_sampling_command,
     describe_new_queues,
     expected_interval_line,
     fill_and_order_fields,
     next_step_line,
     read_run_sample,
     sample_lines,
-    sampling_command,
-    sampling_form_defaults,
-    undecided_range_line,
 )
 from fcreview.tui.queue.header import make_unique_run_labels
-from fcreview.tui.queue.loader import has_share_by_queue_file, read_other_annotators
+from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
@@ -143,7 +143,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._annotators = format_default_annotators(
             await self._session.query(read_other_annotators), self._session.annotator
         )
-        self._queue_names = list(await self._session.query(has_share_by_queue_file))
+        self._queue_names = list(await self._session.query(read_own_assignments))
         runs = sort_runs_by_pass_rate(runs, blind=False)
         here = self._selected_run.run if self._selected_run is not None else self._first_run
         if self._selected_run is None and here not in overview.sampled_runs and overview.sampled_runs:
@@ -188,7 +188,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         for panel in self.query(Panel):
             panel.set_flat(small)
         cells = self.size.width - (2 if small else 6)
-        heading, lines = accuracy_lines(self._runs, self._samples, self._unread, cells)
+        heading, lines = build_accuracy_table(self._runs, self._samples, self._unread, cells)
         self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
         self._list.empty_line = make_line(" reading", "dim")
         self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
@@ -229,7 +229,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         lines = [self._message, () if self._is_running else advice]
         shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(shown)
-        undecided = undecided_range_line(sample)
+        undecided = accuracy_range_line(sample)
         self.query_one("#undecided", LineBar).display = bool(undecided)
         self.query_one("#undecided", LineBar).show(fit_line(((" ", ""), *undecided), self.size.width))
         self._draw_form_lines()
@@ -256,13 +256,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         form_of = self._form_dependencies(run, sample)
         if form_of == self._form_of:
             return
-        command = self._command = sampling_command(sample)
-        defaults = sampling_form_defaults(command, run, sample, self._annotators, self._queue_names)
+        command = self._command = choose_sampling_command(sample)
+        defaults = build_sampling_form_defaults(command, run, sample, self._annotators, self._queue_names)
         names = make_unique_run_labels(self._runs)
         fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
-        await self._form.set_fields(show_run_names(fields, names))
+        await self._form.set_fields(add_run_name_choices(fields, names))
         self.query_one("#form-panel", Panel).set_title(
             FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
         )
@@ -273,7 +273,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _form_dependencies(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values that the fields and initial values of the form depend on."""
         needed = sample.estimate.needed if sample.estimate is not None else None
-        return run.run, sampling_command(sample), sample.n_drawn, needed, *self._queue_names
+        return run.run, choose_sampling_command(sample), sample.n_drawn, needed, *self._queue_names
 
     @property
     def _command_service(self) -> CommandService | None:

@@ -13,7 +13,7 @@ from fcreview.store.filters.parser import list_filter_help
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.tui.actions import HELP_ACTIONS
 from fcreview.tui.keymap import HelpSection, make_bindings
-from fcreview.tui.text.lines import Line, wrap_visible
+from fcreview.tui.text.lines import Line, wrap_sanitized
 from fcreview.tui.text.styles import STATE_STYLES, symbols
 from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
@@ -77,7 +77,7 @@ def _section_lines(title: str, rows: Sequence[HelpRow], width: int) -> list[Line
     key_cells = max(display_width(row.label) for row in rows)
     lines: list[Line] = [((f" {title}", "head"),)]
     for key, style, text in rows:
-        for at, part in enumerate(wrap_visible(text, width - key_cells - 6)):
+        for at, part in enumerate(wrap_sanitized(text, width - key_cells - 6)):
             lines.append((("  " + pad(key if at == 0 else "", key_cells), style), ("  " + part, "")))
     return [*lines, ()]
 

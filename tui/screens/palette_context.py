@@ -21,9 +21,9 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow, View
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.commands import ExportRequest, deliver_download, make_download_name, path_exists, write_export
+from fcreview.tui.commands import ExportRequest, deliver_download, export_and_summarize, make_download_name, path_exists
 from fcreview.tui.keymap import list_available_actions
-from fcreview.tui.queue.loader import KnownAnnotator, has_share_by_queue_file, read_other_annotators
+from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, read_own_assignments
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
@@ -65,7 +65,7 @@ class PaletteContext:
 
     async def load_from_store(self) -> None:
         """Read runs, queue files and annotators from the store."""
-        self.queue_files = await self.session.query(has_share_by_queue_file)
+        self.queue_files = await self.session.query(read_own_assignments)
         if not self.session.fixed_annotator_reason:
             self.annotators = await self.session.query(read_other_annotators)
         runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
@@ -171,7 +171,7 @@ class PaletteContext:
             if self.session.in_browser:
                 summary = await self._export_for_download(request, services)
             else:
-                summary = await self.session.query(lambda store: write_export(store, request, services))
+                summary = await self.session.query(lambda store: export_and_summarize(store, request, services))
         except (FcreviewError, OSError) as error:
             self.show_message(str(error), "bad")
         else:
@@ -181,7 +181,7 @@ class PaletteContext:
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))
-            summary = await self.session.query(lambda store: write_export(store, inside, services))
+            summary = await self.session.query(lambda store: export_and_summarize(store, inside, services))
             deliver_download(self.app, path)
         return summary.replace(f"{folder}/", "")
 

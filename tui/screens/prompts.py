@@ -33,7 +33,7 @@ from fcreview.tui.text.lines import (
     make_line,
     progress_message,
     rule_line,
-    wrap_text,
+    sanitize_and_wrap,
 )
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, Panel, ProgressTimer, SafeInput, is_small, work
@@ -254,7 +254,7 @@ class ConfirmScreen(BottomDialog[bool]):
     def on_resize(self) -> None:
         """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
-        rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
+        rows = [make_line(f" {row}", "strong") for row in sanitize_and_wrap(self._question, cells - 2)]
         hints = list_key_hints(self)
         if line_width(rows[-1]) + line_width(key_hints_line(hints, cells, len(hints))) > cells:
             rows.append(())

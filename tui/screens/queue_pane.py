@@ -21,7 +21,7 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
-from fcreview.tui.queue.choices import issue_choices, order_choices, suspect_reason_choices
+from fcreview.tui.queue.choices import build_issue_choices, build_order_choices, build_suspect_reason_choices
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
 from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState, ReviewProgress
@@ -60,7 +60,7 @@ class QueueMenus:
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
-            "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.set_order, adds_level=False),
+            "order": QueueMenu(lambda: PickerScreen(build_order_choices(state)), state.set_order, adds_level=False),
             "clusters": QueueMenu(
                 self._make_clusters_screen, state.narrow_to_cluster, self._blind_mode_reason("clusters")
             ),
@@ -72,7 +72,7 @@ class QueueMenus:
                 state.show_issue_item,
                 self._blind_mode_reason("import issues"),
             ),
-            "where": QueueMenu(None, state.set_filter),
+            "where": QueueMenu(None, state.reset_to_filter),
             "file": QueueMenu(None, state.open_queue_file),
             "reasons": QueueMenu(lambda: PickerScreen(load=self._load_suspect_reasons), state.show_suspects),
             "runs": QueueMenu(self._make_runs_screen, state.select_run, self._runs_disabled_reason),
@@ -125,7 +125,7 @@ class QueueMenus:
         session, lists = self._session, self._levels.lists
         runs = self.shown_runs or ()
         run_name = sanitize(runs[0].info.model) if len(runs) == 1 else ""
-        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.cluster_view, run_name)
+        return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
@@ -147,13 +147,13 @@ class QueueMenus:
         runs = [row.run for row in self.runs or []]
         issues = await self._session.query(lambda store: store.fetch_issues(runs=runs))
         missing = await self._session.query(lambda store: store.count_missing_recomputed_by_reason(runs))
-        choices = issue_choices(issues, missing)
+        choices = build_issue_choices(issues, missing)
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 
     async def _load_suspect_reasons(self) -> ChoiceTable[Sequence[int]]:
         view = self._state.view
-        return suspect_reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
+        return build_suspect_reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
 
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.screens.runs import RunListState, RunsScreen
@@ -400,12 +400,12 @@ class QueuePane(Vertical):
                 cursor = CursorPosition(await self._loader.find_item_number(item, self._state.run), cursor.line)
                 request = replace(request, position=cursor)
             page = await self._loader.load_page(request)
-            message = message or (await self._loader.load_review_warnings() if self._page is None else "")
+            message = message or (await self._loader.load_store_warnings() if self._page is None else "")
         except SessionError as error:
             self.app.exit(return_code=1, message=str(error))
             return
         except FilterError as error:
-            self._state.set_filter("")
+            self._state.reset_to_filter("")
             self.load_view(cursor, f"The filter was ignored: {error.message}")
             return
         self._first_item = None

@@ -30,16 +30,16 @@ from fcreview.tui.queue.statistics import (
     CalibrationGroup,
     StatisticsRow,
     StatisticsTable,
-    agreement_columns,
-    agreement_rows,
-    calibration_groups,
-    calibration_rows,
+    build_agreement_rows,
+    build_calibration_rows,
+    build_convention_rows,
+    build_error_kind_rows,
+    choose_agreement_columns,
+    choose_convention_columns,
+    compute_calibration_groups,
     confusion_matrix_lines,
-    convention_columns,
-    convention_rows,
-    error_kind_rows,
     group_agreement_statistics,
-    list_reported_scopes,
+    list_useful_scopes,
     pairwise_heat_maps,
 )
 from fcreview.tui.screens.prompts import PanelPickerScreen
@@ -194,13 +194,13 @@ class AgreementScreen(StatisticsScreen, inherit_bindings=False):
 
     def build_selected_table(self) -> StatisticsTable:
         figures, cells = self._cells[self._scope], self.table_width
-        rows = agreement_rows(figures, cells)
+        rows = build_agreement_rows(figures, cells)
         return self.make_table(
             rows,
             title=f"agreement {SCOPE_HEADINGS[self._scope]}",
             noun="figure",
             total=len(figures),
-            columns=agreement_columns(cells),
+            columns=choose_agreement_columns(cells),
             empty_message=self._progress or NO_LABELS,
             note=self._progress,
         )
@@ -259,10 +259,10 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
             lambda store: store.analysis.fetch_verdict_pairs(self._view), interruptible=True
         )
         self._random = any(case.is_random for case in cases)
-        scopes = list_reported_scopes(cases)
+        scopes = list_useful_scopes(cases)
         for at, scope in enumerate(scopes):
             self.show_progress(f"{at} of {len(scopes)} tables computed")
-            self._groups[scope] = await asyncio.to_thread(calibration_groups, cases, scope)
+            self._groups[scope] = await asyncio.to_thread(compute_calibration_groups, cases, scope)
             if scope == "overall":
                 self._wrong = await asyncio.to_thread(_compute_error_groups, cases)
                 wrong: list[CalibrationTable] = ["wrong"] if self._wrong else []
@@ -271,7 +271,7 @@ class CalibrationScreen(StatisticsScreen, inherit_bindings=False):
     def build_selected_table(self) -> StatisticsTable:
         wrong = self._table == "wrong"
         groups = [] if self._table == "wrong" else self._groups.get(self._table, [])
-        rows = error_kind_rows(self._wrong) if wrong else calibration_rows(groups)
+        rows = build_error_kind_rows(self._wrong) if wrong else build_calibration_rows(groups)
         heading = "overall" if self._table == "overall" else "errors" if wrong else f"by {self._table}"
         return self.make_table(
             rows,
@@ -322,13 +322,13 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
             self._runs = await self._session.query(lambda store: compare(store, self._view.runs), interruptible=True)
 
     def build_selected_table(self) -> StatisticsTable:
-        rows = convention_rows(self._runs, self.table_width)
+        rows = build_convention_rows(self._runs, self.table_width)
         return self.make_table(
             rows,
             title="conventions",
             noun="figure",
             total=sum(len(run.rows) for run in self._runs),
-            columns=convention_columns(self.table_width),
+            columns=choose_convention_columns(self.table_width),
             empty_message=self._progress or NO_CONVENTIONS,
             note=self._progress or OWN_TOOL_NOTE,
         )

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from fcreview.tui.text.lines import Line, wrap_text
+from fcreview.tui.text.lines import Line, sanitize_and_wrap
 
 MAX_CACHED_BLOCKS = 400
 
@@ -75,7 +75,7 @@ class DocumentLayout:
             index, row = index + 1, 0
         return rows
 
-    def position_after(self, position: RowPosition, rows: int) -> RowPosition:
+    def move_position(self, position: RowPosition, rows: int) -> RowPosition:
         """Return the position `rows` below `position` (above if negative), limited to the rows of the document."""
         index, row = position
         row += rows
@@ -88,25 +88,25 @@ class DocumentLayout:
             row -= len(self.block_lines(index))
             index += 1
         if index >= len(self.source):
-            return self.position_after(RowPosition(len(self.source), 0), -1) if len(self.source) else DOCUMENT_START
+            return self.move_position(RowPosition(len(self.source), 0), -1) if len(self.source) else DOCUMENT_START
         return RowPosition(index, row)
 
-    def max_top(self) -> RowPosition:
+    def find_last_top(self) -> RowPosition:
         """Return the top position that puts the end of the document at the bottom of the window."""
-        return self.position_after(RowPosition(len(self.source), 0), -self.height)
+        return self.move_position(RowPosition(len(self.source), 0), -self.height)
 
     def clamp_top(self, position: RowPosition) -> RowPosition:
-        """Clamp a top position to the document and to at most `max_top`."""
+        """Clamp a top position to the document and to at most `find_last_top`."""
         if not len(self.source):
             return DOCUMENT_START
         block, row = position
         index = min(block, len(self.source) - 1)
         row = min(row, max(len(self.block_lines(index)) - 1, 0)) if index == block else 0
-        return min(RowPosition(index, row), self.max_top())
+        return min(RowPosition(index, row), self.find_last_top())
 
     def scroll_by(self, rows: int) -> None:
         """Scroll down by `rows`, or up if negative."""
-        self.top = self.clamp_top(self.position_after(self.top, rows))
+        self.top = self.clamp_top(self.move_position(self.top, rows))
 
     def scroll_to(self, position: RowPosition) -> None:
         """Scroll so that `position` is the top row, unless the document ends before the window is full."""
@@ -121,7 +121,7 @@ class DocumentLayout:
         if rows and (index, row) < rows[0]:
             self.scroll_to(RowPosition(index, row))
             return
-        top = self.position_after(RowPosition(index, last_row), 1 - self.height)
+        top = self.move_position(RowPosition(index, last_row), 1 - self.height)
         self.scroll_to(min(top, RowPosition(index, row)))
 
     @property
@@ -130,7 +130,7 @@ class DocumentLayout:
 
         The percentage is the part of the document above the bottom of the window, counted in blocks.
         """
-        if self.top >= self.max_top():
+        if self.top >= self.find_last_top():
             return "" if self.top == DOCUMENT_START else "end"
         if self.top == DOCUMENT_START:
             return "top"
@@ -163,7 +163,7 @@ class TextSource:
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         """Return the lines of a chunk, wrapped to `cells`."""
-        return [((row, ""),) for row in wrap_text(self.chunk(index), cells)]
+        return [((row, ""),) for row in sanitize_and_wrap(self.chunk(index), cells)]
 
     def find_row(self, offset: int, cells: int) -> tuple[int, int]:
         """Return (chunk, row) of the character at `offset`.
@@ -172,8 +172,8 @@ class TextSource:
         """
         index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
-        rows = wrap_text(self.chunk(index), cells)
-        remaining = len("".join(wrap_text(before, cells)))
+        rows = sanitize_and_wrap(self.chunk(index), cells)
+        remaining = len("".join(sanitize_and_wrap(before, cells)))
         for row, text in enumerate(rows):
             if remaining < len(text):
                 return index, row

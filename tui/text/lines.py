@@ -101,7 +101,7 @@ WORD_SIGNS = "._/-,:"
 """Signs after which a row may end inside a word."""
 
 
-def wrap_visible(text: str, cells: int, max_rows: int | None = None) -> list[str]:
+def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
     A row ends after a blank if the row's second half has one, or if the next word fits on a row. Otherwise it ends
@@ -133,7 +133,7 @@ def _word_fits(text: str, start: int, cells: int) -> bool:
     return bool(word) and display_width(word) <= cells
 
 
-def wrap_text(text: str, cells: int, max_rows: int | None = None) -> list[str]:
+def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
     """Sanitize text from data and wrap it, keeping its line breaks. With `max_rows`, return at most that many rows."""
     if max_rows is not None:
         text = _text_of_first_rows(text, max(cells, 1), max_rows)
@@ -142,13 +142,13 @@ def wrap_text(text: str, cells: int, max_rows: int | None = None) -> list[str]:
         remaining = None if max_rows is None else max_rows - len(rows)
         if remaining is not None and remaining <= 0:
             break
-        rows.extend(wrap_visible(part, cells, remaining))
+        rows.extend(wrap_sanitized(part, cells, remaining))
     return rows
 
 
 def wrap_first_rows(text: str, cells: int, max_rows: int) -> tuple[list[str], bool]:
     """Return a tuple (rows, has_more): the first `max_rows` rows of a text from data, and whether more rows follow."""
-    rows = wrap_text(text, cells, max_rows + 1)
+    rows = sanitize_and_wrap(text, cells, max_rows + 1)
     return rows[:max_rows], len(rows) > max_rows
 
 
@@ -160,7 +160,7 @@ def format_size(text: str) -> str:
     return f"{n / 1000:.1f} KB" if n < 10_000 else f"{n // 1000} KB" if n < 1_000_000 else f"{n / 1e6:.1f} MB"
 
 
-def label_rows(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
+def prefix_rows_with_label(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
     """Return the rows as lines, with the label before the first row and blanks before all other rows."""
     indent = " " * display_width(label)
     return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
@@ -355,7 +355,7 @@ class TableLines(NamedTuple):
     rows: list[Line]
 
 
-def table_lines(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int) -> TableLines:
+def lay_out_table(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledText]], cells: int) -> TableLines:
     """Lay out rows of visible text in columns that fit into `cells`."""
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
@@ -395,5 +395,5 @@ class ChoiceTable(Generic[T]):
 
     def lines(self, cells: int) -> TableLines:
         """Return the lines of the table, `cells` wide."""
-        heading, lines = table_lines(self.columns, self.rows, cells - 3)
+        heading, lines = lay_out_table(self.columns, self.rows, cells - 3)
         return TableLines((("  ", ""), *heading), [((" ", ""), *line) for line in lines])

@@ -199,7 +199,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         """Scroll to the end (1) or the beginning (-1) of the document."""
         self._revealed = []
         if self.document_layout is not None:
-            self.document_layout.scroll_to(DOCUMENT_START if side < 0 else self.document_layout.max_top())
+            self.document_layout.scroll_to(DOCUMENT_START if side < 0 else self.document_layout.find_last_top())
             self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:

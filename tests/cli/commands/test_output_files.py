@@ -15,7 +15,7 @@ from fcreview.errors import FcreviewError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
-from fcreview.tui.commands import ExportRequest, write_export
+from fcreview.tui.commands import ExportRequest, export_and_summarize
 from tests.commands import environment, run_in_this_process
 
 Cli = Callable[..., Any]
@@ -122,6 +122,6 @@ def test_screens_do_not_replace_protected_files(run: Path, tmp_path: Path) -> No
             with pytest.raises(
                 FcreviewError, match=r"export failed: (the workspace folder \.fcreview is|imported files are) protected"
             ):
-                write_export(store, ExportRequest("jsonl", str(place), View()), None)
-        write_export(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)
+                export_and_summarize(store, ExportRequest("jsonl", str(place), View()), None)
+        export_and_summarize(store, ExportRequest("jsonl", str(tmp_path / "out"), View()), None)
     assert (tmp_path / "out").read_text() != "old"

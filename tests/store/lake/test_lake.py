@@ -23,7 +23,7 @@ from fcreview.store.lake.lake_files import open_lake_files, parse_lake_run, read
 from fcreview.store.lake.writer import LakeImport, LakePart, import_part
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.queue.loader import _visible_warnings as visible_warnings
+from fcreview.tui.queue.loader import _list_visible_warnings as visible_warnings
 from tests.commands import environment
 from tests.sharing import Imports
 

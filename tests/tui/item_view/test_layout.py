@@ -40,7 +40,7 @@ def test_only_visible_blocks_are_laid_out() -> None:
     layout = DocumentLayout(source, 80, 20)
     layout.visible_rows()
     layout.scroll_by(30)
-    layout.scroll_to(layout.max_top())
+    layout.scroll_to(layout.find_last_top())
     assert layout.visible_rows()[-1] == (99_999, 2)
     assert len(source.requested) < 60
 

@@ -15,7 +15,7 @@ from fcreview.matching.clusters import (
     group_clusters,
     summarize_group,
 )
-from fcreview.tui.queue.choices import ClusterRow, cluster_table, explain_cluster_row, list_cluster_rows
+from fcreview.tui.queue.choices import ClusterRow, build_cluster_table, explain_cluster_row, list_cluster_rows
 from fcreview.tui.text.lines import line_width, plain_text
 
 
@@ -90,7 +90,7 @@ def test_rows_fit_and_hostile_names_are_sanitized(cells, by):
     clusters = [*CLUSTERS, make_cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
-    heading, lines = cluster_table(list_cluster_rows(groups, unfolded), by, 1250, unfolded, cells).lines(cells)
+    heading, lines = build_cluster_table(list_cluster_rows(groups, unfolded), by, 1250, unfolded, cells).lines(cells)
     for line in (heading, *lines):
         assert line_width(line) <= cells - 1
         assert not set("\x1b\u202e\n") & set(plain_text(line))
@@ -161,7 +161,7 @@ def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
     groups = group_clusters(
         [long, make_value_cluster('"a\\n -> b"' * 9, '"c"' * 30), make_value_cluster(None, None)], 4
     )
-    heading, lines = cluster_table(list_cluster_rows(groups, set()), 4, 9, set(), cells).lines(cells)
+    heading, lines = build_cluster_table(list_cluster_rows(groups, set()), 4, 9, set(), cells).lines(cells)
     assert all(line_width(line) <= cells - 1 for line in (heading, *lines))
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
     assert "\x1b" not in plain_text(lines[0])
@@ -174,7 +174,7 @@ def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
 @pytest.mark.parametrize("cells", [80, 120, 160])
 def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
     rows = list_cluster_rows(group_clusters(CLUSTERS, BY_ERROR_TYPE), set())
-    _, lines = cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
+    _, lines = build_cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
     texts = [plain_text(line) for line in lines]
     assert [text.count("━") for text in texts] == ([4, 3, 1] if cells == 80 else [10, 8, 2])
     assert "String is not an accepted value" in texts[1]
@@ -184,7 +184,7 @@ def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
 def test_groups_with_the_same_explanation_differ():
     codes = ["simple_function_checker:wrong_count", "parallel_function_checker_no_order:wrong_count"]
     rows = list_cluster_rows(group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
-    narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
+    narrow, wide = (build_cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
     assert [row[0][0][2:22] for row in narrow] == ["simple: wrong number", "parallel: wrong numb"]
     assert {row[0][0][2:] for row in wide} == {"Wrong number of calls"}
 
@@ -195,6 +195,8 @@ def test_wide_list_has_whole_ids_and_narrow_list_whole_functions():
     rows = list_cluster_rows(
         group_clusters([cluster, make_cluster("type_error:simple", "f", "x")], BY_ERROR_TYPE), set()
     )
-    narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0] for cells in (78, 156))
+    narrow, wide = (
+        build_cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0] for cells in (78, 156)
+    )
     assert plain_text(wide).rstrip().endswith((" live_multiple_402-139-6", " live_multiple_402-139-6 …"))
     assert "Results of the golden calls are missing  Events_3_FindEvents" in plain_text(narrow)

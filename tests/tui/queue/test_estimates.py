@@ -9,18 +9,18 @@ import pytest
 
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
-from fcreview.tui.commands import FormField, build_arguments, show_run_names
+from fcreview.tui.commands import FormField, add_run_name_choices, build_command_arguments
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
-    accuracy_lines,
+    accuracy_range_line,
+    build_accuracy_table,
+    build_sampling_form_defaults,
+    choose_sampling_command,
     expected_interval_line,
     fill_and_order_fields,
     next_step_line,
     sample_lines,
-    sampling_command,
-    sampling_form_defaults,
-    undecided_range_line,
 )
 from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.state import QueueProgress
@@ -52,7 +52,7 @@ def make_sample(**fields: Any) -> RunSample:
 
 @pytest.mark.parametrize("cells", [58, 78, 114, 154])
 def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> None:
-    heading, (first, second) = accuracy_lines(RUNS, {1: make_sample()}, frozenset({2}), cells)
+    heading, (first, second) = build_accuracy_table(RUNS, {1: make_sample()}, frozenset({2}), cells)
     assert all(line_width(line) <= cells for line in (heading, first, second))
     text = plain_text(first)
     assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith("64 more" if cells > 66 else "64")
@@ -62,14 +62,14 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
 
 def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
-    assert plain_text(undecided_range_line(make_sample(estimate=bounds))) == (
+    assert plain_text(accuracy_range_line(make_sample(estimate=bounds))) == (
         "71.8 to 79.0 % whatever the verdicts on the 6 undecided items are"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
-    assert plain_text(undecided_range_line(headline)) == (
+    assert plain_text(accuracy_range_line(headline)) == (
         "Only a range is known, because 6 undecided items may pass or fail"
     )
-    assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
+    assert "71.8 to 79.0 %" in plain_text(build_accuracy_table(RUNS, {1: headline}, frozenset(), 100)[1][0])
 
 
 @pytest.mark.parametrize("cells", [40, 56, 80])
@@ -110,12 +110,12 @@ def test_advice_follows_the_state_of_the_sample() -> None:
 
 
 def test_form_creates_or_extends_a_sample() -> None:
-    assert sampling_command(None) == sampling_command(make_sample(estimate=None)) == "queue create"
-    assert sampling_command(make_sample()) == "queue extend"
-    first = sampling_form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
+    assert choose_sampling_command(None) == choose_sampling_command(make_sample(estimate=None)) == "queue create"
+    assert choose_sampling_command(make_sample()) == "queue extend"
+    first = build_sampling_form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
     assert first["name"] == "sample-3" and first["size"] == "50" and first["stratify"] == "official"
-    assert sampling_form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
-    more = sampling_form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
+    assert build_sampling_form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
+    more = build_sampling_form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
     assert more == {"name": "pilot", "size": "64", "run": "1"}
     fields = [FormField("name"), FormField("where"), FormField("overlap"), FormField("size", default="9")]
     assert [(each.name, each.default) for each in fill_and_order_fields(fields, first)][:2] == [
@@ -134,13 +134,13 @@ def test_form_shows_expected_interval_and_work() -> None:
 
 
 def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
-    fields = show_run_names(
+    fields = add_run_name_choices(
         [FormField("run", "--run", "2", "number or model"), FormField("size", "--size")], {1: "maple", 2: "maple-FC"}
     )
     assert fields[0].default == "maple-FC" and not fields[1].choices
-    assert fields[0].full_help.startswith("run: maple, maple-FC. Right arrow completes a name")
-    assert build_arguments(fields, ["maple", "9"]) == ["--run=1", "--size=9", "--"]
-    assert build_arguments(fields, ["other", ""]) == ["--run=other", "--"]
+    assert fields[0].help_with_choices.startswith("run: maple, maple-FC. Right arrow completes a name")
+    assert build_command_arguments(fields, ["maple", "9"]) == ["--run=1", "--size=9", "--"]
+    assert build_command_arguments(fields, ["other", ""]) == ["--run=other", "--"]
 
 
 def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:

@@ -123,7 +123,7 @@ def test_items_of_a_figure_are_a_level() -> None:
     assert state.view.items == (3, 5) and not state.where and not state.search
     state.where = "rule:pass"
     assert level_from_json(json.loads(json.dumps(level_to_json(state.settings, CursorPosition()))))[0] == state.settings
-    state.set_filter("")
+    state.reset_to_filter("")
     assert state.view.items == () and not state.is_narrowed
 
 

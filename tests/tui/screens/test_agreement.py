@@ -13,7 +13,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.queue.statistics import (
     AgreementStatistic,
-    agreement_rows,
+    build_agreement_rows,
     group_agreement_statistics,
     pairwise_heat_maps,
 )
@@ -79,7 +79,7 @@ def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> No
     found = [
         AgreementStatistic(figure, (at,)) for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))
     ]
-    made = agreement_rows(found, cells)
+    made = build_agreement_rows(found, cells)
     heads = [row for row in made if not row.cells[1][0]]
     assert [row.cells[0][0] for row in heads] == [
         "not blind · correct", "not blind · correct+fault", "not blind · completeness"

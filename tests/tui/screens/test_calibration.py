@@ -24,11 +24,11 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.queue.statistics import (
-    calibration_groups,
-    calibration_rows,
+    build_calibration_rows,
+    build_error_kind_rows,
+    compute_calibration_groups,
     confusion_matrix_lines,
-    error_kind_rows,
-    list_reported_scopes,
+    list_useful_scopes,
 )
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
@@ -154,11 +154,11 @@ def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPa
 
 def test_rows_open_as_many_items_as_they_count() -> None:
     cases = [make_pair(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
-    assert list_reported_scopes(cases) == ["overall", "function"]
+    assert list_useful_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
-        for row in calibration_rows(calibration_groups(cases, scope)):
+        for row in build_calibration_rows(compute_calibration_groups(cases, scope)):
             assert row.cells[-1][0] == str(len(row.items))
-    for row in error_kind_rows(list(find_error_groups(cases))):
+    for row in build_error_kind_rows(list(find_error_groups(cases))):
         assert not row.cells[-1][0] or row.cells[-1][0].split()[0] == str(len(row.items))
 
 
@@ -166,8 +166,8 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
     cases = [make_pair(at, at % 4 > 0, at % 2 > 0) for at in range(8)] + [
         make_pair(9, True, True, source="rule", judge=None)
     ]
-    groups = calibration_groups(cases, "overall")
-    rows = calibration_rows(groups)
+    groups = compute_calibration_groups(cases, "overall")
+    rows = build_calibration_rows(groups)
     row = next(row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human)
     lines = [plain_text(line) for line in confusion_matrix_lines(groups, row, 100, has_tall_cells=False)]
     assert [line.split() for line in lines[1:]] == [
@@ -182,18 +182,20 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
 
 
 def test_score_matrix_has_a_row_for_each_score() -> None:
-    groups = calibration_groups([make_pair(at, at % 3, 2, criterion="completeness") for at in range(6)], "overall")
+    groups = compute_calibration_groups(
+        [make_pair(at, at % 3, 2, criterion="completeness") for at in range(6)], "overall"
+    )
     lines = [
         plain_text(line)
-        for line in confusion_matrix_lines(groups, calibration_rows(groups)[0], 100, has_tall_cells=False)
+        for line in confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 100, has_tall_cells=False)
     ]
     assert [line.split()[:1] for line in lines[2:]] == [["0"], ["1"], ["2"]]
-    assert confusion_matrix_lines(groups, calibration_rows(groups)[0], 40, has_tall_cells=False) == []
+    assert confusion_matrix_lines(groups, build_calibration_rows(groups)[0], 40, has_tall_cells=False) == []
 
 
 def test_hostile_names_are_sanitized_and_random_samples_are_named() -> None:
-    found = calibration_rows(
-        calibration_groups([make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall")
+    found = build_calibration_rows(
+        compute_calibration_groups([make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall")
     )
     assert found[0].cells[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.cells) for row in found}) == 1

@@ -13,7 +13,7 @@ from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.wiring import build_command_service, build_form_fields, build_python_arguments
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.commands import FORMS, FormField, ReportServices, build_arguments
+from fcreview.tui.commands import FORMS, FormField, ReportServices, build_command_arguments
 from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
 from fcreview.tui.screens.pager import PagerScreen
 
@@ -60,8 +60,8 @@ def test_form_has_the_options_of_its_command(form: Any) -> None:
 
 def test_values_become_unambiguous_options_and_arguments() -> None:
     fields = [FormField("item"), FormField("size", "--size"), FormField("force", "--force", is_switch=True)]
-    assert build_arguments(fields, ["-x; rm", " 5 ", "yes"]) == ["--size=5", "--force", "--", "-x; rm"]
-    assert build_arguments(fields, ["", "", "no"]) == ["--"]
+    assert build_command_arguments(fields, ["-x; rm", " 5 ", "yes"]) == ["--size=5", "--force", "--", "-x; rm"]
+    assert build_command_arguments(fields, ["", "", "no"]) == ["--"]
 
 
 def test_command_line_names_workspace_and_annotator(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from fcreview.tui.commands import (
     ReportServices,
     deliver_download,
     make_download_name,
-    run_for_download,
+    run_and_deliver_download,
 )
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.command_form import CommandFormScreen, open_command_form
@@ -62,7 +62,7 @@ def test_keys_used_by_the_browser_have_an_alternative() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", [each for each in FORMS.values() if each.is_for_browser], ids=lambda form: form.command
+    "form", [each for each in FORMS.values() if each.is_available_in_browser], ids=lambda form: form.command
 )
 def test_forms_in_a_browser_have_no_paths_except_the_download(form: CommandForm) -> None:
     fields = {each.name: each.is_path for each in build_form_fields(form.command)}
@@ -89,10 +89,10 @@ async def test_commands_that_write_are_not_available(app: Any, wait_for_screen: 
         await pilot.press("colon")
         await wait_for_screen(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
-        assert all((f"  {form.label}  " in rows) is form.is_for_browser for form in FORMS.values())
+        assert all((f"  {form.label}  " in rows) is form.is_available_in_browser for form in FORMS.values())
         await pilot.press("escape")
         for form in FORMS.values():
-            if not form.is_for_browser:
+            if not form.is_available_in_browser:
                 open_command_form(app, app.session, form, {})
         await wait_for_screen(pilot)
         assert not isinstance(app.screen, CommandFormScreen)
@@ -109,7 +109,7 @@ async def test_output_file_of_a_command_becomes_a_download() -> None:
 
     form = CommandForm("export", "", "", download="output")
     commands = CommandService(lambda _: (), run)
-    result = await run_for_download(app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"])  # type: ignore[arg-type]
+    result = await run_and_deliver_download(app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"])  # type: ignore[arg-type]
     assert app == [("x.csv", b"text")] and result.text == "written to x.csv"
     assert not received[0].startswith("--output=/etc") and received[1:] == ["--size=1", "--"]
     assert not Path(received[0].partition("=")[2]).exists()

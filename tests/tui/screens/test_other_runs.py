@@ -15,7 +15,7 @@ from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.review.other_runs import RunPrediction, prediction_choice_table
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.prompts import PickerScreen
-from fcreview.tui.text.lines import plain_text, table_lines
+from fcreview.tui.text.lines import lay_out_table, plain_text
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
 from tests.tui.screens.conftest import make_simple_item
@@ -113,5 +113,5 @@ def test_cut_name_keeps_its_end() -> None:
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
     ]
     choices = prediction_choice_table([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
-    _, lines = table_lines(choices.columns, choices.rows, 60)
+    _, lines = lay_out_table(choices.columns, choices.rows, 60)
     assert ["-FC" in plain_text(line) for line in lines] == [False, True], [plain_text(line) for line in lines]

@@ -28,15 +28,15 @@ from fcreview.tui.text.lines import (
     TextColumn,
     format_pass_rate,
     key_hints_line,
+    lay_out_table,
     line_width,
     list_pane_width,
     plain_text,
-    table_lines,
     truncate,
     truncate_difference,
     truncate_error_type,
     truncate_middle,
-    wrap_visible,
+    wrap_sanitized,
 )
 
 ROW = QueueRow(
@@ -470,11 +470,11 @@ def test_facts_show_filter_and_search_as_typed():
 def test_wide_table_cuts_its_last_column_first():
     columns = (TextColumn("n", align_right=True), TextColumn("error", truncate=truncate_middle), TextColumn("example"))
     rows = [[("1", ""), ("value_error:string", ""), ("e" * 50, "")], [("12", ""), ("x", ""), ("y", "")]]
-    heading, lines = table_lines(columns, rows, 40)
+    heading, lines = lay_out_table(columns, rows, 40)
     assert plain_text(lines[0]) == " 1  value_error:string  eeeeeeeeeeeeeee…"
     assert plain_text(lines[1]).startswith("12  x ")
     assert plain_text(heading).index("example") == plain_text(lines[0]).index("e" * 10)
-    narrow = table_lines(columns, rows, 24)[1]
+    narrow = lay_out_table(columns, rows, 24)[1]
     assert plain_text(narrow[0]) == " 1  val…:string  eeeeee…"
 
 
@@ -500,11 +500,11 @@ def test_dotted_names_in_a_difference_keep_their_last_part(text: str, cells: int
 
 
 def test_names_that_are_too_long_break_after_a_sign():
-    assert wrap_visible("Navigation.TrafficViolations.queryViolation", 31) == [
+    assert wrap_sanitized("Navigation.TrafficViolations.queryViolation", 31) == [
         "Navigation.TrafficViolations.", "queryViolation",
     ]  # fmt: skip
-    assert wrap_visible("HRTimeOff_time_off_balance", 20) == ["HRTimeOff_time_off_", "balance"]
-    assert wrap_visible("abcdefghijklmnop", 10) == ["abcdefghij", "klmnop"]
+    assert wrap_sanitized("HRTimeOff_time_off_balance", 20) == ["HRTimeOff_time_off_", "balance"]
+    assert wrap_sanitized("abcdefghijklmnop", 10) == ["abcdefghij", "klmnop"]
 
 
 def test_filter_of_a_cluster_is_named_in_words() -> None:

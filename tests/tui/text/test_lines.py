@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.tui.text.lines import wrap_first_rows, wrap_text, wrap_visible
+from fcreview.tui.text.lines import sanitize_and_wrap, wrap_first_rows, wrap_sanitized
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
@@ -17,10 +17,10 @@ from fcreview.tui.text.lines import wrap_first_rows, wrap_text, wrap_visible
 @given(text=st.text())
 def test_wrapped_rows_join_to_the_text_and_fit(cells: int, text: str) -> None:
     shown = sanitize(text)
-    rows = wrap_visible(shown, cells)
+    rows = wrap_sanitized(shown, cells)
     assert "".join(rows) == shown
     assert all(display_width(row) <= max(cells, 2) for row in rows)
-    assert wrap_visible(shown, cells, 2) == rows[:2]
+    assert wrap_sanitized(shown, cells, 2) == rows[:2]
 
 
 def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
@@ -31,9 +31,9 @@ def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
 
     rows, more = wrap_first_rows(LimitedText("x" * 300_000), 60, 4)
     assert len(rows) == 4 and more
-    assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]
+    assert sanitize_and_wrap("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]
 
 
 def test_row_that_fits_exactly_is_full() -> None:
-    assert wrap_visible("abcdefgh", 4) == ["abcd", "efgh"]
-    assert wrap_visible("一二三", 4) == ["一二", "三"]
+    assert wrap_sanitized("abcdefgh", 4) == ["abcd", "efgh"]
+    assert wrap_sanitized("一二三", 4) == ["一二", "三"]

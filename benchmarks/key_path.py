@@ -85,7 +85,7 @@ async def press(recorder: Recorder, workspace: Workspace, key: str) -> None:
     """Open the third item of the run, press the key and wait for `os.fsync`."""
     app = FcreviewApp(Session(workspace, "annotator"), View(queue="dataset"), open_item=ITEM)
     async with app.run_test(size=SIZE) as pilot:
-        await wait_until(lambda: type(app.screen).__name__ == "ItemScreen" and not app.screen.is_opening)
+        await wait_until(lambda: type(app.screen).__name__ == "ItemScreen" and not app.screen.is_item_loading)
         await pilot.pause(1.0)  # until the next items have been read ahead
         event = events.Key(key, key if len(key) == 1 else None)
         event.set_sender(app)

@@ -34,7 +34,7 @@ from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver, open_h
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.styles import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_css_variables, build_palette, choose_theme_name
-from fcreview.tui.widgets.base import GuardedScreen, call_after_keys
+from fcreview.tui.widgets.base import GuardedScreen, call_after_sent_keys
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 if TYPE_CHECKING:
@@ -279,10 +279,10 @@ class FcreviewApp(App[int]):
         """Redraw the screen, and cover it with `TerminalTooSmallScreen` while the terminal is too small."""
         # The terminal may have rearranged its text. `self.size` is still the earlier size.
         self._resend_screen(event.size)
-        is_small = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
-        if is_small and not isinstance(self.screen, TerminalTooSmallScreen):
+        is_small_screen = event.size.width < MIN_TERMINAL_SIZE[0] or event.size.height < MIN_TERMINAL_SIZE[1]
+        if is_small_screen and not isinstance(self.screen, TerminalTooSmallScreen):
             self.push_screen(TerminalTooSmallScreen())
-        elif not is_small and isinstance(self.screen, TerminalTooSmallScreen):
+        elif not is_small_screen and isinstance(self.screen, TerminalTooSmallScreen):
             self.screen.dismiss()
 
     def action_redraw(self) -> None:
@@ -314,7 +314,7 @@ class FcreviewApp(App[int]):
     def _quit_to_switch_annotator(self, switch: AnnotatorSwitch) -> None:
         """End the app. The caller then starts it again as another annotator, at the current position if `switch` has
         no position."""
-        call_after_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
+        call_after_sent_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
 
     def action_overview(self) -> None:
         from fcreview.tui.screens.palette_context import open_overview
@@ -346,7 +346,7 @@ class FcreviewApp(App[int]):
         screen = self.screen
         if not isinstance(screen, GuardedScreen) or screen.has_enabled_action(event.key):
             return
-        if getattr(screen, "is_opening", False):
+        if getattr(screen, "is_item_loading", False):
             self.bell()
         elif show_unavailable_key := getattr(screen, "show_unavailable_key", None):
             show_unavailable_key(event.key)
@@ -354,7 +354,7 @@ class FcreviewApp(App[int]):
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk. If one cannot be saved, show the error instead; the next attempt
         quits."""
-        call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
+        call_after_sent_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 
     async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
         if await self.session.prepare_to_quit():
@@ -384,7 +384,7 @@ class FcreviewApp(App[int]):
         position = queue.position
         above = self.screen_stack[1] if len(self.screen_stack) > 1 else None
         if isinstance(above, ItemScreen):
-            if above.is_opening:
+            if above.is_item_loading:
                 return position
             row = above.item_reviewer.displayed.detail.row
             cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))

@@ -187,9 +187,9 @@ _RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTI
 def _list_active_bindings(screen: Screen[Any]) -> list[Binding]:
     """Return the enabled bindings of a screen, starting with the bindings of the focused widget.
 
-    The screen's `idle_actions` are omitted, because their keys only show a message that nothing can be done.
+    The screen's `hidden_actions` are omitted, because their keys only show a message that nothing can be done.
     """
-    idle: frozenset[str] = getattr(screen, "idle_actions", frozenset())
+    idle: frozenset[str] = getattr(screen, "hidden_actions", frozenset())
     enabled = [active.binding for active in screen.active_bindings.values() if active.enabled]
     return [binding for binding in enabled if binding.key != NO_KEY and binding.id not in idle]
 

@@ -370,7 +370,7 @@ class LiveReload:
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:
             return None
         queue = self._queue_screen
-        if not queue.pane.is_settled or not all(map(is_item_loaded, items)):
+        if not queue.pane.has_current_rows or not all(map(is_item_loaded, items)):
             return None
         rows, levels = queue.list, len(queue.position.levels)
         shown = [id(each) for each in (*screens, *(pane.item_reviewer.displayed for pane in items))]
@@ -397,4 +397,4 @@ class LiveReload:
 
 def is_item_loaded(pane: ItemPane) -> bool:
     """Whether the pane shows an item and is not loading another item."""
-    return pane.item_reviewer.is_staying_on_item and not (pane.is_opening and isinstance(pane.screen, ItemScreen))
+    return pane.item_reviewer.is_staying_on_item and not (pane.is_item_loading and isinstance(pane.screen, ItemScreen))

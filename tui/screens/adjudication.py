@@ -42,7 +42,7 @@ from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
-from fcreview.tui.widgets.base import GuardedScreen, is_small
+from fcreview.tui.widgets.base import GuardedScreen, is_small_screen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 
@@ -119,7 +119,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.load_cases()
 
     def on_resize(self) -> None:
-        self.text.set_section_frames(not is_small(self.app.size))
+        self.text.set_section_frames(not is_small_screen(self.app.size))
         self.call_after_refresh(self._draw)
 
     @property
@@ -131,7 +131,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         case = self.adjudicator.cases.current
-        if action == "back" or (action == "undo" and not self.is_opening):
+        if action == "back" or (action == "undo" and not self.is_item_loading):
             return True
         if case is None or self.adjudicator.detail is None:
             return False
@@ -140,18 +140,18 @@ class AdjudicationScreen(GuardedScreen[None]):
         return action != "accept_answer" or int(str(parameters[0])) <= len(case.disagreement.answers)
 
     @property
-    def is_opening(self) -> bool:
+    def is_item_loading(self) -> bool:
         """Whether the first disagreement is still loading. Until it is displayed, review keys only ring the bell."""
         return not self.adjudicator.is_loaded
 
     def must_wait(self, action: str) -> bool:
-        return self.is_opening and not action.startswith("app.")
+        return self.is_item_loading and not action.startswith("app.")
 
     def must_ignore(self, action: str) -> bool:
-        return self.is_opening and action in REVIEW_ACTIONS
+        return self.is_item_loading and action in REVIEW_ACTIONS
 
     @property
-    def idle_actions(self) -> frozenset[str]:
+    def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that do nothing for this disagreement except show a message. The key line and the help omit
         them."""
         case = self.adjudicator.cases.current
@@ -175,7 +175,7 @@ class AdjudicationScreen(GuardedScreen[None]):
             cursor = self.text.document_cursor
             if not isinstance(cursor, DisagreementCursor):
                 options = DisplayOptions(
-                    open_key=self._key_name("item.fold"), frames=True, panels=not is_small(self.app.size)
+                    open_key=self._key_name("item.fold"), frames=True, panels=not is_small_screen(self.app.size)
                 )
                 cursor = DisagreementCursor(detail, self._session.annotator, options=options)
             cursor.show_case(case, detail)

@@ -42,19 +42,19 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current_annotator: s
     )
 
 
-def format_default_annotators(annotators: Sequence[KnownAnnotator], current_annotator: str) -> str:
+def format_sample_annotators(annotators: Sequence[KnownAnnotator], current_annotator: str) -> str:
     """Return the default annotators of a new sample, separated by commas: the user and, unless they are many, the other
     annotators of the workspace."""
     others = [each.name for each in annotators]
     return ", ".join([current_annotator, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
-def find_unfinished_of_others(queue_progress: Sequence[QueueProgress], own_name: str) -> QueueProgress | None:
+def find_other_with_items_left(queue_progress: Sequence[QueueProgress], own_name: str) -> QueueProgress | None:
     """Return the progress of the first other annotator who has items left in a queue file, or None."""
     return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
 
 
-def switch_question(progress: QueueProgress) -> str:
+def format_switch_question(progress: QueueProgress) -> str:
     name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
     return f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
 
@@ -100,9 +100,11 @@ def switch_annotator(app: App[Any], session: Session, name: str) -> None:
 
 
 def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgress) -> None:
-    """Ask whether to continue as another annotator, who has items left in a queue file."""
+    """Ask whether to continue as the annotator of `progress`, who has items left in a queue file."""
     switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
-    _call_if_confirmed(app, switch_question(progress), lambda: _request_switch(app, session, switch, is_known=True))
+    _call_if_confirmed(
+        app, format_switch_question(progress), lambda: _request_switch(app, session, switch, is_known=True)
+    )
 
 
 def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object]) -> None:

@@ -39,7 +39,7 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small, work
+from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
 
@@ -159,7 +159,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self._show_message(format_unavailable_key_message(self.app, key))
 
     def _draw(self) -> None:
-        review, small = self._review, is_small(self.size)
+        review, small = self._review, is_small_screen(self.size)
         self.query_one(TopLine).show_path(self._path, ((sanitize(self._session.annotator), "people"),))
         for panel in self.query(Panel):
             panel.set_flat(small)
@@ -325,7 +325,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         self._remember_cursor()
         super().action_choose_row()
 
-    def _redraw_at(self, cursor: int) -> None:
+    def _redraw_with_cursor(self, cursor: int) -> None:
         self._choices = self._build_choices()
         self._draw()
         self.list.move_cursor(cursor)
@@ -344,13 +344,13 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             return
         self._state.unfolded ^= {group.term}
         group_line = next(index for index, row in enumerate(self._rows) if row.group is group)
-        self._redraw_at(self.list.cursor if unfold else group_line)
+        self._redraw_with_cursor(self.list.cursor if unfold else group_line)
 
     def action_next_grouping(self) -> None:
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(each.clusters) for each in counts)
         self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)
-        self._redraw_at(0)
+        self._redraw_with_cursor(0)
         if self._choices is None:
             self._load_table()
 
@@ -366,17 +366,19 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:
-            self.app.push_screen(BulkReviewScreen(self._session, (*self._path, "review"), review), self._show_outcome)
+            self.app.push_screen(
+                BulkReviewScreen(self._session, (*self._path, "review"), review), self._show_and_recount
+            )
 
     @work(group="bulk", exclusive=True)
     async def action_undo(self) -> None:
         outcome = await ReviewRecorder(self._session, lambda _: "").undo()
         if outcome.succeeded:
-            self._show_outcome(outcome.message)
+            self._show_and_recount(outcome.message)
         else:
             self.show_message(outcome.text)
 
-    def _show_outcome(self, message: str | None) -> None:
+    def _show_and_recount(self, message: str | None) -> None:
         """Show the result of a review or undo, and count the clusters again."""
         if message is not None:
             undo = find_action_key_names(self.app).get("clusters.undo_review", "")

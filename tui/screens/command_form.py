@@ -27,7 +27,7 @@ from fcreview.tui.commands import (
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
-from fcreview.tui.screens.annotators import format_default_annotators
+from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line, make_line, sanitize_and_wrap, truncate
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
@@ -206,7 +206,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
         described = await asyncio.to_thread(commands.describe, form.command)
         if form.command == "queue create":
             known = await session.query(read_other_annotators)
-            defaults["annotators"] = format_default_annotators(known, session.annotator)
+            defaults["annotators"] = format_sample_annotators(known, session.annotator)
         fields = [
             replace(each, default=defaults.get(each.name, each.default))
             for each in described

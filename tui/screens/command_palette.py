@@ -77,7 +77,7 @@ class PaletteCommand:
     argument: str = ""
     """Placeholder of the argument, such as `FILE`. Empty if the command takes no argument."""
 
-    def typed_argument(self, query: str) -> str:
+    def extract_argument(self, query: str) -> str:
         """Return the argument: the text after the label in the query.
 
         Empty if no argument was typed or if the command takes no argument.
@@ -272,7 +272,7 @@ class PaletteProvider(Provider):
         hits: list[Hit] = []
         for source in self._sources:
             for command in source(self._context):
-                if argument := command.typed_argument(query):
+                if argument := command.extract_argument(query):
                     hits.append(command.to_search_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
                 elif match := match_query_words(command.label, query, command.help):
                     hits.append(command.to_search_hit(match.score, match, self._style))
@@ -336,7 +336,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
 
     def __init__(self, context: PaletteContext) -> None:
         super().__init__(cast("ProviderSource", [lambda: partial(PaletteProvider, context)]))
-        self._target = context
+        self._palette_context = context
         self._query: str | None = None
         """Query of the last search, or None before the first search."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
@@ -374,15 +374,15 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
 
     @work()
     async def _load_context(self) -> None:
-        if self._target.has_queue:
-            await self._target.load_from_store()
+        if self._palette_context.has_queue:
+            await self._palette_context.load_from_store()
             self._gather_commands(self._input_box.value.strip())
 
     @work(exclusive=True, group="items")
-    async def _find_items(self, query: str) -> None:
-        if self._target.has_queue and len(query) >= MIN_QUERY:
-            await self._target.find_items(query)
-            if self._target.items:
+    async def _search_items(self, query: str) -> None:
+        if self._palette_context.has_queue and len(query) >= MIN_QUERY:
+            await self._palette_context.find_items(query)
+            if self._palette_context.items:
                 self._gather_commands(query)
 
     def on_key(self, event: events.Key) -> None:
@@ -396,8 +396,8 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._query = event.value.strip()
         self._has_moved = False
         self._waiting_keys.clear()
-        self._target.items = ()
-        self._find_items(self._query)
+        self._palette_context.items = ()
+        self._search_items(self._query)
 
     async def action_submit(self) -> None:
         await self._input_box.action_submit()
@@ -415,7 +415,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
             self.dismiss()
             self.app.call_later(event.option.hit.command)
 
-    def _is_ready(self, needs_items: bool) -> bool:
+    def _has_current_matches(self, needs_items: bool) -> bool:
         """Whether the list shows the matches of the typed text.
 
         If `needs_items` is true, the matching items must be listed too, unless the user moved the cursor. An item whose
@@ -431,7 +431,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._run_waiting_keys()
 
     def _run_waiting_keys(self) -> None:
-        while self._waiting_keys and self._is_ready(self._waiting_keys[0][1]):
+        while self._waiting_keys and self._has_current_matches(self._waiting_keys[0][1]):
             self._waiting_keys.pop(0)[0]()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:

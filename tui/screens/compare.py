@@ -49,7 +49,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
 )
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
+from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import LinkedList, TextList
 
@@ -335,7 +335,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         facts = summarize_comparison(self._comparison, self.size.width - 2)
         text, style = (self._message, "warn") if self._message else (facts, "dim")
         title = self.query_one("#pick-title", LineBar)
-        title.display = bool(self._message) or is_small(self.size)
+        title.display = bool(self._message) or is_small_screen(self.size)
         title.show(fit_line(((f" {text}", style),), self.size.width))
 
     def _draw(self) -> None:
@@ -348,8 +348,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
         self.query_one(TopLine).show_path((*self._session.root_breadcrumb, "compare"), runs)
         for panel in self.query(Panel):
-            panel.set_flat(is_small(self.size))
-        cells = self.size.width - (2 if is_small(self.size) else 6)
+            panel.set_flat(is_small_screen(self.size))
+        cells = self.size.width - (2 if is_small_screen(self.size) else 6)
         heading, lines = pass_rate_lines(self._comparison, *self._sources, cells)
         rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{verdict_sources_text(*self._sources)}"
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
@@ -367,7 +367,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def _draw_flips(self) -> None:
         flips = self._flips
-        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small(self.size) else 6))
+        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6))
         facts = flip_count_text(flips, self._passing_side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")

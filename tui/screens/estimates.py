@@ -36,12 +36,12 @@ from fcreview.tui.queue.estimates import (
 from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.screens.annotators import find_unfinished_of_others, format_default_annotators, offer_annotator_switch
+from fcreview.tui.screens.annotators import find_other_with_items_left, format_sample_annotators, offer_annotator_switch
 from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small, work
+from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
 
@@ -68,16 +68,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Create the screen. `run`: number of the run under the cursor."""
         super().__init__()
         self._is_above_overview = is_above_overview
-        self._session, self._view, self._first_run = session, view, run
+        self._session, self._view, self._initial_run = session, view, run
         self._runs: list[RunRow] = []
-        self._samples: dict[int, RunSample] = {}
-        self._unread: frozenset[int] = frozenset()
+        self._samples_by_run: dict[int, RunSample] = {}
+        self._unread_runs: frozenset[int] = frozenset()
         """Numbers of the sampled runs whose samples are not read yet."""
         self._queue_names: Sequence[str] = ()
-        self._annotators = ""
+        self._default_annotators = ""
         """Initial value of the field with the annotators of a sample."""
-        self._form_of: tuple[object, ...] = ()
-        """Value of `_form_dependencies` when the form was built."""
+        self._form_inputs: tuple[object, ...] = ()
+        """Result of `_current_form_inputs` when the form was built. The form is built again when it changes."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the runs are read."""
@@ -127,7 +127,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @property
     def _selected_sample(self) -> RunSample | None:
         """Sample of the run under the cursor. None until it is read."""
-        return self._samples.get(self._selected_run.run) if self._selected_run is not None else None
+        return self._samples_by_run.get(self._selected_run.run) if self._selected_run is not None else None
 
     # -- reading
 
@@ -140,17 +140,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         ]
         overview = Overview(runs, self._session.annotator)
         overview = await self._session.query(partial(add_queue_progress, overview, self._view))
-        self._annotators = format_default_annotators(
+        self._default_annotators = format_sample_annotators(
             await self._session.query(read_other_annotators), self._session.annotator
         )
         self._queue_names = list(await self._session.query(read_own_assignments))
         runs = sort_runs_by_pass_rate(runs, blind=False)
-        here = self._selected_run.run if self._selected_run is not None else self._first_run
+        here = self._selected_run.run if self._selected_run is not None else self._initial_run
         if self._selected_run is None and here not in overview.sampled_runs and overview.sampled_runs:
             here = None  # the sampled runs come first
         self._runs = sorted(runs, key=lambda row: row.run not in overview.sampled_runs)
-        self._samples = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
-        self._unread = overview.sampled_runs
+        self._samples_by_run = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
+        self._unread_runs = overview.sampled_runs
         self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
         self._is_loaded = True
         self._draw()
@@ -163,15 +163,15 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         top = int(self._list.scroll_offset.y)
         rows = [*filter(None, [self._selected_run]), *self._runs[top : top + MAX_RUN_LINES]]
         for row in rows:
-            if row.run not in self._unread:
+            if row.run not in self._unread_runs:
                 continue
             try:
                 sample = await self._session.query_at_low_priority(partial(read_run_sample, row))
             except FcreviewError as error:
                 self._message = make_line(sanitize(str(error)), "bad")
                 sample = RunSample(row.run)
-            self._samples[row.run] = sample
-            self._unread -= {row.run}
+            self._samples_by_run[row.run] = sample
+            self._unread_runs -= {row.run}
             self._draw()
             self.handle_kept_keys()
 
@@ -183,27 +183,27 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def _draw(self) -> None:
         if not self.is_mounted or not self.size:
             return
-        small = is_small(self.size)
+        small = is_small_screen(self.size)
         self.set_class(small, "-small")
         for panel in self.query(Panel):
             panel.set_flat(small)
         cells = self.size.width - (2 if small else 6)
-        heading, lines = build_accuracy_table(self._runs, self._samples, self._unread, cells)
+        heading, lines = build_accuracy_table(self._runs, self._samples_by_run, self._unread_runs, cells)
         self.query_one("#accuracy-heading", LineBar).show(((" ", ""), *heading))
         self._list.empty_line = make_line(" reading", "dim")
         self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
         self._list.set_lines(lines)
         self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
         self._draw_run()
-        self._draw_run_and_form()
+        self._draw_run_and_update_form()
 
     def _on_cursor_moved(self) -> None:
         if self._selected_run is not None and self._selected_run.run != self._shown_run:
             self._message = ()
-        self._draw_run_and_form()
+        self._draw_run_and_update_form()
         self._read_samples()
 
-    def _draw_run_and_form(self) -> None:
+    def _draw_run_and_update_form(self) -> None:
         self._draw_run()
         self._update_form()
 
@@ -253,11 +253,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         commands = self._command_service
         if run is None or sample is None or commands is None or self._form.has_focus_within:
             return
-        form_of = self._form_dependencies(run, sample)
-        if form_of == self._form_of:
+        form_inputs = self._current_form_inputs(run, sample)
+        if form_inputs == self._form_inputs:
             return
         command = self._command = choose_sampling_command(sample)
-        defaults = build_sampling_form_defaults(command, run, sample, self._annotators, self._queue_names)
+        defaults = build_sampling_form_defaults(command, run, sample, self._default_annotators, self._queue_names)
         names = make_unique_run_labels(self._runs)
         fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
@@ -267,11 +267,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             FORM_TITLES[command].format(run=names[run.run]), "Enter: draw and assign the sample"
         )
         self._draw_form_lines()
-        self._form_of = form_of
+        self._form_inputs = form_inputs
         self.handle_kept_keys()
 
-    def _form_dependencies(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
-        """Return the values that the fields and initial values of the form depend on."""
+    def _current_form_inputs(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
+        """Return the values from which the fields of the form are built."""
         needed = sample.estimate.needed if sample.estimate is not None else None
         return run.run, choose_sampling_command(sample), sample.n_drawn, needed, *self._queue_names
 
@@ -349,7 +349,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             if each.share.annotator == self._session.annotator
         ]
         left = [each for each in own if each.n_reviews_left]
-        other = find_unfinished_of_others((self._selected_sample or RunSample(0)).queues, self._session.annotator)
+        other = find_other_with_items_left((self._selected_sample or RunSample(0)).queues, self._session.annotator)
         if not left and other is not None and not self._session.fixed_annotator_reason:
             offer_annotator_switch(self.app, self._session, other)
         elif left or own:
@@ -395,7 +395,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if self._form.has_focus_within or run is None or action not in ("focus_form", "review_sample"):
             return False
         needs_form = action == "focus_form" and self._command_service is not None
-        return sample is None or (needs_form and self._form_of != self._form_dependencies(run, sample))
+        return sample is None or (needs_form and self._form_inputs != self._current_form_inputs(run, sample))
 
     def must_ignore(self, action: str) -> bool:
         return self._is_running and action == "submit"

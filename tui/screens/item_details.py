@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class CopyScreen(BottomDialog[str | None]):
-    """Prompt that asks what to copy. The result is the `kind` for `text_to_copy`, or None if the user cancelled."""
+    """Prompt that asks what to copy. The result is the `kind` for `make_copy_text`, or None if the user cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
 
@@ -54,7 +54,7 @@ class CopyScreen(BottomDialog[str | None]):
         self.query_one(LineBar).show((*title, *hints))
 
 
-def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
+def make_copy_text(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
     """Return a text to copy.
 
     Args:
@@ -79,13 +79,13 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
     def copy_kind(kind: str | None) -> None:
         if kind is not None:
-            text = text_to_copy(kind, view.text.text_to_copy, view.cursor, session.folder)
+            text = make_copy_text(kind, view.text.text_to_copy, view.cursor, session.folder)
             view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.folder, view.app._driver)}"))
 
     view.app.push_screen(CopyScreen(), copy_kind)
 
 
-async def query_for_item(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
+async def query_if_item_stays(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
     """Run a query for a dialog. Return None if the query fails, or if another item was opened before it finished."""
     try:
         result = await session.query(read)
@@ -102,7 +102,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
         return
-    runs = await query_for_item(view, session, item, lambda store: read_predictions(store, item))
+    runs = await query_if_item_stays(view, session, item, lambda store: read_predictions(store, item))
     if runs is None:
         return
     if len(runs) < 2:

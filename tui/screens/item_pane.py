@@ -38,7 +38,7 @@ from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
-from fcreview.tui.widgets.base import GuardedScreen, is_small, work
+from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 
@@ -83,16 +83,16 @@ class KeyPressContext:
         self._drawn_at = inf
         self._from_list = False
 
-    def set_named_subject(self, subject: ReviewSubject) -> None:
+    def record_displayed_subject(self, subject: ReviewSubject) -> None:
         """Set the subject that the header and the status line name."""
         self._drawn = subject
 
-    def start_item(self, *, is_from_list: bool) -> None:
+    def record_new_item(self, *, is_from_list: bool) -> None:
         """Record that another item is displayed but not drawn yet. `is_from_list`: the list already named the new
         item."""
         self._previous, self._drawn_at, self._from_list = None if is_from_list else self._drawn, inf, is_from_list
 
-    def set_draw_time(self, time: float) -> None:
+    def record_draw_time(self, time: float) -> None:
         """Record that the item was drawn at this time, in seconds of the monotonic clock."""
         self._drawn_at = time
 
@@ -163,7 +163,7 @@ class ItemPane(Vertical):
         self.watch(self.text, "moves", self._on_cursor_moved, init=False)
 
     def on_resize(self) -> None:
-        self.text.set_section_frames(not is_small(self.app.size))
+        self.text.set_section_frames(not is_small_screen(self.app.size))
         self.call_after_refresh(self.draw_bars)
 
     def open(self, item: int) -> None:
@@ -191,7 +191,7 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._prefetch)
 
     @property
-    def is_opening(self) -> bool:
+    def is_item_loading(self) -> bool:
         """Whether the item is not displayed yet. The app then rings the bell for keys that would review the item."""
         return self.is_awaiting_list or self.item_reviewer.has_requested_item or not self.item_reviewer.has_item
 
@@ -209,7 +209,7 @@ class ItemPane(Vertical):
         """Target of verdict keys."""
         return self.cursor.target if self._target.is_at_cursor else ITEM
 
-    def _pressed_subject(self) -> ReviewSubject | None:
+    def _subject_at_key_press(self) -> ReviewSubject | None:
         """Return the item and target that were on screen when the key was pressed.
 
         If list and header named different items at that time, ring the bell and return None.
@@ -229,7 +229,7 @@ class ItemPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         return action == "back" or not (
-            self.is_opening or (self.item_reviewer.is_removed_from_results and action != "step_item")
+            self.is_item_loading or (self.item_reviewer.is_removed_from_results and action != "step_item")
         )
 
     # -- methods of `ItemView`
@@ -244,12 +244,15 @@ class ItemPane(Vertical):
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
-        self._key_press.start_item(is_from_list=self._from_list)
+        self._key_press.record_new_item(is_from_list=self._from_list)
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.document_cursor is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
             options = DisplayOptions(
-                open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
+                open_key=self._key_name("item.fold"),
+                group_keys=keys,
+                frames=True,
+                panels=not is_small_screen(self.app.size),
             )
             confirm_key = self._key_name("item.decisive_step")
             options = replace(options, suspicion=displayed.suspicion, confirm_key=confirm_key)
@@ -308,7 +311,7 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
-        self._key_press.set_draw_time(monotonic())
+        self._key_press.record_draw_time(monotonic())
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
@@ -335,7 +338,7 @@ class ItemPane(Vertical):
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
             header = header_line(displayed.detail, position, count, cells, hide_verdicts=is_hidden, show_id=names_item)
             self.query_one("#item-header", LineBar).show(header)
-            self._key_press.set_named_subject(subject := self._current_subject())
+            self._key_press.record_displayed_subject(subject := self._current_subject())
             question = self.item_reviewer.pending_question(subject)
             scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
             status = status_line(self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace)
@@ -364,16 +367,16 @@ class ItemPane(Vertical):
 
     def action_verdict(self, verdict_key: str) -> None:
         """Record a verdict. `verdict_key` is one of `recorder.VERDICTS_BY_KEY`."""
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             self.item_reviewer.record_verdict(subject, verdict_key)
 
     def action_score(self, value: int) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             self.item_reviewer.record_score_or_move_cursor(subject, value)
 
     def action_mark_decisive_step(self) -> None:
         message = self.cursor.block.message_number
-        if (subject := self._pressed_subject()) is None:
+        if (subject := self._subject_at_key_press()) is None:
             return
         if message is None:
             self.show_message(NO_CHAT_MESSAGE)
@@ -381,15 +384,15 @@ class ItemPane(Vertical):
             self.item_reviewer.mark_decisive_step(subject, message)
 
     def action_ask_fault(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             review_dialogs.ask_fault(self, subject)
 
     def action_edit_tags(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             review_dialogs.ask_tags(self, subject, self._session, self._prefetcher)
 
     def action_edit_note(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             review_dialogs.ask_note(self, subject)
 
     def action_prompt_for_last_item(self, prompt: str) -> None:
@@ -415,13 +418,13 @@ class ItemPane(Vertical):
         self.show_message(self._target.switch_target(self.cursor))
 
     def action_edit_golden(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             open_golden_editor(self, self._session, subject)
 
     @work(group="dialog", exclusive=True)
     async def action_choose_labels(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
-            await review_dialogs.ask_labels(self, self._session, subject)
+        if (subject := self._subject_at_key_press()) is not None:
+            await review_dialogs.ask_response_labels(self, self._session, subject)
 
     def action_give_override_reason(self) -> None:
         review_dialogs.ask_override_reason(self, self._session)
@@ -436,7 +439,7 @@ class ItemPane(Vertical):
 
     def action_back(self) -> None:
         """Close the pane after the queued actions have run."""
-        if not self.is_opening:
+        if not self.is_item_loading:
             self.item_reviewer.close_view()
         elif self._opened is not None:
             self.close(self._opened)
@@ -453,7 +456,7 @@ class ItemPane(Vertical):
 
     @work(group="dialog", exclusive=True)
     async def action_show_other_runs(self) -> None:
-        if (subject := self._pressed_subject()) is not None:
+        if (subject := self._subject_at_key_press()) is not None:
             await item_details.show_other_runs(self, self._session, subject)
 
     def action_copy(self) -> None:
@@ -515,8 +518,8 @@ class ItemScreen(GuardedScreen[int]):
             super()._compositor_refresh()
 
     @property
-    def is_opening(self) -> bool:
-        return self.pane.is_opening
+    def is_item_loading(self) -> bool:
+        return self.pane.is_item_loading
 
     @property
     def item_reviewer(self) -> ItemReviewer:

@@ -46,11 +46,11 @@ from fcreview.tui.queue.overview import (
     review_progress_lines,
     score_lines,
 )
-from fcreview.tui.screens.annotators import find_unfinished_of_others, offer_annotator_switch
+from fcreview.tui.screens.annotators import find_other_with_items_left, offer_annotator_switch
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import MIN_BORDERED_SIZE, GuardedScreen, Panel, ProgressTimer, is_small, work
+from fcreview.tui.widgets.base import MIN_BORDERED_SIZE, GuardedScreen, Panel, ProgressTimer, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.filter_input import RunSearchInput
 from fcreview.tui.widgets.lists import TextList
@@ -163,7 +163,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._session.shows_welcome:
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
-        self._load_parts()
+        self._load_overview()
 
     @property
     def _has_lists(self) -> bool:
@@ -185,7 +185,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- reading
 
     @work(exclusive=True, group="overview")
-    async def _load_parts(self) -> None:
+    async def _load_overview(self) -> None:
         """Read the parts of the overview, the fastest first. Each part is shown as soon as it is read."""
         scope = self._view.runs
         runs, self._first_runs = self._first_runs, ()
@@ -194,10 +194,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
         self._set_overview(Overview(runs, self._session.annotator, blind))
-        await self._read_and_update(add_queue_progress)
+        await self._read_part(add_queue_progress)
         if blind:
             return
-        await self._read_and_update(add_failure_reasons)
+        await self._read_part(add_failure_reasons)
         self._estimate_visible_runs()
         await self._read_suspects()
 
@@ -238,7 +238,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             runs |= {run.run: run for run in self._runs[top : top + height]}
         return list(runs.values())
 
-    async def _read_and_update(self, reader: OverviewReader) -> None:
+    async def _read_part(self, reader: OverviewReader) -> None:
         """Read a part of the overview. Another query of the screen interrupts it."""
         work = partial(reader, self._overview, self._view)
         try:
@@ -262,7 +262,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _draw(self) -> None:
         if not self.is_mounted or not self.size or not self._has_lists:
             return
-        small = is_small(self.size)
+        small = is_small_screen(self.size)
         self.set_class(small, "-small")
         for panel in self.query(Panel):
             panel.set_flat(small)
@@ -424,7 +424,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
         def apply_choice(choice: OverviewChoice | None) -> None:
             if choice is None:
-                self._load_parts()
+                self._load_overview()
             else:
                 self.dismiss(choice)
 
@@ -448,7 +448,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self.action_show_estimates()
         elif list_name == "queue":
             own = self._overview.own_unfinished_queue
-            other = find_unfinished_of_others(self._overview.queues or (), self._overview.annotator)
+            other = find_other_with_items_left(self._overview.queues or (), self._overview.annotator)
             if own is not None:
                 self.dismiss(("file", own.queue))
             elif other is not None and not self._session.fixed_annotator_reason:
@@ -484,14 +484,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return "clusters", ()
 
     def _reload(self, _: None) -> None:
-        self._load_parts()
+        self._load_overview()
 
     def _show_message(self, message: str) -> None:
         self._message = message
         self._draw()
 
     @property
-    def idle_actions(self) -> frozenset[str]:
+    def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that are not available in blind mode. The key line, help and palette omit them."""
         names = ("adjudicate", "suspects", "compare", "estimates", "export", "report")
         hidden = tuple(f"overview.{name}" for name in names)

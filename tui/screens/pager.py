@@ -176,13 +176,13 @@ class PagerScreen(GuardedScreen[None]):
 
 async def read_raw_records(session: Session, item_number: int, item: Item) -> list[RawRecord]:
     """Return the records of item `item_number` in the result file and, if it exists, in the score file."""
-    result = await _read_or_error(session, lambda store: store.read_raw_record(item_number)) or ""
+    result = await _read_or_describe_error(session, lambda store: store.read_raw_record(item_number)) or ""
     records = [RawRecord("result", format_location(item.file, item.line), result)]
-    entry = await _read_or_error(session, lambda store: store.read_score_record(item_number))
+    entry = await _read_or_describe_error(session, lambda store: store.read_score_record(item_number))
     return [*records, RawRecord("score", format_score_record_location(item), entry)] if entry is not None else records
 
 
-async def _read_or_error(session: Session, read: Callable[..., str | None]) -> str | None:
+async def _read_or_describe_error(session: Session, read: Callable[..., str | None]) -> str | None:
     try:
         return await session.query(read)
     except Exception as error:  # the file may be gone, changed or unreadable

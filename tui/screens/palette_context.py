@@ -50,10 +50,10 @@ class PaletteContext:
         self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
         pane = focused_item_pane(app)
-        self._item_pane = pane if pane is not None and not pane.is_opening else None
+        self._item_pane = pane if pane is not None and not pane.is_item_loading else None
         self.actions = [action for action in list_available_actions(app.screen) if action.id != "app.palette"]
         is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
-        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.is_opening)
+        self.has_queue = self._queue is not None and not is_unfinished and (pane is None or not pane.is_item_loading)
         """Whether the queue can be shown and changed, and items can be opened."""
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
@@ -97,9 +97,9 @@ class PaletteContext:
         if self._item_pane is not None and not self._is_queue_on_top:
             self.app.push_screen(self._item_pane.make_screen(self.state.view, item))
         elif self._is_queue_on_top and self._queue is not None:
-            self._queue.find_and_open(item)
+            self._queue.find_and_open_item(item)
         else:
-            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open(item))
+            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open_item(item))
 
     def change_queue(self, menu_name: str, choice: Any) -> None:
         """Return to the queue and apply a choice of the menu `menu_name` of `QueueMenus`."""
@@ -109,7 +109,7 @@ class PaletteContext:
         """Return actions that open lists and screens of the queue. Empty if the palette is above the queue."""
         if self._queue is None or self._is_queue_on_top:
             return []
-        present = {action.action for action in self.actions} | self._queue.idle_actions
+        present = {action.action for action in self.actions} | self._queue.hidden_actions
         screens = ("overview", "clusters", "runs", "issues", "agreement", "calibration", "conventions", "adjudicate")
         names = [name for screen in screens if (name := f"queue.{screen}") not in present]
         return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
@@ -212,12 +212,12 @@ class PaletteContext:
 
     def save_filter(self, where: str, name: str) -> None:
         name = name.removeprefix(SAVED_FILTER_PREFIX)
-        self._change_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, where))
+        self._change_saved_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, where))
 
     def delete_filter(self, name: str) -> None:
-        self._change_filters("Deleted", name, lambda: self.session.annotator_filters.delete_filter(name))
+        self._change_saved_filters("Deleted", name, lambda: self.session.annotator_filters.delete_filter(name))
 
-    def _change_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
+    def _change_saved_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
         try:
             change()
         except FcreviewError as error:

@@ -36,7 +36,15 @@ from fcreview.tui.text.lines import (
     sanitize_and_wrap,
 )
 from fcreview.tui.text.styles import symbols
-from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, Panel, ProgressTimer, SafeInput, is_small, work
+from fcreview.tui.widgets.base import (
+    BottomDialog,
+    GuardedModalScreen,
+    Panel,
+    ProgressTimer,
+    SafeInput,
+    is_small_screen,
+    work,
+)
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
 
@@ -197,7 +205,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
 
     @property
     def table_width(self) -> int:
-        return self.size.width - (0 if is_small(self.size) else BORDER_CELLS)
+        return self.size.width - (0 if is_small_screen(self.size) else BORDER_CELLS)
 
     def _draw_title(self) -> None:
         choices, message = self._choices, self.query_one("#pick-title", LineBar)
@@ -209,7 +217,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
         message.show(fit_line(((f" {self._message}", "warn"),), self.size.width))
         count = format_count(len(choices.rows) if choices.total is None else choices.total, choices.noun)
         panel = self.query_one("#pick-panel", Panel)
-        panel.set_flat(is_small(self.size))
+        panel.set_flat(is_small_screen(self.size))
         facts = f" {symbols().separator} ".join(filter(None, (choices.note, count)))
         panel.set_title(choices.title[:1].upper() + choices.title[1:], facts, flat_facts=True)
 

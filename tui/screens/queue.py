@@ -170,7 +170,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def _on_item_screen_closed(self, screen: ItemScreen, item: int | None) -> None:
         if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
-            self._split.adopt_item(screen.pane)
+            self._split.take_over_item(screen.pane)
         self._reload_view(item)
 
     def action_adjudicate(self) -> None:
@@ -311,7 +311,7 @@ class QueueScreen(GuardedScreen[None]):
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
         self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from=""))
 
-    def find_and_open(self, item: int) -> None:
+    def find_and_open_item(self, item: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
         self.pane.load_first_rows(self.pane.cursor_position, item, "")
 
@@ -343,7 +343,7 @@ class QueueScreen(GuardedScreen[None]):
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property
-    def idle_actions(self) -> frozenset[str]:
+    def hidden_actions(self) -> frozenset[str]:
         """Ids of actions that only show a message now. The key line and the help omit them."""
         hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
         return self._menus.disabled_actions | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
@@ -353,12 +353,12 @@ class QueueScreen(GuardedScreen[None]):
             return True
         if action == "focus_item" and not self._split.is_split:
             return False
-        return not (self.pane.filter_line.display or self._split.is_item_focused or self.is_opening)
+        return not (self.pane.filter_line.display or self._split.is_item_focused or self.is_item_loading)
 
     @property
-    def is_opening(self) -> bool:
+    def is_item_loading(self) -> bool:
         """Whether an item that was opened is still being read."""
-        return self._split.is_opening or self.pane.opens_unreviewed
+        return self._split.is_item_loading or self.pane.opens_unreviewed
 
     def show_unavailable_key(self, key: str) -> None:
         if self.pane.filter_line.display:

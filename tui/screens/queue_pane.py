@@ -62,15 +62,15 @@ class QueueMenus:
         self.menus: dict[str, QueueMenu] = {
             "order": QueueMenu(lambda: PickerScreen(build_order_choices(state)), state.set_order, adds_level=False),
             "clusters": QueueMenu(
-                self._make_clusters_screen, state.narrow_to_cluster, self._blind_mode_reason("clusters")
+                self._make_clusters_screen, state.narrow_to_cluster, self._make_blind_mode_reason("clusters")
             ),
-            "agreement": self._statistics_menu("agreement", state.select_items),
-            "calibration": self._statistics_menu("calibration", state.select_items),
-            "conventions": self._statistics_menu("conventions", self._select_items_including_passes),
+            "agreement": self._make_statistics_menu("agreement", state.select_items),
+            "calibration": self._make_statistics_menu("calibration", state.select_items),
+            "conventions": self._make_statistics_menu("conventions", self._select_items_including_passes),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues),
                 state.show_issue_item,
-                self._blind_mode_reason("import issues"),
+                self._make_blind_mode_reason("import issues"),
             ),
             "where": QueueMenu(None, state.reset_to_filter),
             "file": QueueMenu(None, state.open_queue_file),
@@ -94,11 +94,11 @@ class QueueMenus:
         return CursorPosition() if menu.adds_level else cursor
 
     @property
-    def shown_runs(self) -> Sequence[RunRow] | None:
+    def selected_runs(self) -> Sequence[RunRow] | None:
         """The selected run, or all opened runs. None until the runs are read."""
-        return self.select_opened_runs(self._state.run)
+        return self.find_selected_runs(self._state.run)
 
-    def select_opened_runs(self, run_number: int | None) -> Sequence[RunRow] | None:
+    def find_selected_runs(self, run_number: int | None) -> Sequence[RunRow] | None:
         """Return the run with this number, or all opened runs if `run_number` is None. None until the runs are read."""
         return (
             self.runs
@@ -111,7 +111,7 @@ class QueueMenus:
         """Ids of the actions whose menus are not available."""
         return frozenset(f"queue.{name}" for name, menu in self.menus.items() if menu.disabled_reason())
 
-    def _blind_mode_reason(self, name: str) -> Callable[[], str]:
+    def _make_blind_mode_reason(self, name: str) -> Callable[[], str]:
         return lambda: f"{name}: not available in blind mode" if self._state.blind else ""
 
     def _runs_disabled_reason(self) -> str:
@@ -123,20 +123,20 @@ class QueueMenus:
         from fcreview.tui.screens.clusters import ClustersScreen
 
         session, lists = self._session, self._levels.lists
-        runs = self.shown_runs or ()
+        runs = self.selected_runs or ()
         run_name = sanitize(runs[0].info.model) if len(runs) == 1 else ""
         return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
 
-    def _statistics_menu(self, name: str, apply: Callable[[Sequence[int]], None]) -> QueueMenu:
+    def _make_statistics_menu(self, name: str, apply: Callable[[Sequence[int]], None]) -> QueueMenu:
         def make_screen() -> ModalScreen[Any]:
             from fcreview.tui.screens.statistics import SCREENS
 
             return SCREENS[name](self._session, self._state.view)
 
-        return QueueMenu(make_screen, apply, self._blind_mode_reason(name))
+        return QueueMenu(make_screen, apply, self._make_blind_mode_reason(name))
 
     def _select_items_including_passes(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""
@@ -273,7 +273,7 @@ class QueuePane(Vertical):
         return CursorPosition(line=line) if row is None else CursorPosition(row.item, line, (row.id, row.run))
 
     @property
-    def is_settled(self) -> bool:
+    def has_current_rows(self) -> bool:
         """Whether rows are displayed and no view is being loaded."""
         return self._target is None and self._page is not None
 
@@ -282,7 +282,7 @@ class QueuePane(Vertical):
         row = self.list.cursor_row
         self._loader.clear_caches()
         self._fill_list(page)
-        self.list.scroll_cursor_into_row(row)
+        self.list.scroll_cursor_to_row(row)
         self._message = message or self._message
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=False))
@@ -301,8 +301,8 @@ class QueuePane(Vertical):
         self._draw_header()
 
     @property
-    def _shown_runs(self) -> Sequence[RunRow] | None:
-        return self._menus.select_opened_runs(self._shown.run)
+    def _displayed_runs(self) -> Sequence[RunRow] | None:
+        return self._menus.find_selected_runs(self._shown.run)
 
     def append_message(self, message: str) -> None:
         """Show a message after the current message."""
@@ -312,7 +312,7 @@ class QueuePane(Vertical):
         return self.query_one(f"#{name}", LineBar)
 
     def _draw_header(self) -> None:
-        cells, runs = self.size.width, self._shown_runs
+        cells, runs = self.size.width, self._displayed_runs
         key = find_action_key_names(self.app).get("queue.adjudicate", "")
         rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
         self._line_bar("rates").show(rates)
@@ -325,7 +325,7 @@ class QueuePane(Vertical):
 
     def _draw_top(self) -> None:
         """Draw the top line of the screen, and remember the progress for the screens of items."""
-        runs, state = self._shown_runs, self._shown
+        runs, state = self._displayed_runs, self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._page.progress if self._page else None
         progress = progress or (ReviewProgress(total.yours, total.items) if runs else None)
@@ -343,11 +343,11 @@ class QueuePane(Vertical):
         position = self.list.cursor + 1 if page and page.total else None
         panel = self.query_one("#queue-panel", Panel)
         cells = max(self.size.width - FACTS_MARGIN, 1)
-        row = self.list.row_at(self.list.cursor) if position and self.list.cuts_run_names else None
+        row = self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
         run_name = (row.run_name or row.model) if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueueCursor(position, total, run_name, n_strong)
-        facts = header.format_queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
+        facts = header.format_queue_facts(self._displayed_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
 
     def set_flat(self, flat: bool) -> None:
@@ -381,7 +381,7 @@ class QueuePane(Vertical):
         if self._page is None:
             self._line_bar("rates").show(header.store_loading_line(seconds))
             return
-        activity = header.describe_loading(self._state, self._menus.shown_runs)
+        activity = header.describe_loading(self._state, self._menus.selected_runs)
         line = progress_message(activity, seconds, self._cancel_key)
         if self.list.is_waiting or self.is_changing_view:
             self._shown = replace(self._state)
@@ -456,7 +456,7 @@ class QueuePane(Vertical):
     @work(exclusive=True, group="share")
     async def _load_estimate(self) -> None:
         """Load the estimated pass rate. This comes after all other queries, because it takes longest."""
-        runs = self._menus.shown_runs or ()
+        runs = self._menus.selected_runs or ()
         estimate = await self._loader.load_estimate(runs[0]) if len(runs) == 1 and not self._state.blind else None
         if estimate != self._estimate:
             self._estimate = estimate
@@ -471,7 +471,7 @@ class QueuePane(Vertical):
     @work(group="rows")
     async def reload_row(self, item: int) -> None:
         """Load the row of an item again after a review."""
-        version, index = self.list.version, self.list.find_index(item)
+        version, index = self.list.version, self.list.find_loaded_index(item)
         if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
             self.list.replace_row(index, version, row)
 

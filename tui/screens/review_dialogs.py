@@ -34,7 +34,7 @@ from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.overrides import Override
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.item_details import query_for_item
+from fcreview.tui.screens.item_details import query_if_item_stays
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START
@@ -280,7 +280,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
 def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
     """Ask for the fault. `item_name`: name of the item, shown in the prompt if another item is displayed."""
-    prompt = FaultScreen(item_name or _other_item_name(view, subject) or subject.part_name)
+    prompt = FaultScreen(item_name or _name_if_not_displayed(view, subject) or subject.part_name)
     _ask_and_record(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
 
@@ -293,7 +293,7 @@ def ask_tags(
     chosen = (own.tags if own else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
     tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
-    item_name = item_name or _other_item_name(view, subject) or subject.part_name
+    item_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
     _ask_and_record(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), recorder.record_tags)
 
 
@@ -301,11 +301,11 @@ def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> Non
     """Ask for a note. `item_name`: name of the item, shown in the prompt if another item is displayed."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
-    item_name = item_name or _other_item_name(view, subject) or sanitize(describe_address(subject.target))
+    item_name = item_name or _name_if_not_displayed(view, subject) or sanitize(describe_address(subject.target))
     _ask_and_record(view, subject, NoteScreen(item_name, (own.note if own else None) or ""), recorder.record_note)
 
 
-def _other_item_name(view: ItemView, subject: ReviewSubject) -> str:
+def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
     """Return the name of the reviewed item and part if another item is displayed now, else an empty string."""
     if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
@@ -326,10 +326,10 @@ def _ask_and_record(
     view.app.push_screen(prompt, submit)
 
 
-async def ask_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
+async def ask_response_labels(view: ItemView, session: Session, subject: ReviewSubject) -> None:
     """Ask for the correct labels of the response, for the first criterion that has labels."""
     item = subject.item
-    criteria = await query_for_item(view, session, item, lambda store: store.fetch_multi_label_criteria(item))
+    criteria = await query_if_item_stays(view, session, item, lambda store: store.fetch_multi_label_criteria(item))
     if criteria is None:
         return
     if not criteria:

@@ -382,7 +382,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         return not self._is_searching or action in ("end_search", "move")
 
     @property
-    def idle_actions(self) -> frozenset[str]:
+    def hidden_actions(self) -> frozenset[str]:
         """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"runs.compare"} if self._make_compare_screen is None else set()
         return frozenset(hidden | ({"app.help"} if self._is_searching else set()))

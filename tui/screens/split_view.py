@@ -22,7 +22,7 @@ from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width
-from fcreview.tui.widgets.base import is_small, work
+from fcreview.tui.widgets.base import is_small_screen, work
 from fcreview.tui.widgets.document_view import Divider
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class SplitView(Horizontal):
         yield Vertical(id="item-side")
 
     def on_mount(self) -> None:
-        self.show_panes()
+        self.layout_panes()
         self.watch(self.screen, "focused", self._update_focus, init=False)
         self.watch(self._queue.list, "cursor", lambda: self._show_current_item(), init=False)
 
@@ -78,14 +78,14 @@ class SplitView(Horizontal):
         """Whether the terminal is wide enough for both panes."""
         return self.app.size.width >= TWO_PANES_MIN_WIDTH
 
-    def show_panes(self) -> None:
+    def layout_panes(self) -> None:
         """Show both panes, or only the focused pane."""
         split = self.is_split
         side = self.query_one("#list-side")
         side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"
         side.display = split or not self.is_item_focused
         self.query_one("#item-side").display = split or self.is_item_focused
-        flat = is_small(self.app.size)
+        flat = is_small_screen(self.app.size)
         self._queue.set_flat(flat)
         divider = self.query_one(Divider)
         divider.display, divider.visible = split, flat
@@ -95,7 +95,7 @@ class SplitView(Horizontal):
         self._show_current_item()
 
     def on_resize(self) -> None:
-        self.show_panes()
+        self.layout_panes()
 
     def _draw_focus(self) -> None:
         self._queue.list.set_reverse_cursor(not self.is_item_focused)
@@ -129,15 +129,15 @@ class SplitView(Horizontal):
         return True
 
     @property
-    def is_opening(self) -> bool:
+    def is_item_loading(self) -> bool:
         """Whether the item of the focused item pane is still being read."""
-        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.is_opening
+        is_item_opening = self.is_item_focused and self.item_pane is not None and self.item_pane.is_item_loading
         return self._focus_when_created or is_item_opening
 
     @property
     def _list_follows_item(self) -> bool:
         """Whether the cursor of the list follows the item pane, instead of the pane following the cursor."""
-        return self.is_item_focused and not self.is_opening
+        return self.is_item_focused and not self.is_item_loading
 
     # -- the list has the focus
 
@@ -191,7 +191,7 @@ class SplitView(Horizontal):
         if self.item_pane is not None and self.item_pane.item_reviewer.has_requested_item:
             self.item_pane.item_reviewer.show_requested_item()
 
-    def adopt_item(self, pane: ItemPane) -> None:
+    def take_over_item(self, pane: ItemPane) -> None:
         """Show the item of an `ItemScreen` that closed when the terminal became wide, and focus the item pane."""
         self._is_adopting = True
         self._adopt_item(pane)
@@ -201,17 +201,17 @@ class SplitView(Horizontal):
         item = await self._get_item_pane()
         if pane.item_reviewer.has_item:
             item.copy_state_from(pane)
-        self.show_panes()
+        self.layout_panes()
         if not self.focus_item():
             self.query_one("#item-side").display = True
             self.screen.set_focus(item.text)
-            self.show_panes()
+            self.layout_panes()
         self._is_adopting = False
 
     @work(group="item")
     async def _create_item_pane(self) -> None:
         await self._get_item_pane()
-        self.show_panes()
+        self.layout_panes()
         if self._focus_when_created:
             self._focus_when_created = False
             self.focus_item()
@@ -244,10 +244,10 @@ class SplitView(Horizontal):
             self._queue.reload_rows()
         else:
             self._queue.reload_row(saved.item)
-        self._reload_runs_later()
+        self._reload_rates_later()
 
     @work(exclusive=True, group="count")
-    async def _reload_runs_later(self) -> None:
+    async def _reload_rates_later(self) -> None:
         await asyncio.sleep(COUNT_DELAY)
         self._queue.load_progress()
         self._queue.load_runs()
@@ -257,7 +257,7 @@ class SplitView(Horizontal):
         closed.stop()
         self.query_one("#list-side").display = True
         self.screen.set_focus(self._queue.list)
-        self.show_panes()
+        self.layout_panes()
         if self._has_new_reviews:
             self._queue.load_view(CursorPosition(closed.item, self._queue.list.cursor))
         else:

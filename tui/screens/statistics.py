@@ -44,7 +44,7 @@ from fcreview.tui.queue.statistics import (
 )
 from fcreview.tui.screens.prompts import PanelPickerScreen
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.widgets.base import Panel, is_small, work
+from fcreview.tui.widgets.base import Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import LineBar, LineBlock
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
 
     def _draw_row(self) -> None:
         """Draw the explanation and the picture of the row under the cursor, and fit the height of the table."""
-        small = is_small(self.size)
+        small = is_small_screen(self.size)
         row = self._rows[self.list.cursor] if self._rows else None
         means = self.query_one("#means", LineBar)
         means.show(fit_line((("  ", ""), (row.explanation if row is not None else "", "dim")), self.table_width))

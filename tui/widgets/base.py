@@ -109,7 +109,7 @@ def work(
     return decorate
 
 
-def call_after_keys(app: App[Any], callback: Callable[[], object]) -> None:
+def call_after_sent_keys(app: App[Any], callback: Callable[[], object]) -> None:
     """Call `callback` after the focused widget and its ancestors have handled the keys that the app sent them."""
     _call_after_nodes([*(app.focused or app.screen).ancestors_with_self], callback)
 
@@ -228,7 +228,7 @@ class GuardedScreen(Screen[T]):
                 self._released_key, self._held_keys = event, tuple(later)
                 self.app.post_message(event)
                 self.app.call_later(
-                    call_after_keys, self.app, lambda: self.app.call_after_refresh(self.handle_kept_keys)
+                    call_after_sent_keys, self.app, lambda: self.app.call_after_refresh(self.handle_kept_keys)
                 )
 
     def _action_names(self, event: events.Key) -> set[str]:
@@ -273,7 +273,7 @@ FLAT_MARGIN = 6
 """Number of cells that the title and the facts leave free in the title line of a flat panel."""
 
 
-def is_small(screen: Size) -> bool:
+def is_small_screen(screen: Size) -> bool:
     """Whether a screen is too small for borders around all panels."""
     return screen.width < MIN_BORDERED_SIZE.width or screen.height < MIN_BORDERED_SIZE.height
 

@@ -64,7 +64,7 @@ class ItemText(DocumentView):
         """Function that moves the focus to the list beside the item. None if there is no list."""
         self.has_docs_column = False
         """Whether the function docs are shown beside the text."""
-        self._scene: IndexedItem | None = None
+        self._indexed: IndexedItem | None = None
         self._other_runs: tuple[int, Sequence[QueueRow]] = (0, ())
         """(number of an item, rows of the item in other runs)."""
 
@@ -108,13 +108,13 @@ class ItemText(DocumentView):
 
     def update_item(self, detail: ItemDetail) -> None:
         """Show the same item with a changed review."""
-        top = self._top_row()
+        top = self._row_at_top()
         self.required_cursor.refresh(detail)
         self._show_blocks(top)
 
     def update_after_reload(self, detail: ItemDetail, message: StatusMessage | None) -> None:
         """Show the same item after a reload. If its document has not changed, nothing is redrawn."""
-        top, blocks = self._top_row(), self.required_cursor.blocks
+        top, blocks = self._row_at_top(), self.required_cursor.blocks
         self.required_cursor.refresh(detail)
         if self.required_cursor.blocks != blocks:
             self._show_blocks(top, message)
@@ -124,7 +124,7 @@ class ItemText(DocumentView):
     def set_section_frames(self, frame_sections: bool) -> None:
         """Draw frames around all sections, or only around calls, as on a small screen."""
         if self.document_cursor is not None and frame_sections != self.document_cursor.options.panels:
-            top = self._top_row()
+            top = self._row_at_top()
             self.document_cursor.options = replace(self.document_cursor.options, panels=frame_sections)
             self.document_cursor.rebuild()
             self._show_blocks(top)
@@ -147,13 +147,13 @@ class ItemText(DocumentView):
             self.redraw()
             self._notify_moved()
 
-    def _top_row(self) -> tuple[str, int]:
+    def _row_at_top(self) -> tuple[str, int]:
         """Return (block key, row) at the top of the screen, to restore it after the document was rebuilt."""
         layout = self.document_layout
         return (self.required_cursor.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
-        """Show the rebuilt document, with the row at the top that `_top_row` returned before."""
+        """Show the rebuilt document, with the row at the top that `_row_at_top` returned before."""
         key, row = top
         at = self.required_cursor.find_block_index(key, 0)
         position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
@@ -226,9 +226,9 @@ class ItemText(DocumentView):
     @property
     def _indexed_item(self) -> IndexedItem:
         item = self.required_cursor.detail.item
-        if self._scene is None or self._scene.item is not item:
-            self._scene = IndexedItem(item)
-        return self._scene
+        if self._indexed is None or self._indexed.item is not item:
+            self._indexed = IndexedItem(item)
+        return self._indexed
 
     def _notify_moved(self, message: StatusMessage | None = None) -> None:
         self.message = message
@@ -247,7 +247,7 @@ class ItemText(DocumentView):
 
     def action_move(self, step: int) -> None:
         """Move the cursor to the next (`step` 1) or previous (-1) block where it can stop. If there is none, scroll."""
-        blocks, top = self.required_cursor.blocks, self._top_row()
+        blocks, top = self.required_cursor.blocks, self._row_at_top()
         if self.required_cursor.move(step):
             if self.required_cursor.blocks is not blocks:
                 self._show_blocks(top, NO_MESSAGE)
@@ -258,7 +258,7 @@ class ItemText(DocumentView):
             self.scroll_rows(step * 3)
             self._notify_moved(NO_MESSAGE)
 
-    def action_turn(self, step: int) -> None:
+    def action_step_turn(self, step: int) -> None:
         if self.required_cursor.move_by_turn(step):
             self._show_cursor()
 
@@ -269,17 +269,17 @@ class ItemText(DocumentView):
     def action_page(self, pages: int) -> None:
         self.action_scroll(pages * max(self.size.height - 1, 1))
 
-    def action_edge(self, side: int) -> None:
+    def action_scroll_to_edge(self, side: int) -> None:
         self.scroll_to_edge(side)
         self._notify_moved()
 
-    def action_difference(self) -> None:
+    def action_next_difference(self) -> None:
         if self.required_cursor.move_to_decisive_or_difference():
             self._show_cursor()
         else:
             self._warn("no difference between golden and predicted calls")
 
-    def action_arguments(self) -> None:
+    def action_toggle_arguments(self) -> None:
         if self.required_cursor.toggle_arguments():
             self._show_cursor()
         else:
@@ -289,26 +289,26 @@ class ItemText(DocumentView):
         if self.focus_list is not None:
             self.focus_list()
         else:
-            self.action_arguments()
+            self.action_toggle_arguments()
 
-    def action_fold(self) -> None:
-        block, top = self.required_cursor.block, self._top_row()
+    def action_toggle_fold(self) -> None:
+        block, top = self.required_cursor.block, self._row_at_top()
         if self.required_cursor.toggle_fold():
             self._show_blocks(top, NO_MESSAGE)
         elif block.full_text is not None:
             self.post_message(self.Opened(block.title, block.full_text()))
 
-    def action_dialogue(self) -> None:
-        top = self._top_row()
+    def action_toggle_dialogue(self) -> None:
+        top = self._row_at_top()
         self.required_cursor.toggle_dialogue()
         key = find_action_key_names(self.app).get("item.dialogue", "")
         is_full = self.required_cursor.options.full_dialogue
         message = f"full dialogue; press {key} for the short dialogue" if is_full else ""
         self._show_blocks(top, StatusMessage(message))
 
-    def action_document(self) -> None:
+    def action_next_docs(self) -> None:
         """Show the next set of function docs: those of the golden call, of the predicted call, all or none."""
-        top = self._top_row()
+        top = self._row_at_top()
         block = self.required_cursor.show_next_docs()
         if block is None:
             self._warn("no functions are available here")
@@ -328,7 +328,7 @@ class ItemText(DocumentView):
 
     def search(self, text: str, direction: int = 1) -> None:
         """Move to the next (1) or previous (-1) match."""
-        top = self._top_row()
+        top = self._row_at_top()
         self.highlight = text.casefold()
         match = self.required_cursor.search(text, self.cells, direction)
         if match is None:
@@ -362,13 +362,13 @@ class ItemBody(Horizontal):
         yield self._docs
 
     def on_mount(self) -> None:
-        self._update_layout()
+        self._show_docs_if_they_fit()
         self.watch(self._text, "moves", self._draw_docs, init=False)
 
     def on_resize(self) -> None:
         self._draw_docs()
 
-    def _update_layout(self) -> bool:
+    def _show_docs_if_they_fit(self) -> bool:
         """Show the docs column if it fits and the item has functions, else hide it. Return whether it is shown."""
         cursor = self._text.document_cursor
         without_functions = cursor is not None and not cursor.detail.item.functions
@@ -381,7 +381,7 @@ class ItemBody(Horizontal):
 
     def _draw_docs(self) -> None:
         """Draw the docs of the functions at the cursor, unless they are already drawn."""
-        if not self._update_layout() or self._text.document_cursor is None:
+        if not self._show_docs_if_they_fit() or self._text.document_cursor is None:
             return
         functions, here = self._text.required_cursor.detail.item.functions, self._text.functions_at_cursor
         if self._drawn[0] is functions and self._drawn[1] == here:

@@ -108,7 +108,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         top, height = int(self.scroll_offset.y), self.size.height
         if not height or top <= self.cursor < top + height:
             return False
-        self._scroll(self.cursor - height // 2)
+        self._scroll_to_line(self.cursor - height // 2)
         return True
 
     @property
@@ -116,12 +116,12 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         """Row of the widget, from 0, that shows the cursor."""
         return self.cursor - int(self.scroll_offset.y)
 
-    def scroll_cursor_into_row(self, row: int) -> None:
+    def scroll_cursor_to_row(self, row: int) -> None:
         """Scroll until the line under the cursor is in this row of the widget, if enough lines precede it."""
         if row != self.cursor_row:
-            self._scroll(self.cursor - row)
+            self._scroll_to_line(self.cursor - row)
 
-    def _scroll(self, top_index: int) -> None:
+    def _scroll_to_line(self, top_index: int) -> None:
         self.scroll_to(y=max(0, min(top_index, self.total - self.size.height)), animate=False, force=True)
 
     def on_resize(self) -> None:
@@ -132,7 +132,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         if self._has_cursor:
             self.move_cursor(self.cursor + by)
         else:
-            self._scroll(int(self.scroll_offset.y) + by)
+            self._scroll_to_line(int(self.scroll_offset.y) + by)
 
     def action_move_page(self, by: int) -> None:
         self._scroll_with_cursor(by * max(1, self.size.height - 1))
@@ -141,7 +141,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self._scroll_with_cursor(by * max(1, self.size.height // 2))
 
     def _scroll_with_cursor(self, n_lines: int) -> None:
-        self._scroll(int(self.scroll_offset.y) + n_lines)
+        self._scroll_to_line(int(self.scroll_offset.y) + n_lines)
         if self._has_cursor:
             self.move_cursor(self.cursor + n_lines)
             self.refresh()
@@ -151,7 +151,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         if self._has_cursor:
             self.move_cursor(index)
         else:
-            self._scroll(index)
+            self._scroll_to_line(index)
 
     def on_click(self, event: events.Click) -> None:
         index = int(self.scroll_offset.y) + event.y
@@ -338,11 +338,11 @@ class QueueList(LineList):
             self.post_message(self.ColumnsChanged())
 
     @property
-    def cuts_run_names(self) -> bool:
+    def has_cut_run_names(self) -> bool:
         """Whether the column of run names is too narrow for some of them."""
         return 0 < dict(self.columns.columns).get("model", 0) < self._column_widths.model
 
-    def find_index(self, item: int) -> int | None:
+    def find_loaded_index(self, item: int) -> int | None:
         """Return the index of an item, or None if its row is not loaded."""
         rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
         return next((index for index, row in rows if row.item == item), None)

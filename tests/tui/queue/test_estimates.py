@@ -24,7 +24,7 @@ from fcreview.tui.queue.estimates import (
 )
 from fcreview.tui.queue.loader import KnownAnnotator
 from fcreview.tui.queue.state import QueueProgress
-from fcreview.tui.screens.annotators import format_default_annotators
+from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 
@@ -144,6 +144,6 @@ def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
 
 
 def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:
-    assert format_default_annotators([], "alice") == "alice"
-    assert format_default_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
-    assert format_default_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"
+    assert format_sample_annotators([], "alice") == "alice"
+    assert format_sample_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
+    assert format_sample_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"

@@ -82,7 +82,7 @@ async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait
         await wait_for_screen(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
         assert all(f"  {form.label}  " in rows for form in FORMS.values())
-        shown = {each.id for each in app.screen._target.actions}
+        shown = {each.id for each in app.screen._palette_context.actions}
         assert {action.id for action in QUEUE_ACTIONS} - shown <= {"queue.item", "queue.clear"}
 
 

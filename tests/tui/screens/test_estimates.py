@@ -201,5 +201,5 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
 def test_form_is_filled_again_when_other_numbers_of_labels_are_needed(app: Any) -> None:
     screen, run = EstimatesScreen(app.session, View()), SimpleNamespace(run=1)
     samples = [RunSample(1, PassRateEstimate(0.5, 0.4, 0.6, needed)) for needed in (64, 65)]
-    keys = [screen._form_dependencies(run, sample) for sample in samples]  # type: ignore[arg-type]
+    keys = [screen._current_form_inputs(run, sample) for sample in samples]  # type: ignore[arg-type]
     assert keys[0] != keys[1]

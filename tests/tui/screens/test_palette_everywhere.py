@@ -90,7 +90,8 @@ async def test_disagreement_has_the_keys_that_resolve_it(app: Any, make_app: Any
         await open_place(pilot, wait_for_screen, "adjudication")
         await pilot.press("colon", *"accept A")
         assert "accept A" in "\n".join(await wait_for_screen(pilot))
-        assert {"adjudication.take_1", "adjudication.take_2"} <= {each.id for each in app.screen._target.actions}
+        shown = {each.id for each in app.screen._palette_context.actions}
+        assert {"adjudication.take_1", "adjudication.take_2"} <= shown
 
 
 @pytest.mark.parametrize("place", [_mark_slow(each) for each in PLACES])
@@ -108,9 +109,9 @@ async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
         assert isinstance(app.screen, CommandPaletteScreen), under
         shown = {option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options}
         assert {"action", "theme", "report", "export"} <= shown
-        offered = {each.id for each in app.screen._target.actions}
+        offered = {each.id for each in app.screen._palette_context.actions}
         assert offered >= {
-            each for each in keys if each and each != "app.palette" and each not in getattr(under, "idle_actions", ())
+            each for each in keys if each and each != "app.palette" and each not in getattr(under, "hidden_actions", ())
         }
         assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), place
         await pilot.press("escape")

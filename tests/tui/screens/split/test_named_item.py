@@ -83,7 +83,7 @@ class PaneWatcher:
         def is_idle() -> bool:
             panes = split_view(self.app)
             busy = [worker for worker in self.app.workers if not worker.is_finished]
-            return not busy and panes.item_pane is not None and not panes.item_pane.is_opening
+            return not busy and panes.item_pane is not None and not panes.item_pane.is_item_loading
 
         for _ in range(3):
             await wait_until(is_idle)

@@ -60,7 +60,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
         find_plan,
         registry.rewrite_scores,
         registry.find_summary_files,
-        registry.find_golden_fix_problem,
+        registry.explain_golden_fix_rejection,
         registry.rewrite_golden,
         print_message,
         registry.write_reviewed_logs,
@@ -79,7 +79,7 @@ def build_golden_services() -> GoldenSupport:
     return GoldenSupport(
         lambda run, item: _load_registry().make_golden_template(run, item),
         lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
-        lambda run, item, fix, record: _load_registry().recheck(run, item, fix, record),
+        lambda run, item, fix, record: _load_registry().recompute_verdict(run, item, fix, record),
         lambda run, item, fix: _load_registry().is_unchanged_golden_fix(run, item, fix),
     )
 

@@ -58,7 +58,7 @@ class BenchmarkServices:
     """Write the verdicts of the items into the contents of the run's score files."""
     find_summary_files: Callable[[RunPlan], list[Path]]
     """Return the files with the metrics that the benchmark's own program computed from the score files."""
-    find_golden_fix_problem: Callable[[Run, Item, dict[str, Any]], str | None]
+    explain_golden_fix_rejection: Callable[[Run, Item, dict[str, Any]], str | None]
     """Describe the error in a golden fix for an item, or return None if the fix is valid."""
     rewrite_golden: Callable[
         [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]

@@ -197,7 +197,7 @@ def _find_fix_rejection_reason(source: ExportSource, label: Label) -> str | None
         return "annotators disagree. Adjudicate the item."
     (item,) = source.store.find_items(label["id"], label["run"])[:1]
     detail = source.store.read_detail(item)
-    problem = source.benchmark_services.find_golden_fix_problem(detail.run, detail.item, fix)
+    problem = source.benchmark_services.explain_golden_fix_rejection(detail.run, detail.item, fix)
     return f"{label['id']}: {problem}" if problem else None
 
 

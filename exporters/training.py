@@ -74,7 +74,10 @@ class CorrectedGoldens:
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
         )
-        if fix is not None and self._source.benchmark_services.find_golden_fix_problem(run, item, fix.content) is None:
+        if (
+            fix is not None
+            and self._source.benchmark_services.explain_golden_fix_rejection(run, item, fix.content) is None
+        ):
             calls = self._source.benchmark_services.parse_golden_fix(run, item, fix.content)
             return CorrectedGolden(calls, fix.authors) if calls else None
         erratum = item.extra.erratum

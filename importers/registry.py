@@ -37,7 +37,7 @@ class WriteError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """The importer of one benchmark, implemented by the modules of a package, which are loaded on first use."""
+    """The importer of one benchmark. The modules of its package are loaded on first use."""
 
     name: str
     """Name of the package, value of `--format` and of `Run.benchmark`, such as `bfcl`."""
@@ -45,22 +45,21 @@ class Importer:
     expected_files: str
     """Description of the files that the importer recognizes. It is shown if no run was found."""
     version: int = 1
-    """Version of the importer. Raise it if a change makes the same files produce other items; fcreview then re-imports
-    runs."""
+    """Raise the version if a change makes the same files produce other items. fcreview then re-imports the runs."""
     combines_runs: bool = False
     """Whether `leaderboard` defines `compute_combined_metrics`."""
     aggregates_rows: bool = False
     """Whether `compute_metrics` accepts several equal items as one `ScoredItem` with `n_items` above 1. If so, the
     metrics must depend only on category, setting, verdicts, error type, tokens and seconds, not on the item order."""
     needs_part_verdicts: bool = False
-    """Whether `compute_metrics` also uses criteria other than `correct` and verdicts on parts of items. If so, items
+    """Whether `compute_metrics` also uses other criteria than `correct`, and verdicts on parts of items. If so, items
     with such verdicts are not aggregated."""
     applies_errata: bool = False
     """Whether `read_items` applies the golden answers of `RunPlan.errata`."""
     applies_equivalences: bool = False
     """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
     tags: tuple[str, ...] = ()
-    """Error tags of the benchmark's own taxonomy, offered to annotators."""
+    """Error tags from the benchmark's publications, offered to annotators."""
     why_no_golden_fix: str = ""
     """Why golden answers cannot be corrected. If empty, `writeback` defines the functions for golden fixes."""
     package: str = ""
@@ -85,7 +84,6 @@ class Importer:
         raise WriteError(f"fcreview cannot write the files of {self.title} ({missing} is missing)")
 
 
-# The error tags come from the publications of the benchmarks.
 IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
@@ -160,12 +158,12 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
     """Find the runs at and below `paths`, with their datasets.
 
-    A file that several benchmarks claim goes to the benchmark with the highest confidence, and an issue names both. If
-    no run is found, the result has an issue of severity `error`.
+    If several importers claim a file, the one with the highest confidence imports it, and an issue names both. If no
+    run is found, the result has an issue of severity `error`.
 
     Args:
         paths: files and folders.
-        data: dataset folders, searched before those of FCREVIEW_DATA (separated as in PATH).
+        data: dataset folders, searched before those in the environment variable FCREVIEW_DATA.
         format: name of the only importer to use. Raises KeyError for an unknown name.
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
@@ -194,10 +192,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items and issues of a run, and an issue for each result file without items or issues.
-
-    This is a top-level function, so it can be sent to another process.
-    """
+    """Yield the items and issues of a run, and an issue for each result file without any of them."""
     files_with_records: set[str] = set()
     last_file = ""
     module: Any = IMPORTERS[plan.importer or plan.run.benchmark].load_module("read")
@@ -227,7 +222,7 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
 def _resolve_file_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
     """Drop each plan with a result file that a plan of another benchmark claims with higher confidence.
 
-    A dropped plan gives an issue, unless it is a guess and the other plan has confidence 1.
+    There is an issue for a dropped plan, unless it is only a guess and the other plan has confidence 1.
     """
     owner: dict[Path, RunPlan] = {}
     accepted: list[RunPlan] = []
@@ -262,9 +257,9 @@ def importer_for(run: Run) -> Importer:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the run's published metrics and the counts of error tags from items that one source scored.
+    """Compute the metrics that the run's benchmark publishes, and count error tags, by the verdicts of one source.
 
-    Falls back to pass rates by category if the benchmark's metrics cannot be computed from these items.
+    If the benchmark's metrics cannot be computed from these items, return pass rates by category instead.
     """
     try:
         found: list[Metric] = importer_for(run).load_module("leaderboard").compute_metrics(items, run)
@@ -275,9 +270,9 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute metrics over several runs of one model and version, whose items have the verdicts of one source.
+    """Compute metrics over several runs of one model, by the verdicts of one source.
 
-    Returns an empty list if the benchmark publishes no such metrics, or if one of the necessary runs is missing.
+    Returns an empty list if the benchmark has no such metrics, or if a necessary run is missing.
     """
     importer = IMPORTERS.get(runs[0].run.benchmark) if runs else None
     if importer is None or not importer.combines_runs:
@@ -289,10 +284,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
-    """Return the run's items as trials of tasks, to compare scoring conventions.
-
-    Returns None if the benchmark's module `leaderboard` has no `list_trials`, or if the data does not allow it.
-    """
+    """Return the run's items as trials of tasks, to compare scoring conventions. None if the importer cannot do it."""
     module = importer_for(run).load_module("leaderboard")
     try:
         return cast("TrialTable", module.list_trials(items, run)) if hasattr(module, "list_trials") else None
@@ -303,7 +295,7 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
 
-    `items` are all items of the run with their effective verdicts (the metric source `corrected`).
+    `items` are all items of the run with their effective verdicts.
     """
     rewrite = IMPORTERS[plan.importer].load_writeback("rewrite_scores")
     return cast("Iterator[RewrittenFile | Unrepresentable]", rewrite(plan, items))
@@ -312,16 +304,16 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 def write_reviewed_logs(
     plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the run's log files with the annotators' verdicts added, each with its author and reason.
+    """Yield the run's log files with the annotators' verdicts, their names and their reasons added.
 
-    `items` are all items of the run with their effective verdicts (the metric source `corrected`).
+    `items` are all items of the run with their effective verdicts.
     """
     write = IMPORTERS[plan.importer].load_writeback("write_reviewed_logs")
     return cast("Iterator[RewrittenFile | Unrepresentable]", write(plan, verdicts, items))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find the files with metrics that the benchmark's own program derives from the score files."""
+    """Find the files with metrics that the benchmark's own program computes from the score files."""
     return cast("list[Path]", IMPORTERS[plan.importer].load_writeback("find_summary_files")(plan))
 
 
@@ -336,14 +328,14 @@ def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | 
     return cast("str | None", importer.load_writeback("check_golden_fix")(run, item, golden_fix))
 
 
-def find_golden_fix_problem(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
-    """Return why a golden fix is not valid or changes nothing; None if it is accepted."""
+def explain_golden_fix_rejection(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
+    """Return why a golden fix is not valid or changes nothing; None if it can be applied."""
     problem = check_golden_fix(run, item, golden_fix)
     return SAME_GOLDEN if problem is None and is_unchanged_golden_fix(run, item, golden_fix) else problem
 
 
 def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
-    """Return whether a valid golden fix equals the golden answer of the dataset, without errata."""
+    """Return whether a valid golden fix equals the golden answer in the dataset. Errata are ignored."""
     values = [golden_fix, *(golden_fix.values() if len(golden_fix) == 1 else ())]
     if item.golden_hash and item.golden_hash in map(answer_hash, values):
         return True
@@ -354,24 +346,23 @@ def is_unchanged_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) ->
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
-    """Return the item's golden answer as a golden fix to edit, or None if the item does not contain all of it."""
+    """Return the item's golden answer in the form of a golden fix. None if the item does not contain all of it."""
     importer = importer_for(run)
     if importer.why_no_golden_fix:
         return None
     return cast("dict[str, Any] | None", importer.load_writeback("make_golden_template")(run, item))
 
 
-def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
-    """Recompute the item's verdict with another golden answer, which must be valid (see `check_golden_fix`).
+def recompute_verdict(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
+    """Recompute the item's verdict with another golden answer, a valid golden fix.
 
     `record` is the item's record in the result file, or None. Returns None if the verdict cannot be recomputed, or if
-    recomputing it with the present golden answer does not reproduce the stored verdict. In that case the verdict
-    depends on data that the store does not have.
+    the present golden answer does not give the stored verdict, which then depends on data that the store does not have.
     """
     importer = importer_for(run)
     if importer.why_no_golden_fix:
         return None
-    recompute = importer.load_writeback("recheck")
+    recompute = importer.load_writeback("recompute_verdict")
     template = make_golden_template(run, item)
     try:
         if template is not None and recompute(run, item, template, record) != item.rule:
@@ -382,7 +373,7 @@ def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bo
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
-    """Return the golden calls of a valid golden fix; empty if there are none or the benchmark cannot parse them."""
+    """Return the golden calls in a valid golden fix. Empty if it has none or the importer cannot parse them."""
     try:
         parse = importer_for(run).load_writeback("parse_golden_fix")
         return cast("list[Call]", parse(run, item, golden_fix))

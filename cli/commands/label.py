@@ -113,7 +113,7 @@ def label(
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
-    from fcreview.importers.registry import find_golden_fix_problem
+    from fcreview.importers.registry import explain_golden_fix_rejection
 
     if (target, criterion) != ITEM_CORRECT:
         raise UsageError("--golden-fix applies to the whole item. Omit --target and --criterion")
@@ -129,7 +129,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
         raise UsageError(f"--golden-fix must be valid JSON: {error}") from error
     if not isinstance(fix, dict):
         raise UsageError("--golden-fix must be a JSON object with the changed fields of the golden answer")
-    problem = find_golden_fix_problem(detail.run, detail.item, fix)
+    problem = explain_golden_fix_rejection(detail.run, detail.item, fix)
     if problem:
         raise CommandError(f"--golden-fix does not fit {detail.row.id}: {problem}")
     return fix

@@ -39,7 +39,8 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 __all__ = [
-    "check_golden_fix", "find_summary_files", "make_golden_template", "recheck", "rewrite_golden", "rewrite_scores",
+    "check_golden_fix", "find_summary_files", "make_golden_template", "recompute_verdict", "rewrite_golden",
+    "rewrite_scores",
 ]  # fmt: skip
 
 
@@ -188,7 +189,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
 
 
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with a corrected golden answer. Return None for agent items and without a reply."""
     reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):

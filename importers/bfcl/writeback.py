@@ -290,7 +290,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, arguments, strict=True)]}
 
 
-def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
+def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
     """Recompute the verdict with another golden answer. None if the category has no recomputed verdicts."""
     if not isinstance(record, dict):
         return None

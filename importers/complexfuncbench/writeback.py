@@ -282,6 +282,6 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     return {FIX_FIELD: calls}
 
 
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Return None, because fcreview cannot recompute verdicts of this benchmark."""
     return None

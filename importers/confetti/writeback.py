@@ -268,7 +268,7 @@ def _to_golden_fix_value(value: Any) -> Any:
     return {name: next(iter(accepted.any_of), None) for name, accepted in value.fields.items()}
 
 
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with a golden fix. Return None if that is not possible."""
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != discovery.CALLS_CATEGORY:

@@ -116,7 +116,7 @@ def _make_argument_template(accepted: AcceptedValues) -> Any:
     return {"any_of": any_of} | ({"optional": True} if accepted.optional else {})
 
 
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict of an item with a golden fix. None without a record or with an invalid fix."""
     if not isinstance(record, dict):
         return None

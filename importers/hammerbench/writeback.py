@@ -316,7 +316,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     return {"name": item.golden[0].name, "arguments": writeback.first_accepted_arguments(item.golden[0])}
 
 
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with a golden fix.
 
     In folders of conversations, the first snapshot's function name counts for all snapshots. A golden fix of a later

@@ -13,7 +13,7 @@ from fcreview.exporters.base import BenchmarkServices
 from fcreview.exporters.export import export
 from fcreview.importers.registry import (
     discover,
-    find_golden_fix_problem,
+    explain_golden_fix_rejection,
     find_summary_files,
     parse_golden_fix,
     rewrite_golden,
@@ -54,7 +54,7 @@ class ExportServices:
             plan,
             rewrite_scores,
             find_summary_files,
-            find_golden_fix_problem,
+            explain_golden_fix_rejection,
             rewrite_golden,
             self.messages.append,
             write_reviewed_logs,

@@ -15,11 +15,11 @@ from fcreview.importers.registry import (
     SAME_GOLDEN,
     check_golden_fix,
     discover,
-    find_golden_fix_problem,
+    explain_golden_fix_rejection,
     is_unchanged_golden_fix,
     make_golden_template,
     read_items,
-    recheck,
+    recompute_verdict,
     rewrite_golden,
 )
 from fcreview.model.item import Erratum, Extra, Item, Run
@@ -61,7 +61,7 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
             continue
         assert check_golden_fix(run, item, draft) is None, item.id
         benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
-        after = IMPORTERS[benchmark].load_writeback("recheck")(run, item, draft, record)
+        after = IMPORTERS[benchmark].load_writeback("recompute_verdict")(run, item, draft, record)
         assert after == item.rule, item.id
         known[benchmark] += after is not None
     without = {"atif", "complexfuncbench", "inspect", "tau"}
@@ -74,15 +74,15 @@ def test_prediction_as_golden_answer_passes(sample_items: list[Sample]) -> None:
     fix = make_golden_template(run, item)
     assert fix is not None
     fix["ground_truth"][0]["alarm.set"]["days"].append(["Monday", "Wednesday"])
-    assert recheck(run, item, fix, record) is True
+    assert recompute_verdict(run, item, fix, record) is True
 
 
 def test_verdict_without_stored_data_is_unknown(sample_items: list[Sample]) -> None:
     run, item, record = find_sample(sample_items, "simple_python_4")
     fix = make_golden_template(run, item)
     assert fix is not None
-    assert recheck(run, item, fix, None) is None
-    assert recheck(run, replace(item, rule=True), fix, record) is None
+    assert recompute_verdict(run, item, fix, None) is None
+    assert recompute_verdict(run, replace(item, rule=True), fix, record) is None
 
 
 def test_multi_turn_verdicts_are_not_recomputed(sample_items: list[Sample]) -> None:
@@ -90,7 +90,7 @@ def test_multi_turn_verdicts_are_not_recomputed(sample_items: list[Sample]) -> N
     fix = make_golden_template(run, item)
     assert fix is not None
     assert len(fix["ground_truth"]) == item.n_turns
-    assert recheck(run, item, fix, record) is None
+    assert recompute_verdict(run, item, fix, record) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_multi_turn_verdicts_are_not_recomputed(sample_items: list[Sample]) -> N
 def test_later_snapshot_keeps_decision_of_first_one(
     sample_items: list[Sample], error: str, expected: bool | None
 ) -> None:
-    from fcreview.importers.hammerbench.writeback import recheck
+    from fcreview.importers.hammerbench.writeback import recompute_verdict
 
     run, item, _ = next(
         (run, item, record)
@@ -108,7 +108,7 @@ def test_later_snapshot_keeps_decision_of_first_one(
     )
     call = item.predicted[0]
     fix = {"name": call.name, "arguments": call.arguments}
-    assert recheck(run, replace(item, rule_error_type=error), fix, None) is expected
+    assert recompute_verdict(run, replace(item, rule_error_type=error), fix, None) is expected
 
 
 BENCHMARKS = ("bfcl", "acebench", "confetti", "hammerbench", "generic", "complexfuncbench")
@@ -122,8 +122,8 @@ def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str)
             fix = make_golden_template(plan.run, item)
             if fix is None or check_golden_fix(plan.run, item, fix) is not None:
                 continue
-            assert find_golden_fix_problem(plan.run, item, fix) == SAME_GOLDEN
-            assert find_golden_fix_problem(plan.run, item, {"unknown": 1}) not in (None, SAME_GOLDEN)
+            assert explain_golden_fix_rejection(plan.run, item, fix) == SAME_GOLDEN
+            assert explain_golden_fix_rejection(plan.run, item, {"unknown": 1}) not in (None, SAME_GOLDEN)
             n_refused += 1
             for applied in rewrite_golden(plan, {(item.category, item.id): fix}) if n_refused < 4 else ():
                 if isinstance(applied, AppliedGoldenFix) and len(fix) == 1:  # the answer as the file has it
@@ -140,4 +140,4 @@ def test_answer_from_errata_is_accepted(samples: Path) -> None:
     assert fix is not None
     erratum = Erratum(["ann"], "2026-11-21", [], old=[])
     corrected = replace(item, extra=Extra(erratum=erratum), golden_hash="0" * 16)  # runs share `item`
-    assert find_golden_fix_problem(plan.run, corrected, fix) is None
+    assert explain_golden_fix_rejection(plan.run, corrected, fix) is None

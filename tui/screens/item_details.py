@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class CopyScreen(BottomDialog[str | None]):
-    """Prompt that asks what to copy. The result is the `kind` for `make_copy_text`, or None if the user cancelled."""
+    """Prompt for what to copy. The result is the `kind` for `make_copy_text`, or None if the user cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
 
@@ -55,12 +55,9 @@ class CopyScreen(BottomDialog[str | None]):
 
 
 def make_copy_text(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
-    """Return a text to copy.
+    """Return the text that the copy prompt offers as `kind`: `this`, `call`, `diff`, `markdown`, `json` or `command`.
 
-    Args:
-        kind: One of `this`, `call`, `diff`, `markdown`, `json` and `command`.
-        block_text: Text of the block under the cursor.
-        folder: The workspace's folder `.fcreview`.
+    `block_text`: text of the block under the cursor. `folder`: the workspace's folder `.fcreview`.
     """
     detail, annotator = cursor.detail, cursor.annotator
     command = format_open_command(detail, folder.parent if folder is not None else None)
@@ -86,7 +83,7 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
 
 async def query_if_item_stays(view: ItemView, session: Session, item: int, read: Callable[[Any], T]) -> T | None:
-    """Run a query for a dialog. Return None if the query fails, or if another item was opened before it finished."""
+    """Run a query about the displayed item. Return None if it fails or if another item was opened meanwhile."""
     try:
         result = await session.query(read)
     except Exception as error:  # a query that fails must not end the app
@@ -96,8 +93,8 @@ async def query_if_item_stays(view: ItemView, session: Session, item: int, read:
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens above this one, in a queue with the item
-    of every run."""
+    """List the same item in other runs. The chosen item opens on a new screen, in a queue with the item of every
+    run."""
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))
@@ -118,13 +115,13 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 
 
 def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
-    """Show a text of the displayed item in the pager. If `text` is a function, the pager calls it to load the text."""
+    """Show a text of the displayed item, or a text that the function `text` loads, in the pager."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
     view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
 
 
 def show_records(view: ItemView, session: Session) -> None:
-    """Show the item's records of the result and score files in the pager."""
+    """Show the records of the displayed item in the result and score files."""
     if view.cursor.hides_verdicts:
         view.show_message(
             StatusMessage("records are hidden until you submit, because they may contain verdicts", "warn")

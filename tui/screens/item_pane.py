@@ -64,10 +64,8 @@ class VerdictTarget:
         return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
     def reset_target_if_needed(self, cursor: Cursor) -> StatusMessage | None:
-        """Switch to the whole item if the cursor moved to a block that cannot have a verdict.
-
-        Return the message, or None otherwise.
-        """
+        """Switch to the whole item if the block under the cursor cannot have a verdict. Return the message to show,
+        or None if nothing changed."""
         if not self.is_at_cursor or cursor.target != ITEM:
             return None
         self.is_at_cursor = False
@@ -75,7 +73,10 @@ class VerdictTarget:
 
 
 class KeyPressContext:
-    """Item that was on screen when a key was pressed. Until the next item is drawn, keys apply to the previous item."""
+    """Finds the item that a pressed key applies to: the item that was on screen at that time.
+
+    Times are seconds of the monotonic clock.
+    """
 
     def __init__(self) -> None:
         self._drawn: ReviewSubject | None = None
@@ -84,28 +85,26 @@ class KeyPressContext:
         self._from_list = False
 
     def record_displayed_subject(self, subject: ReviewSubject) -> None:
-        """Set the subject that the header and the status line name."""
+        """Record the item and target that the header and the status line now name."""
         self._drawn = subject
 
     def record_new_item(self, *, is_from_list: bool) -> None:
-        """Record that another item is displayed but not drawn yet. `is_from_list`: the list already named the new
-        item."""
+        """Record that a new item was selected but is not on screen yet.
+
+        `is_from_list`: the item was selected in the list, which already highlights it.
+        """
         self._previous, self._drawn_at, self._from_list = None if is_from_list else self._drawn, inf, is_from_list
 
     def record_draw_time(self, time: float) -> None:
-        """Record that the item was drawn at this time, in seconds of the monotonic clock."""
+        """Record when the new item appeared on screen."""
         self._drawn_at = time
 
     def is_item_ambiguous(self, key_time: float | None) -> bool:
-        """Whether list and header showed different items when the key was pressed. `key_time`: time of the key
-        press."""
+        """Whether list and header named different items when the key was pressed."""
         return self._from_list and key_time is not None and key_time < self._drawn_at
 
     def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
-        """Return the subject on screen when a key was pressed.
-
-        `key_time`: time of the key press, or None without a key press.
-        """
+        """Return the item and target on screen when the key was pressed. `current`: those on screen now."""
         return current if self._previous is None or key_time is None or key_time >= self._drawn_at else self._previous
 
 
@@ -125,12 +124,13 @@ class ItemPane(Vertical):
 
     @dataclass
     class ReviewSaved(Message):
-        """Posted when a review of an item, or of many items (`item` is None), is on disk."""
+        """Posted when a review is on disk."""
 
         item: int | None
+        """Number of the item. None after a bulk review of many items."""
 
     def __init__(self, session: Session, view: View, make_screen: Callable[[View, int], GuardedScreen[int]]) -> None:
-        """Create the pane. `make_screen` returns a screen that shows another item above this one."""
+        """Create the pane. `make_screen` returns a screen that shows an item of a view above this pane."""
         super().__init__()
         self._session = session
         self.text = ItemText(id="item-text")
@@ -140,7 +140,7 @@ class ItemPane(Vertical):
         self._prefetcher = ItemPrefetcher(session, view)
         self.item_reviewer = ItemReviewer(session, self._prefetcher, self, self._key_name)
         self.is_awaiting_list = False
-        """Whether the pane waits for the list to request the next item. During this time, no review is recorded."""
+        """Whether the pane waits for the next item from the list. Until then, no review is recorded."""
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
         self.is_named_above = False
@@ -176,13 +176,12 @@ class ItemPane(Vertical):
         return self.item_reviewer.is_shown_or_requested(item, view) and not self.is_awaiting_list
 
     def request_item(self, requested_item: RequestedItem) -> None:
-        """Set the item that `ItemReviewer.show_requested_item` displays. No review is recorded until it is
-        displayed."""
+        """Set the item that `ItemReviewer.show_requested_item` displays. Until then, no review is recorded."""
         self._opened, self.is_awaiting_list, self._from_list = requested_item.item, False, True
         self.item_reviewer.request_item(requested_item)
 
     def copy_state_from(self, other: ItemPane) -> None:
-        """Show the item of `other`, a pane that was closed, with its cursor and folds."""
+        """Show the item of a closed pane with its cursor and folds."""
         self._opened, self.is_awaiting_list = other._opened, False
         self._target, self._message = other._target, other._message
         self.item_reviewer.copy_state_from(other.item_reviewer)
@@ -210,10 +209,8 @@ class ItemPane(Vertical):
         return self.cursor.target if self._target.is_at_cursor else ITEM
 
     def _subject_at_key_press(self) -> ReviewSubject | None:
-        """Return the item and target that were on screen when the key was pressed.
-
-        If list and header named different items at that time, ring the bell and return None.
-        """
+        """Return the item and target on screen at the last key press. If list and header named different items then,
+        ring the bell and return None."""
         pressed = getattr(self.app, "last_key_time", None)
         if self._key_press.is_item_ambiguous(pressed):
             self.app.bell()
@@ -291,7 +288,7 @@ class ItemPane(Vertical):
         self.draw_bars()
 
     def show_unavailable_key(self, key: str) -> None:
-        """Show a message that the key has no action on the item."""
+        """Show that the key has no action here, unless a reload removed the item."""
         if not self.item_reviewer.is_removed_from_results:
             self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 
@@ -321,7 +318,7 @@ class ItemPane(Vertical):
             self.text.show_other_runs(displayed.detail.row.item, await self._prefetcher.read_other_runs(displayed))
 
     def _show_suspicion_if_hidden(self) -> None:
-        """Show why the golden answer is suspect in the status line, if the reasons are above the screen."""
+        """If the reasons why the golden answer is suspect are scrolled out of view, show them in the status line."""
         suspicion = self.cursor.options.suspicion
         if suspicion is not None and not self.text.is_start_visible and self._message == NO_MESSAGE:
             self.show_message(StatusMessage(sanitize(suspicion.summary), "golden"))
@@ -396,10 +393,7 @@ class ItemPane(Vertical):
             review_dialogs.ask_note(self, subject)
 
     def action_prompt_for_last_item(self, prompt: str) -> None:
-        """Open the prompt `fault`, `tag` or `note` for the last completed item.
-
-        The prompt shows the name of this item.
-        """
+        """Open the dialog `fault`, `tag` or `note` for the last completed item, which it names."""
 
         def open_prompt(subject: ReviewSubject) -> None:
             if prompt == "fault":
@@ -478,7 +472,7 @@ class ItemScreen(GuardedScreen[int]):
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
         self._is_drawing = False
-        """Whether the screen is drawn, because the item was read or because reading takes long."""
+        """Whether the screen is drawn. It stays blank until the item is read, for at most `MAX_BLANK_TIME`."""
         self.closed_for_split = False
         """Whether the screen closed because the terminal became wide enough for two panes."""
 
@@ -513,7 +507,7 @@ class ItemScreen(GuardedScreen[int]):
             self.refresh()
 
     def _compositor_refresh(self) -> None:
-        """Draw the changes. Nothing is drawn before the item is read, because blank frames would be sent first."""
+        """Draw the changes, unless the screen must stay blank."""
         if self._is_drawing:
             super()._compositor_refresh()
 
@@ -539,6 +533,7 @@ class ItemScreen(GuardedScreen[int]):
 
     @property
     def should_close_for_split(self) -> bool:
+        """Whether the terminal has become wide enough to show the item beside the list."""
         return self.can_close_for_split and self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def on_screen_resume(self) -> None:

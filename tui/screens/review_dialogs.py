@@ -53,9 +53,9 @@ class FaultScreen(BottomDialog[Fault | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS, PROMPT_HELP_ACTIONS)
 
     def __init__(self, name: str = "") -> None:
-        """Create the prompt. `name`: name of the item, if it is not obvious."""
+        """Create the prompt. `name`: name to show, such as the id of an item that is not on screen."""
         super().__init__()
-        self._about = name
+        self._name = name
 
     def compose(self) -> ComposeResult:
         yield LineBlock(id="fault")
@@ -65,7 +65,7 @@ class FaultScreen(BottomDialog[Fault | None]):
         hints, cells = list_key_hints(self), self.app.size.width
         question: Line = (
             (" fault?", "strong"),
-            (f" {truncate_middle(self._about, 30)}" if self._about else "", "warn"),
+            (f" {truncate_middle(self._name, 30)}" if self._name else "", "warn"),
         )
         room = cells - line_width(question)
         letters = key_hints_line(hints, room, len(hints))
@@ -74,7 +74,7 @@ class FaultScreen(BottomDialog[Fault | None]):
 
 
 class SafeTextArea(TextArea):
-    """Multi-line input that sanitizes what it draws. Keys of its `ACTIONS` are not inserted as text."""
+    """Multi-line input that sanitizes what it draws. The keys of `ACTIONS` run actions and insert no text."""
 
     ACTIONS: ClassVar[Sequence[Action]] = ()
 
@@ -109,9 +109,9 @@ class NoteBox(SafeTextArea):
 
 
 class NoteScreen(BottomDialog[str | None]):
-    """Prompt for a note.
+    """Prompt for a note. The result is the note, or None if the user cancelled or changed nothing.
 
-    The result is the note (empty to clear it), or None if the user cancelled or changed nothing.
+    An empty note removes an earlier note.
     """
 
     takes_text = True
@@ -132,7 +132,7 @@ class NoteScreen(BottomDialog[str | None]):
             yield NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
 
     def _title_with_keys(self, width: int) -> str:
-        """Return the title with the keys. The name is shortened to make room for the keys."""
+        """Return the title and the keys. If `width` is small, the name in the title is shortened."""
         keys = find_action_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
         hints = "".join("   " + templates[action].format(keys[action]) for action in templates if action in keys)
@@ -159,19 +159,21 @@ class NoteScreen(BottomDialog[str | None]):
 def tag_choices(
     configured: Sequence[str], error_types: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
 ) -> list[str]:
-    """Return the tags to choose from: configured tags, error types of the item, and the taxonomy of the benchmark.
+    """Return all tags once: configured tags, error types of the item, the benchmark's taxonomy, selected tags.
 
-    Each tag occurs once. The configured tags come first, so that each configured tag has the same digit for every item.
-    Chosen tags that are not in these lists come last.
+    Configured tags come first, so that each has the same digit key for every item.
     """
     return list(dict.fromkeys([*configured, *(error for error in error_types if error), *taxonomy, *selected]))
 
 
 class TagSource:
-    """Tags as a document with a check box, a key and a name in each line."""
+    """Document with a line for each tag: check box, key and name."""
 
     def __init__(self, tags: list[str], selected: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
-        """Create the document. `keys` maps the number of a tag, from 1, to the key that toggles it."""
+        """Create the document.
+
+        `new_key`: key that adds a tag. `keys`: maps the number of a tag, from 1, to the key that toggles it.
+        """
         self.tags, self.selected, self._new_key, self._keys = tags, selected, new_key, keys
 
     def __len__(self) -> int:
@@ -207,10 +209,11 @@ class TagsScreen(BottomDialog[list[str] | None]):
     ) -> None:
         """Create the list.
 
-        `load_used` loads the tags of earlier reviews. `name` is the name of the reviewed item if it is not on screen.
-
-        If `label` is not `tags`, the list shows the labels of a response. Labels are a verdict, so saving them
-        unchanged confirms them and returns the list. Saving unchanged tags returns None.
+        Args:
+            load_used: Loads the tags of earlier reviews.
+            name: Name to show, such as the id of an item that is not on screen.
+            label: Title. If it is not `tags`, the list has response labels. Labels are a verdict, so saving them
+                unchanged returns the list. Saving unchanged tags returns None.
         """
         super().__init__()
         self._about = name
@@ -279,7 +282,7 @@ class TagsScreen(BottomDialog[list[str] | None]):
 
 
 def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
-    """Ask for the fault. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    """Ask for the fault. `item_name`: name to show if the item is not on screen."""
     prompt = FaultScreen(item_name or _name_if_not_displayed(view, subject) or subject.part_name)
     _ask_and_record(view, subject, prompt, view.item_reviewer.recorder.record_fault)
 
@@ -287,7 +290,7 @@ def ask_fault(view: ItemView, subject: ReviewSubject, item_name: str = "") -> No
 def ask_tags(
     view: ItemView, subject: ReviewSubject, session: Session, prefetcher: ItemPrefetcher, item_name: str = ""
 ) -> None:
-    """Ask for error tags. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    """Ask for error tags. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
     row, own = subject.detail.row, recorder.find_own_opinion(subject)
     chosen = (own.tags if own else None) or []
@@ -298,7 +301,7 @@ def ask_tags(
 
 
 def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> None:
-    """Ask for a note. `item_name`: name of the item, shown in the prompt if another item is displayed."""
+    """Ask for a note. `item_name`: name to show if the item is not on screen."""
     recorder = view.item_reviewer.recorder
     own = recorder.find_own_opinion(subject)
     item_name = item_name or _name_if_not_displayed(view, subject) or sanitize(describe_address(subject.target))
@@ -306,7 +309,7 @@ def ask_note(view: ItemView, subject: ReviewSubject, item_name: str = "") -> Non
 
 
 def _name_if_not_displayed(view: ItemView, subject: ReviewSubject) -> str:
-    """Return the name of the reviewed item and part if another item is displayed now, else an empty string."""
+    """Return the id of the item and the name of its reviewed part. Empty if the item is on screen."""
     if subject.item == view.item_reviewer.displayed.navigator.item:
         return ""
     return f"{sanitize(subject.detail.row.id)} {subject.part_name}".rstrip()
@@ -360,8 +363,7 @@ def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelCh
 
 
 class OverrideReasonScreen(BottomDialog[int | None]):
-    """Prompt for the reason why the last verdict overrides an automatic verdict. The result is the number of the
-    reason, from 1, or None."""
+    """Prompt for the reason of an override. The result is the number of the reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
 
@@ -386,7 +388,7 @@ class OverrideReasonScreen(BottomDialog[int | None]):
 
 
 def ask_override_reason(view: ItemView, session: Session) -> None:
-    """Ask for the reason why the last verdict overrides an automatic one, and record it."""
+    """Ask why the annotator's last verdict overrides an automatic verdict, and record the reason."""
     reasons = session.vocabulary.reasons
 
     def ask_reason(override: Override) -> None:

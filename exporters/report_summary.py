@@ -38,7 +38,6 @@ from fcreview.model.wording import (
     format_metric_value,
     format_official_rate,
     format_recomputed_rate,
-    format_undecided_condition,
     get_source_name,
 )
 
@@ -370,12 +369,13 @@ def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
 
 
 def describe_sample(estimate: MetricEstimate, row: MetricRow) -> str:
-    """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 % whatever the verdicts
-    on the 5 undecided items are`."""
+    """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 %, depending on 5
+    undecided items`."""
     text = f"{estimate.n_random:,} sampled"
     if estimate.bounds is None:
         return text
-    return f"{text}, {_format_bounds(estimate.bounds, row)} {format_undecided_condition(estimate.n_undecided)}"
+    condition = f"depending on {format_count(estimate.n_undecided, 'undecided item')}"
+    return f"{text}, {_format_bounds(estimate.bounds, row)}, {condition}"
 
 
 def _format_bounds(bounds: tuple[float, float], row: MetricRow) -> str:

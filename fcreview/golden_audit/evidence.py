@@ -270,10 +270,10 @@ class RunWeigher:
         """Category -> number of a run -> information content, in bits, of a failure of the run."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
-        """Compute the weights of the runs that pass the question, or fail it with a readable answer."""
+        """Compute the weights of the runs that pass the question, or fail it with a decoded answer."""
         profiles, failure_bits = self._run_profiles, self._compute_failure_bits_by_run(question.key.category)
         counted = (
-            answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_readable)
+            answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_decoded)
         )
         runs = [run for answer in counted for run in answer.runs if run in profiles]
         sizes = Counter([profiles[run].family for run in runs])
@@ -320,7 +320,7 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Readable failing answers, each with the differences from the golden answer that no passing answer has. Answers
+    """Decoded failing answers, each with its differences from the golden answer that no passing answer has. Answers
     without such a difference are omitted."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
@@ -354,7 +354,7 @@ def collect_evidence(
     differences = []
     remaining: dict[int, list[AnswerDifference]] = {}
     for answer in question.failing_answers:
-        found, at = answer.differences if answer.is_readable else (), id(answer.differences)
+        found, at = answer.differences if answer.is_decoded else (), id(answer.differences)
         if at not in remaining:
             remaining[at] = [difference for difference in found if difference.match_key not in passing]
         if remaining[at]:

@@ -217,8 +217,7 @@ def _is_damaged(text: str) -> bool:
 
 MIN_OTHER_ITEMS = 3
 MAJORITY = 0.75
-"""Minimum share, from 0 to 1, of the items with an argument that must use it in the same way. Only then is an item that
-uses it differently suspect."""
+"""Minimum share, from 0 to 1, of the items with an argument that agree on its use. Otherwise, no use is suspect."""
 
 
 @dataclass(slots=True)

@@ -130,7 +130,7 @@ class DistinctAnswer:
     passed: bool | None
     """Official verdict, else the recomputed verdict, else the judge verdict; None if there is no verdict."""
     has_verdict_conflict: bool = False
-    is_readable: bool = True
+    is_decoded: bool = True
     differences: Sequence[AnswerDifference] = ()
     """Differences from the golden answer. Answers with the same calls share one list object."""
     items: list[int] = field(default_factory=list)

@@ -120,7 +120,7 @@ def is_read_only(function_name: str) -> bool:
 
 
 class _Facts:
-    """Writing calls, refused calls and tool results of a conversation, matched with the golden actions."""
+    """Calls that write data, and tool results, of a conversation. The calls are matched with the golden actions."""
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
         self.messages = messages

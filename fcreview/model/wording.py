@@ -263,13 +263,6 @@ def get_source_name(source: str) -> str:
     return "recomputed" if source == "rule" else source
 
 
-def format_undecided_condition(n_undecided: int) -> str:
-    """Format the remark after a range: `whatever the verdicts on the 12 undecided items are`."""
-    if n_undecided == 1:
-        return "whatever the verdict on the undecided item is"
-    return f"whatever the verdicts on the {n_undecided:,} undecided items are"
-
-
 def format_count(number: int, noun: str, plural: str = "") -> str:
     """Format a number with a noun: `1 item`, `1,234 items`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

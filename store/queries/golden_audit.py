@@ -115,7 +115,7 @@ class _AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    is_readable: bool = True
+    is_decoded: bool = True
     differences: Sequence[AnswerDifference] = ()
 
 
@@ -148,7 +148,7 @@ def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
                     [item >> 32 for item in row.items],
                     row.passed,
                     row.contradicted,
-                    content.is_readable,
+                    content.is_decoded,
                     content.differences,
                     row.items,
                 )
@@ -223,9 +223,9 @@ def _fetch_answer_contents(
             key = id(questions[item]), hash((calls, pairs))
             if key not in by_content:
                 predicted = [Call(**call) for call in orjson.loads(calls or "[]")]
-                is_readable = all(call.decode_error is None and call.arguments is not None for call in predicted)
+                is_decoded = all(call.decode_error is None and call.arguments is not None for call in predicted)
                 parsed = [parse_pair(pair) for pair in orjson.loads(pairs or "[]")]
-                by_content[key] = _Content(is_readable, find_differences(questions[item].golden, predicted, parsed))
+                by_content[key] = _Content(is_decoded, find_differences(questions[item].golden, predicted, parsed))
             found[item] = by_content[key]
     return found
 

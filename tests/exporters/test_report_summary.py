@@ -137,5 +137,5 @@ def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
     )
     assert [few.rows[0].cells[4], many.rows[0].cells[4]] == ["75.3 % [72.9, 77.7]", "71.8 to 79.0 %"]
     for table in (few, many):
-        why = "120 sampled, 71.8 to 79.0 % whatever the verdicts on the 5 undecided items are"
+        why = "120 sampled, 71.8 to 79.0 %, depending on 5 undecided items"
         assert table.rows[0].cells[5].endswith(why)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 from fcreview.model.sanitize import display_width, pad, sanitize
-from fcreview.model.wording import format_count, format_undecided_condition
+from fcreview.model.wording import format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.queue_file import list_queue_names, read_queue
@@ -247,11 +247,11 @@ def accuracy_range_line(sample: RunSample | None) -> Line:
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
         return ()
+    items = format_count(estimate.n_undecided, "undecided item")
     if estimate.is_bounds_headline:
-        items = format_count(estimate.n_undecided, "undecided item")
         return make_line(f"Only a range is known, because {items} may pass or fail", "warn")
     low, high = (100 * bound for bound in estimate.bounds)
-    return make_line(f"{low:.1f} to {high:.1f} % {format_undecided_condition(estimate.n_undecided)}", "dim")
+    return make_line(f"{low:.1f} to {high:.1f} %, depending on {items}", "dim")
 
 
 # -- form

@@ -63,7 +63,7 @@ def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> No
 def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
     assert plain_text(accuracy_range_line(make_sample(estimate=bounds))) == (
-        "71.8 to 79.0 % whatever the verdicts on the 6 undecided items are"
+        "71.8 to 79.0 %, depending on 6 undecided items"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
     assert plain_text(accuracy_range_line(headline)) == (

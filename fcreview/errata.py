@@ -27,8 +27,7 @@ ErrataKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Counts of official verdicts on an item, from all imported runs. The verdicts use the golden answer before its
-    correction."""
+    """Counts of official verdicts on an item in all imported runs, with the golden answer before its correction."""
 
     runs: int = 0
     passed: int = 0
@@ -102,8 +101,7 @@ def _select_strings(values: Any) -> tuple[str, ...]:
 
 def hash_question(messages: Iterable[Message]) -> str:
     """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text],
-    ...]`. The hash is the same in every run, because it does not depend on the system message, which can differ
-    between runs."""
+    ...]`. It does not depend on the system message, which can differ between runs."""
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 
@@ -190,8 +188,7 @@ def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
 
 
 def parse_rules(raw: bytes, file_name: str) -> list[EquivalenceRule]:
-    """Parse the result of `serialize_rules`. Raises ErrataError if a line is not a rule. The message begins with
-    `file_name`."""
+    """Parse the result of `serialize_rules`. Raises ErrataError, with `file_name` first, if a line is not a rule."""
     rules = []
     for number, record in _parse_json_lines(raw, file_name, 1):
         try:
@@ -252,8 +249,7 @@ class CombinedErrata:
 
 
 def combine_errata(own: Errata, other: Errata) -> CombinedErrata:
-    """Combine two sets of errata. The entries of `own` come first, and take precedence on items that both sets correct
-    differently."""
+    """Combine two sets of errata. The entries of `own` come first, and take precedence over different corrections."""
     entries = dict(own.entries)
     n_new, n_known, conflicts = 0, 0, []
     for key, entry in other.entries.items():

@@ -1,5 +1,4 @@
-"""Define the exit codes of commands, the base class of fcreview's errors, and the exceptions that malformed data can
-cause."""
+"""Define exit codes, the base class of fcreview's errors, and the exceptions that malformed data can cause."""
 
 from __future__ import annotations
 

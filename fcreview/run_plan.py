@@ -1,5 +1,4 @@
-"""Define the plan for reading a run from disk, and the files to which fcreview writes reviewed verdicts and golden
-fixes back."""
+"""Define the plan for reading a run, and the files to which reviewed verdicts and golden fixes are written back."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class RunPlan:
     """Why the importer assigned the files to this benchmark. `fcreview doctor` shows the reason."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data that the importer's `find_runs` passes to its `read_items`. It must be picklable, because `read_items` runs
-    in another process."""
+    """Data that the importer's `find_runs` passes to its `read_items` in another process. It must be picklable."""
     importer: str = ""
     needs_scores: bool = True
     """Whether fcreview warns if the score files are missing. False if the results contain the verdicts."""
@@ -38,8 +36,7 @@ class RunPlan:
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 that depends on importer version, decoder and errata. If it changes, fcreview re-imports
-        the run."""
+        """Number below 2^31 for importer version, decoder and errata. If it changes, fcreview re-imports the run."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
@@ -49,8 +46,7 @@ class RunPlan:
 
     @property
     def files(self) -> list[Path]:
-        """Files that contain the items. If the size or modification time of a file changes, fcreview re-imports the
-        run."""
+        """Files that contain the items. If one changes, fcreview re-imports the run."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
@@ -61,8 +57,7 @@ class DiscoveredRuns:
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files that the importer recognized. fcreview ignores recognized files that belong to no run, such as
-    leaderboards, and shows a notice."""
+    """Files that the importer recognized. For files that belong to no run, such as leaderboards, a notice is shown."""
 
 
 @dataclass(frozen=True, slots=True)

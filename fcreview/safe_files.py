@@ -34,8 +34,7 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised if a path is a symbolic link, a file with several hard links, or not a regular file. `strerror` states
-    what to do."""
+    """Raised if a path is a link, has several hard links, or is not a regular file. `strerror` states what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,8 @@ class WorkspaceFiles:
     root: Path
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing file. Everyone who can
-        read the folder can read the new file. With `group_can_write`, everyone who can write to the folder can also
-        write to the new file."""
+        """Open a file and return its descriptor. If `flags` contains `O_CREAT`, create a missing file. It gets the read
+        permissions of the folder and, with `group_can_write`, also the write permissions."""
         with self._open_folder(path.parent) as folder:
             try:
                 descriptor = os.open(path.name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
@@ -78,8 +76,7 @@ class WorkspaceFiles:
             return file.read()
 
     def read_json_object(self, path: Path) -> dict[str, Any]:
-        """Read a JSON object from a file. Returns an empty object if the file cannot be read or contains another
-        value."""
+        """Read a JSON object, or return an empty object if the file cannot be read or contains another value."""
         try:
             value = orjson.loads(self.read(path))
         except (OSError, ValueError):
@@ -87,9 +84,8 @@ class WorkspaceFiles:
         return value if isinstance(value, dict) else {}
 
     def write(self, path: Path, content: bytes, *, sync: bool = False, overwrite: bool = True) -> None:
-        """Write to a temporary file and rename it to `path`, so that no process reads incomplete content.
-        With `sync`, wait until the content is on disk. If `overwrite` is false and `path` exists, raise
-        FileExistsError."""
+        """Write to a temporary file and rename it to `path`. With `sync`, wait until the content is on disk. Without
+        `overwrite`, raise FileExistsError if `path` exists."""
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
@@ -119,8 +115,7 @@ class WorkspaceFiles:
         self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
     def rename_file(self, old_path: Path, new_path: Path) -> None:
-        """Rename a complete file, after writing it to disk and giving it the permissions of a new file. A file at
-        `new_path` is replaced."""
+        """Rename a complete file, after writing it to disk and setting its permissions. Overwrite `new_path`."""
         with self._open_folder(old_path.parent) as old_folder, self._open_folder(new_path.parent) as folder:
             descriptor = os.open(old_path.name, os.O_RDWR | _FILE_FLAGS, dir_fd=old_folder)
             try:
@@ -201,8 +196,7 @@ def _make_inner_folder(name: str, parent_descriptor: int) -> None:
 
 
 def _set_permissions(descriptor: int, parent_descriptor: int, max_mode: int) -> None:
-    """Give a file or folder the permissions of its parent folder, limited to the bits in `max_mode`. The owner can
-    always read and write."""
+    """Copy the permissions of the parent folder, limited to `max_mode`. The owner can always read and write."""
     wanted = os.fstat(parent_descriptor).st_mode & max_mode | (0o700 if max_mode & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
@@ -232,8 +226,7 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError for a pipe or device, because reading it could block or never
-    end."""
+    """Open a regular file for reading. Raises OSError for a pipe or device, which could block or never end."""
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)

@@ -85,8 +85,7 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert a number or a text with a number to a float, such as `"1,000"`, `"$5"` or `"5%"` (0.05). Returns None for
-    any other value."""
+    """Convert a number or a text such as `"1,000"`, `"$5"` or `"5%"` (0.05) to a float, or return None."""
     if isinstance(value, bool):
         return None
     try:
@@ -118,8 +117,7 @@ def _to_canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`. Returns None if the text
-    is not a formula."""
+    """Convert a formula to one notation, so that `3x^2 + 2x` equals `lambda x: 3*x**2 + 2*x`, or return None."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
     body = _FUNCTION_PREFIX.sub("", text.lower())
@@ -138,8 +136,7 @@ def _to_canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date to `2020-01-31`. In ambiguous dates such as `3/4/2020`, the first number is the month. Returns
-    None if the text is not a date."""
+    """Convert a date to `2020-01-31`, or return None. In ambiguous dates such as `3/4/2020`, the month is first."""
     text = text.strip().lower()
     if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
@@ -169,13 +166,11 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _to_canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""Pairs of a description and a function. The description applies to two texts if the function returns the same text,
-and not None, for both."""
+"""Description -> function. The description applies to two texts if the function returns the same text for both."""
 
 
 def is_short_form_of(short: str, long: str) -> bool:
-    """Whether `short` consists of consecutive words or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of
-    `New York City`."""
+    """Whether `short` is a part or the initials of `long`: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
@@ -237,8 +232,7 @@ def _merge_equal_differences(
 
 
 ABSENT_RUN_BITS = 3.0
-"""Weight, in bits, of an imagined further run. It is part of the total weight, so that the share of a single run is
-less than 1."""
+"""Weight, in bits, of an imagined further run, so that the share of a single run is less than 1."""
 
 
 @dataclass(frozen=True)

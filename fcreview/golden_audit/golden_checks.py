@@ -181,8 +181,8 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find damaged strings, and pairs of accepted strings with different meanings, such as `Boston` and `MA` if
-    `Boston, MA` is accepted too."""
+    """Find damaged strings, and accepted parts of a string with different meanings: `Boston` and `MA` of `Boston,
+    MA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -237,8 +237,8 @@ class GoldenAnswerIndex:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, accepted string) -> other strings that the golden answer accepts, each with the id of an item. All
-        strings are normalized."""
+        """(argument, accepted string) -> other accepted strings of the golden answer -> id of an item. Strings are
+        normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
         """Question text and function names -> distinct golden answers, each with the key of an item that has it.
         Questions of conversations are excluded."""
@@ -276,8 +276,7 @@ class GoldenAnswerIndex:
                     self._accepted_with[argument, one].setdefault(other, item_id)
 
     def find_item_id_accepting_both(self, argument: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Return the id of an item whose argument of this name accepts both the predicted string and one of the
-        `accepted` strings, or None."""
+        """Return the id of an item whose argument accepts the predicted string and one of the `accepted`, or None."""
         if not isinstance(predicted, str):
             return None
         others = (
@@ -368,8 +367,7 @@ class DocumentedFormat:
     name: str
     pattern: re.Pattern[str]
     strength: float
-    """Strength, from 0 to 1, of the reason if the format is wrong. It is lower for `City, State`, because some cities
-    have no state."""
+    """Strength, from 0 to 1, of a wrong format. It is lower for `City, State`, because some cities have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
@@ -401,8 +399,7 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors by which a number in the text can differ from the golden value because of its unit, such as 100 for percent
-and 60 for minutes."""
+"""Factors by which a number in the text can differ from the golden value because of its unit: 60 for minutes."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4

@@ -236,12 +236,10 @@ class Reason:
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
-    """The problem in two or three words, followed by a colon and the details: `wrong type: x is boolean, but documented
-    as string`."""
+    """The problem in a few words, then the details: `wrong type: x is boolean, but documented as string`."""
     alternative: AlternativeAnswer | None = None
     function: str = ""
-    """Function of the golden call that the reason is about; empty if `text` contains it or the reason is not about a
-    single call."""
+    """Function of the golden call that the reason is about; empty if there is none or `text` contains it."""
 
     @property
     def full_text(self) -> str:

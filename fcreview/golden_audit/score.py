@@ -242,13 +242,12 @@ REASON_CHANCES = {
 }  # fmt: skip
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Maximum share of a dataset's questions that may have a kind of reason. More of them are probably a convention of the
-dataset, and are weakened."""
+"""Maximum share of a dataset's questions with a kind of reason. If it is exceeded, the reasons are weakened, because
+they probably are a convention of the dataset."""
 MIN_CONVENTION_ITEMS = 20
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
-"""Kinds of reasons that depend only on the golden answers, the questions and the function docs. All other kinds depend
-on the answers of runs."""
+"""Kinds of reasons that do not depend on the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {
     True: "reviewed: annotators decided that the benchmark is at fault",

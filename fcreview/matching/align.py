@@ -35,16 +35,13 @@ from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of an unpaired call if the order of calls is kept. Two unpaired calls cost more than a pair of different
-functions."""
+"""Cost of an unpaired call if the order is kept. A pair of different functions costs less than two unpaired calls."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor for the cost of arguments in a pair of different functions. It is so small that these arguments do not change
-how other calls are paired."""
+"""Factor for the cost of arguments in a pair of different functions, too small to change the other pairs."""
 DISTANCE_COST = 1e-5
 MAX_COMPARED_PAIRS = 3600
-"""Maximum number of possible pairs (60 by 60) whose costs are compared. If there are more, calls are paired by function
-and position."""
+"""Maximum number of possible pairs (60 by 60) for which costs are compared."""
 
 MIN_NAME_SIMILARITY = 0.8
 MAX_NAME_LENGTH = 100
@@ -166,8 +163,7 @@ def _pair_calls(
 def _pair_unique_functions(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules
 ) -> list[IndexPair]:
-    """Pair calls whose function occurs once on each side. The pairing with the lowest cost always contains these
-    pairs."""
+    """Pair calls whose function occurs once on each side. The cheapest pairing always contains these pairs."""
     single: dict[int, int] = {}
     counts = [0] * len(predicted)
     for i, one in enumerate(golden):
@@ -276,8 +272,7 @@ def _assign_in_order(costs: list[list[float]]) -> list[IndexPair]:
 
 
 def _pair_without_costs(golden: Sequence[Call], predicted: Sequence[Call], keep_order: bool) -> list[IndexPair]:
-    """Pair calls of the same function in order, then all other calls in order. With `keep_order`, pair the calls at
-    equal positions."""
+    """Pair calls of the same function in order, then all others. With `keep_order`, pair calls at equal positions."""
     if keep_order:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)

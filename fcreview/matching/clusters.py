@@ -43,8 +43,7 @@ class Cluster:
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`. Empty for a property that the
-    failures do not share."""
+    """Filter term for each property in `GROUPINGS`, such as `error:value_error:string`; empty without the property."""
     difference: str = ""
     step_reason: str = ""
     """Reason for the decisive step of the cluster's first item. Empty if clusters are not grouped by decisive step."""
@@ -111,8 +110,7 @@ def group_clusters(clusters: Iterable[Cluster], grouping: Grouping) -> list[Clus
 
 
 def get_computed_grouping(grouping: Grouping) -> Grouping:
-    """Return the grouping for which clusters must be computed to show `grouping`. The first three groupings share their
-    clusters."""
+    """Return the grouping for which clusters must be computed. The first three groupings share their clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 

@@ -223,8 +223,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refusal(tool_result: str) -> bool:
-    """Whether a tool result reports that the environment refused the call: `Error: ...`, `{"error": ...}` or `status:
-    False`."""
+    """Whether a tool result reports that the environment refused the call: `Error: ...` or `{"error": ...}`."""
     return _REFUSAL.match(tool_result) is not None
 
 
@@ -287,8 +286,7 @@ class ObjectDescriptions:
 
 
 def _find_object_ids(json_object: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the id of an object: the value of `item_id`, else the value of `id` or of a field such as `user_id` if the
-    object has only one such field."""
+    """Yield the id of an object: the value of `item_id`, else of its only field such as `id` or `user_id`."""
     names = [name for name in json_object if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
     yield from (json_object[name] for name in chosen if isinstance(json_object[name], str))

@@ -22,9 +22,8 @@ READING_FUNCTIONS = frozenset({
     "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
     "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
 })  # fmt: skip
-"""BFCL functions that do not change the state that BFCL compares, although their names do not begin with one of
-`READING_VERBS`. `cd` changes only the current folder. `echo` writes a file if its arguments contain a file name (see
-`_changes_state`)."""
+"""BFCL functions that do not change the compared state, although their names do not begin with `READING_VERBS`. `echo`
+writes a file if it has a file name."""
 MIN_REPEATS = 3
 """Minimum number of equal calls that form a loop. Two equal calls may be a second attempt."""
 
@@ -95,8 +94,7 @@ def find_decisive_call(item: Item, failed_turn: int | None = None, *, only_effec
 
 
 def find_call_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which a loop began, or None. A loop is `MIN_REPEATS` or more equal calls at the end of the
-    conversation."""
+    """Return the step at which `MIN_REPEATS` or more equal calls at the end of the conversation began, or None."""
     calls = [
         (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
     ]

@@ -33,24 +33,19 @@ READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
 })  # fmt: skip
-"""First words in the names of functions that change nothing. All functions of tau-bench that change something begin
-with other verbs."""
+"""First words in the names of functions that change nothing. They suffice for all functions of tau-bench."""
 CALCULATION = "calculate"
 """Name of the function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
-"""Minimum number of words in an argument that counts as free text, such as the summary of a transfer. Free texts are
-not compared."""
+"""Minimum number of words of a free text, such as the summary of a transfer. Free texts are not compared."""
 MIN_SHARED_NUMBERS = 2
-"""Minimum number of numbers that a wrong calculation shares with a golden calculation. A single number may be equal by
-chance."""
+"""Minimum number of numbers that a wrong calculation shares with a golden calculation. One may be chance."""
 MIN_SHARE = 0.5
 """Minimum share, from 0 to 1, of the golden calculation's numbers that also occur in the wrong calculation."""
 MIN_DIGITS = 2
-"""Minimum number of digits in a whole number for which fcreview searches the replies. Single digits occur
-everywhere."""
+"""Minimum number of digits in a whole number for which fcreview searches the replies."""
 MIN_IDENTIFIER_LENGTH = 3
-"""Minimum length, in characters, of a value for which fcreview searches the messages. Shorter values occur by
-chance."""
+"""Minimum length, in characters, of a value for which fcreview searches the messages."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
 """Words with which users ask for a human agent. The name of a handover function also contains one of these words."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -281,8 +276,7 @@ class _Facts:
         return len(stated) == len(expected) >= MIN_DIGITS
 
     def explain_missing_action(self) -> DecisiveStep:
-        """Return the step at which the model declined the request, handed the conversation over, or forgot an
-        action."""
+        """Return the step at which the model declined, handed the conversation over, or forgot an action."""
         name = self.golden[self.missing_action_indexes[0]].name
         topics = [_get_topic_words(self.golden[index]) for index in self.missing_action_indexes]
         for number in range(len(self.messages), 0, -1):
@@ -370,8 +364,8 @@ class _UserMessages:
         return None
 
     def find_incomplete_choice(self, given_values: Sequence[str], omitted_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that names all described objects of the call, if no message names an
-        omitted object."""
+        """Return a step at the last message that names all described objects of the call, if none names an omitted
+        one."""
         named = [each for each in given_values if self.descriptions.has_description(each)]
         if not omitted_values or not named or any(self.find_messages_with(each) for each in omitted_values):
             return None
@@ -438,8 +432,7 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> _ValueDiff
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the argument values that identify objects such as orders: all values with a digit, except user ids and
-    payment methods."""
+    """Return the values that identify objects such as orders: those with a digit, without users and payment methods."""
     return [
         value
         for name, each in arguments.items()

@@ -69,8 +69,7 @@ class ComparisonRules:
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
     is_same_name: Callable[[str, str], bool] = eq
-    """Function that decides whether a golden and a predicted name mean the same function. The state of such calls is
-    `=`, not `~`."""
+    """Whether a golden and a predicted name mean the same function. The state of such calls is `=`, not `~`."""
 
 
 EXACT_RULES = ComparisonRules()
@@ -195,8 +194,7 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences between a value and the closest accepted value. The list is empty if the value is
-    accepted."""
+    """Return the differences from the closest accepted value. The list is empty if the value is accepted."""
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:

@@ -31,8 +31,7 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def normalize_lookalikes(text: str) -> str:
-    """Replace letters, quotation marks, dashes and blanks by similar ASCII characters, so that texts that look equal
-    become equal."""
+    """Replace letters, quotation marks, dashes and blanks, so that texts that look equal become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))

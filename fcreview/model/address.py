@@ -64,8 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def get_enclosing_call_address(address: str) -> str | None:
-    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`. Returns None
-    if the part is not in a call."""
+    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`, or None."""
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 

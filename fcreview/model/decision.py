@@ -58,8 +58,7 @@ class Disagreement:
 
 
 def can_resolve_disagreement(annotation: Annotation) -> bool:
-    """Whether an adjudication resolves a disagreement. It must have a verdict other than "unsure", or a fault and no
-    verdict."""
+    """Whether an adjudication has a verdict other than "unsure", or a fault and no verdict."""
     return is_definite(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
 
 
@@ -124,8 +123,7 @@ class Decision:
     target: str
     criterion: str
     human: Any = None
-    """Decided verdict; "disputed" if annotators disagree; "unsure" if all verdicts are unsure; None if there is no
-    current verdict."""
+    """Decided verdict; "disputed" if annotators disagree, "unsure" if all are unsure, None if there is none."""
     decided_by: DecidedBy | None = None
     """How the annotators decided. None if no annotator decided, so that the automatic verdict is used."""
     mine: Any = field(default=None, metadata={"column": "you"})
@@ -142,8 +140,7 @@ class Decision:
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, which may be "unsure"."""
     stale: bool = False
-    """Whether an annotator reviewed an earlier prediction or golden answer. Such a review does not affect the
-    decision."""
+    """Whether an annotator reviewed an earlier prediction or golden answer. Such a review does not count."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
     """Number of other targets and criteria with a current verdict. Set only on `item`/`correct`."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})

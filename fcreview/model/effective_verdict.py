@@ -29,8 +29,7 @@ DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Policies by which verdicts of annotators decide without an adjudication: all annotators must agree, or more than half
-of them."""
+"""Policies for items without an adjudication: all annotators must agree, or more than half of them."""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
 """Automatic sources by precedence. The first source with a verdict determines the automatic verdict."""
@@ -51,8 +50,7 @@ def is_same_verdict(first: Any, second: Any) -> bool:
 
 
 def find_agreed_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the verdict on which all annotators agree, or "disputed" if they disagree. "unsure" is ignored. Returns
-    None if there is no other verdict."""
+    """Return the verdict on which all annotators agree, "disputed" if they disagree, or None if all are unsure."""
     definite = [*filter(is_definite, verdicts)]
     if not definite:
         return None
@@ -197,9 +195,8 @@ ArgumentVerdict = tuple[str | None, Any]
 
 
 def roll_up_if_all_must_pass(verdicts: PartVerdicts, n_pairs_by_turn: Mapping[int, int]) -> bool | None:
-    """Return the item verdict if the item passes when all calls of all turns pass, or, without calls, when the response
-    passes. A verdict on a turn or call takes precedence over verdicts on its parts. Returns None if verdicts are
-    missing."""
+    """Return the item verdict if all calls of all turns must pass, or, without calls, the response. A verdict on a turn
+    or call takes precedence over verdicts on its parts. Returns None if verdicts are missing."""
     turns: dict[int, dict[int | None, list[ArgumentVerdict]]] = {turn: {} for turn in n_pairs_by_turn}
     for address, verdict in verdicts.items():
         part = parse_address(address)
@@ -231,8 +228,7 @@ def _roll_up_call(verdicts: Sequence[ArgumentVerdict]) -> bool | None:
 
 
 ROLL_UP_CRITERIA = (CORRECT, EQUIVALENT)
-"""Criteria whose verdicts on parts determine the verdict on the item. If a part has verdicts on both criteria, the
-first criterion takes precedence."""
+"""Criteria whose verdicts on parts determine the item verdict. For a part with both, the first criterion counts."""
 
 
 @dataclass(slots=True)
@@ -304,9 +300,8 @@ def _add_verdicts_from_parts(
 def _add_verdicts_from_criteria(
     collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
 ) -> None:
-    """Derive verdicts from verdicts on other criteria and add them to `collected`. If no annotator reviewed a target
-    and criterion, derived verdicts on it are added only if they differ between annotators. Verdicts on which annotators
-    disagree are not used."""
+    """Derive verdicts from verdicts on other criteria, and add them to `collected`. For a target and criterion without
+    a review, derived verdicts are added only if they differ and follow from undisputed verdicts."""
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
@@ -338,8 +333,7 @@ def _derive_verdict_by_annotator(
     target_criterion: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
     """Derive each annotator's verdict on `target_criterion` from the annotator's other verdicts. If an annotator only
-    confirms automatic verdicts, and another annotator overrides one of these, the derived verdict is the automatic
-    verdict on `target_criterion`."""
+    confirms automatic verdicts that another annotator overrides, the automatic verdict is derived."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_derivation_sources(context.benchmark, target_criterion, given)
     overriding = {

@@ -21,8 +21,7 @@ _TYPE_NAMES = {
     "object": ("object", "dict", "hashmap"),
 }
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
-"""Type name in Python, Java, JavaScript or JSON Schema -> type of JSON value. Any other type name allows every
-value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> type of JSON value. Any other type allows every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 NO_DEFAULT: Any = object()
 
@@ -131,8 +130,7 @@ _DEFAULT = re.compile(
     re.VERBOSE,
 )
 """Pattern for a default X in a description. `default is X` and `default: X` match if X has at most three words.
-`default X` matches only if X is quoted, a number, true, false or capitalized, so that `the default route` does not
-match."""
+`default X` matches only if X is quoted, a number, true, false or capitalized, unlike `the default route`."""
 _APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
 """Pattern for a word before a number and for the unit after it, as in `approximately 9.81 m/s^2`."""
 _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
@@ -140,8 +138,7 @@ _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|
 
 
 def parse_documented_default(description: str) -> Any:
-    """Return the default value that a description states: `km` for `Default is 'km'.`. Returns `NO_DEFAULT` if it
-    states none."""
+    """Return the default value that a description states, such as `km` for `Default is 'km'.`, or `NO_DEFAULT`."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -154,8 +151,7 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 def find_schema(function_name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
     """Return the schema of a called function, or None. A dot equals an underscore, because some models do not allow
-    dots in names. A number after the name is ignored, because early BFCL data adds a number to repeated calls (`play
-    2`)."""
+    dots. A number after the name is ignored, because early BFCL data adds a number to repeated calls (`play 2`)."""
     for each in (function_name, _NUMBER_SUFFIX.sub("", function_name)):
         plain = each.replace(".", "_")
         for schema in schemas:

@@ -53,8 +53,7 @@ class Erratum:
     reasons: list[str]
     old: Any = None
     stale: str = ""
-    """Why fcreview does not apply the correction, so that the item keeps the golden answer of the dataset. Empty if
-    fcreview applies the correction."""
+    """Why fcreview does not apply the correction, so that the golden answer of the dataset counts; else empty."""
 
 
 @dataclass(slots=True)
@@ -87,8 +86,7 @@ _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item. Importers set the fields for which they have data. The store keeps the data as one JSON
-    object."""
+    """Optional data of an item, stored as one JSON object. Importers set the fields for which they have data."""
 
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen opens at this turn, and marks and unfolds it."""
@@ -187,8 +185,7 @@ class SharedList(list[T]):
 
 @dataclass(slots=True)
 class SharedContent:
-    """Cached JSON of an item, without `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of different runs share one
-    object."""
+    """Cached JSON, without `issues` and `RUN_SPECIFIC_FIELDS`, that equal items of different runs share."""
 
     json_text: bytes | None = None
 
@@ -326,8 +323,7 @@ class Item:
     setting: str | None = None
     """Setting of the item, if the benchmark reports metrics separately for each setting."""
     diff_function: str | None = None
-    """Function of the first difference. The items of a cluster can share `error_type`, `diff_function` and
-    `diff_argument`."""
+    """Function of the first difference. Clusters group items by error type, this function and `diff_argument`."""
     diff_argument: str | None = None
     first_difference: str | None = None
     """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
@@ -340,8 +336,7 @@ class Item:
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
-    """Result file that contains the raw record of the item. `line` is from 1, and `offset` and `length` are in
-    bytes."""
+    """Result file with the raw record of the item. `line` is from 1, and `offset` and `length` are in bytes."""
     line: int = 0
     offset: int = 0
     length: int = 0

@@ -49,8 +49,7 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format a golden value with `abbreviate`. Of several accepted values, format the first and count the rest: `"km"
-    or 2 more`."""
+    """Format a golden value with `abbreviate`: the first accepted value and the number of others, `"km" or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -172,9 +171,8 @@ def parse_json(text: str | None) -> Any:
 
 
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Return JSON with sorted keys and without white space. The texts of `1`, `1.0` and `true` differ. `default` is a
-    function that converts values of types that JSON does not have. Raises TypeError if a value cannot be written as
-    JSON."""
+    """Return JSON with sorted keys and without white space. The texts of `1`, `1.0` and `true` differ. `default`
+    converts values of types that JSON does not have. Raises TypeError for other types."""
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
 

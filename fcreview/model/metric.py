@@ -16,8 +16,7 @@ from fcreview.model.item import Run
 from fcreview.model.verdict import TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""Unit of a metric: `share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a
-criterion."""
+"""Unit: `share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of a criterion."""
 MetricSource = Literal["official", "rule", "errata", "corrected"]
 """Source of the verdicts of a metric: `rule` means recomputed verdicts, `errata` means verdicts recomputed with
 corrected golden answers, and `corrected` means automatic verdicts that human verdicts replace where there are any."""
@@ -25,8 +24,7 @@ MetricKey = tuple[str, int, str]
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
 METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
-"""Sources for runs that fcreview imported with errata. The source `rule` then uses the golden answers of the
-dataset."""
+"""Sources for runs imported with errata. `rule` then uses the golden answers of the dataset."""
 
 
 @dataclass(slots=True)
@@ -145,8 +143,7 @@ def build_pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], l
 
 
 def build_tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Build a metric for each error tag, with the number of items that have the tag: first `first_tags` in their order,
-    then all other tags by frequency."""
+    """Build a metric with the number of items for each error tag: first `first_tags`, then all others by frequency."""
     counts = Counter(tag for item in items for tag in item.tags)
     names = [tag for tag in first_tags if tag in counts]
     names += [tag for tag, _ in counts.most_common() if tag not in first_tags]

@@ -1,5 +1,4 @@
-"""Replace third-party API keys by `[redacted]`, because the published questions and scores of some benchmarks contain
-real keys."""
+"""Replace API keys by `[redacted]`, because the published questions and scores of some benchmarks contain real keys."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ _CREDENTIAL_NAME = re.compile(
 
 
 def redact_api_keys(text: bytes) -> bytes:
-    """Replace API keys of known formats, such as `sk-...` and `Bearer ...`. This is fast enough for every imported
-    item."""
+    """Replace API keys of known formats, such as `sk-...` and `Bearer ...`. This is fast."""
     if b"earer " in text or _search_literals(text):
         for literal, pattern in _PATTERNS:
             if literal in text:

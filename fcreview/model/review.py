@@ -49,8 +49,7 @@ def _make_field_metadata(kind: FieldKind, allowed_values: tuple[str, ...] = ()) 
 
 
 class ItemKey(NamedTuple):
-    """Identity of a reviewed item. Unlike a row number, it stays the same after re-imports, renamed folders and
-    merges."""
+    """Identity of a reviewed item, which re-imports, renamed folders and merges do not change."""
 
     benchmark: str
     generation: str
@@ -62,8 +61,7 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. A field that is None does not change its earlier value. An empty note or list
-    removes the earlier value."""
+    """Review of one target and criterion. A field of None keeps the earlier value; an empty note or list removes it."""
 
     act: Act = "review"
     target: str = ITEM
@@ -99,13 +97,11 @@ class Event(Annotation):
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_make_field_metadata("text"))
     blind: bool | None = field(default=None, metadata=_make_field_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator. None if this is unknown, as in retractions and old
-    journals."""
+    """Whether other verdicts were hidden from the annotator; None if unknown, as in retractions and old journals."""
     queue: str | None = field(default=None, metadata=_make_field_metadata("text"))
     """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
     presentation: int | None = field(default=None, metadata=_make_field_metadata("count"))
-    """2 if fcreview showed the item as a hidden duplicate. Such a review measures self-agreement and never decides a
-    verdict."""
+    """2 for a hidden duplicate. Its review measures self-agreement and never decides a verdict."""
     bulk: str | None = field(default=None, metadata=_make_field_metadata("text"))
     """Id of the bulk review to which the event belongs. A bulk review gives one verdict to all items of a cluster.
     Agreement, calibration, estimates and self-agreement ignore bulk reviews."""
@@ -141,8 +137,7 @@ OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metada
 
 
 def describe_field_error(name: str, value: Any) -> str | None:
-    """Describe why a value is invalid for one of `OPTIONAL_FIELDS`: `fault must be one of model, golden`. Returns None
-    if the value is valid."""
+    """Describe why a value of one of `OPTIONAL_FIELDS` is invalid: `fault must be one of model, golden`; else None."""
     kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
     if not _IS_KIND[kind](value):
         return f"{name} has the wrong type"

@@ -148,8 +148,7 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, align_right: bool = False) -> str:
-    """Shorten sanitized text or fill it with spaces to exactly `width` terminal cells. With `align_right`, the
-    spaces come first."""
+    """Shorten sanitized text or fill it with spaces to `width` terminal cells. `align_right` puts the spaces first."""
     text = clip(text, width)
     blanks = " " * (width - display_width(text))
     return blanks + text if align_right else text + blanks

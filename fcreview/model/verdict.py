@@ -16,8 +16,7 @@ from fcreview.model.review import CORRECT, UNSURE
 TargetCriterion = tuple[str, str]
 EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
-"""Criterion whose verdict is the number, from 1, of a message: after this message, a failed conversation could no
-longer succeed."""
+"""Criterion whose verdict is the number, from 1, of the message after which a conversation could not succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
@@ -41,8 +40,7 @@ class Scale:
         )
 
     def parse_typed_answer(self, text: str) -> Any:
-        """Return the verdict for an answer that an annotator typed. Raises ValueError with the allowed answers if the
-        answer is not allowed."""
+        """Return the verdict for a typed answer. Raises ValueError with the allowed answers if it is not allowed."""
         if text in self.words:
             return self.words[text]
         if self.labels:
@@ -90,8 +88,7 @@ TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
 """Criteria of additional remarks by a judge. These remarks do not decide whether a call passes."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria on which annotators can review every item. On any other criterion, annotators can review only items with an
-automatic verdict."""
+"""Criteria on which annotators can review every item, with or without an automatic verdict on the criterion."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
 """Criteria where true means a pass. On all other yes/no criteria, true means yes."""
 
@@ -197,8 +194,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[DerivationRule, ...]]] = {
 """Benchmark -> derived target and criterion -> rules that derive the verdict, in order of precedence."""
 
 _PRODUCT_BENCHMARK = "tau"
-"""Benchmark whose item verdict follows from a product of parts. Overrides of several parts together determine the
-verdict."""
+"""Benchmark whose item verdict follows from a product of parts, so that overrides of several parts count together."""
 _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 

@@ -1,5 +1,4 @@
-"""Format verdicts, error types, metrics, rates and table columns as text, so that commands and screens use the same
-words."""
+"""Format verdicts, error types, metrics, rates and table columns as text for commands and screens."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ def get_scale_words(criterion: str) -> dict[str, Any]:
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass` or `2`. If the criterion's scale has no word for it, return
-    JSON."""
+    """Return the word for a verdict, such as `pass` or `2`, or JSON if the criterion's scale has no word for it."""
     for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -195,9 +193,8 @@ _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for 
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole name of the type is
-    looked up first, then its last part, then its first part. Several types can be joined by ` + `. Returns an empty
-    text for an unknown type."""
+    """Describe an error type: `string is not an accepted value` for `value_error:string`. The whole type is looked up,
+    then its last part, then its first part. ` + ` joins several types. Returns an empty text for an unknown type."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]

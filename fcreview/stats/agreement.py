@@ -42,8 +42,7 @@ _ZERO_TOLERANCE = 1e-12
 
 
 def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs among the pairs of labels in each pattern. The share is 0 for a pattern with
-    fewer than two labels."""
+    """Return the share of equal pairs of labels in each pattern; 0 for a pattern with fewer than two labels."""
     n_labels = label_counts.sum(1)
     share: FloatArray = (label_counts * (label_counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
@@ -189,8 +188,7 @@ def bootstrap(
     n_resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic and its interval from the same resamples. `units_per_pattern` contains the number of units
-    that have each pattern."""
+    """Compute each statistic and its interval. `units_per_pattern` is the number of units that have each pattern."""
     values = [float(statistic(units_per_pattern[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
     for pattern_counts in _iter_resamples(units_per_pattern, n_resamples, seed):
@@ -235,8 +233,7 @@ class RatingTable:
     units_per_pattern: IntArray
 
     def count_labels(self) -> IntArray:
-        """Count the annotators who chose each label in each pattern. The result has the shape (patterns,
-        label_keys)."""
+        """Count the annotators who chose each label in each pattern, of shape (patterns, label_keys)."""
         n_patterns, size = len(self.cells), len(self.label_keys)
         numbered = self.cells + size * np.arange(n_patterns)[:, np.newaxis]
         chosen = np.bincount(numbered[self.cells != NO_LABEL], minlength=n_patterns * size)
@@ -349,8 +346,7 @@ def _choose_krippendorff_alpha(table: RatingTable, label_counts: FloatArray) -> 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Agreement of annotators with their own repeated labels on one criterion. `fcreview agreement --json` prints these
-    fields."""
+    """Agreement of annotators with their own repeated labels, in the fields of `fcreview agreement --json`."""
 
     scope: Literal["self"]
     annotator: str | None

@@ -71,8 +71,7 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or it is `unknown`. `all` means
-all reviews."""
+"""Whether other verdicts were hidden (`blind`), visible (`seen`) or it is `unknown`; `all` for all reviews."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
@@ -143,13 +142,11 @@ class AgreementCoefficient:
     metric: CoefficientName
     annotators: tuple[str, ...]
     value: float | None
-    """1 means perfect agreement, and 0 agreement by chance. `percent` is from 0 to 1. None if the value is
-    undefined."""
+    """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1. None if undefined."""
     low: float | None
     high: float | None
     n_units: int
-    """Number of units that at least two of the annotators labelled. For `fleiss`, only units with the same number of
-    labels count."""
+    """Number of units that at least two of the annotators labelled; for `fleiss`, with equally many labels."""
     n_labels: int
     given: BlindStatus
 
@@ -164,8 +161,7 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 def build_labels_with_faults(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the ratings without "unsure". If an annotator passed a target with a fault, add all ratings on the
-    criterion again under `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
-    disagreement."""
+    criterion again under `<criterion>+fault`, with values such as `pass:golden`, to measure agreement on faults."""
     labels = [rating for rating in ratings if is_definite(rating.value)]
     with_fault = {label.criterion for label in labels if _get_fault_of_pass(label)}
     return labels + [
@@ -216,8 +212,7 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the keys of all labels of the criterion's scale, then of all other labels in `values`. If all labels are
-    numbers, the keys are sorted."""
+    """List the keys of all labels of the criterion's scale, then of all others in `values`. Numbers are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if is_definite(value)), *values]
     if infer_measurement_level(labels) == "ordinal":

@@ -157,15 +157,13 @@ class AnswerModel:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerPool:
-    """Possible right answers to items whose automatic answers have the same kind. Their weights differ between
-    draws."""
+    """Possible right answers to items with the same kind of automatic answer, with weights in each draw."""
 
     observed: Sequence[Any]
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
-    """Cumulative weights of the answers in `observed`, followed by the answers of the draw in `atoms`. The shape is
-    (draws, answers)."""
+    """Cumulative weights of `observed` and of the answers of the draw in `atoms`, of shape (draws, answers)."""
 
     def draw_answer_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
         """Choose `n` answers in each draw. Returns numbers for `get_answer`, of the shape (draws, n)."""
@@ -292,8 +290,8 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. The passing items of a cell are chosen at random. A metric is omitted if it
-        has no value in at least one draw."""
+        """Compute the metrics of each draw, with random passing items in each cell. Metrics without a value in a draw
+        are omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:

@@ -121,8 +121,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Verdict pairs with the same automatic verdict and the same different human verdict, on items with the same
-    category, error type or function."""
+    """Wrong automatic verdicts with the same human verdict, on items with the same category, error type or function."""
 
     source: str
     judge: str | None
@@ -173,8 +172,7 @@ NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return a line with the numbers of all reviewed items and of those in a random sample, and a line with a warning
-    if none is in a random sample."""
+    """Describe how many reviewed items are in a random sample. If none is, add a line with a warning."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"

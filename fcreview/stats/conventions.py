@@ -195,8 +195,7 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _find_incomplete_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Find the tasks without counted trials and, if `note` mentions missing trials, the tasks with the fewest
-    trials."""
+    """Find the tasks without counted trials and, if there is a `note`, the tasks with the fewest trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
@@ -216,8 +215,7 @@ def _is_counted(trial: Trial, convention: Convention) -> bool:
 
 
 def _find_highest_k(table: TrialTable) -> int:
-    """Return the largest k for which figures are computed: the largest number of trials of a task, but at most the
-    planned number."""
+    """Return the largest k of any figure: the largest number of trials of a task, but at most the planned number."""
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1

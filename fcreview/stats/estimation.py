@@ -48,8 +48,7 @@ from fcreview.stats.sampling import format_stratum_name
 
 @dataclass(frozen=True, slots=True)
 class EstimationInput:
-    """Data from which the metrics of one run, or of several combined runs, are estimated. The first three sequences
-    have one entry per item."""
+    """Data of one run or of combined runs. The first three sequences have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
     reviewed_items: Sequence[ScoredItem]
@@ -76,8 +75,7 @@ CHANGE_TOLERANCE = 1e-9
 
 
 def explain_missing_interval(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric has no interval from the posterior, or return an empty text. `criteria` are the criteria on
-    which the metric depends."""
+    """Explain why a metric that depends on `criteria` has no interval from the posterior, or return ""."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
@@ -90,8 +88,7 @@ class ItemCounts(NamedTuple):
 
 
 class MetricDependencies:
-    """Categories and criteria on which each metric depends, found by changing verdicts and answers and computing the
-    metrics again."""
+    """Categories and criteria on which each metric depends, found by changing verdicts and answers."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
         """`is_sampled` states whether at least one item of a random sample has a human verdict."""
@@ -299,8 +296,7 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return the number of draws that take a few seconds, at least 400. With 400 draws, the error of an interval's end
-    is 1/12 of the interval's width."""
+    """Return the number of draws that take a few seconds. With 400, an interval's end has an error of 1/12 width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
@@ -426,8 +422,7 @@ def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int,
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """Metric, and the half-width that its interval should have after the extension of a sample, in the unit of the
-    metric."""
+    """Metric, and the half-width that its interval should have after the extension, in the unit of the metric."""
 
     key: MetricKey
     half_width: float

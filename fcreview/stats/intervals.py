@@ -21,8 +21,7 @@ NORMAL_QUANTILE = 1.959963984540054
 
 
 def compute_wilson_interval(n_passed: int, n: int) -> tuple[float, float] | None:
-    """Compute the low and high end of the 95 % interval of the share `n_passed / n`, from 0 to 1. Returns None if `n`
-    is 0."""
+    """Compute the ends of the 95 % interval of the share `n_passed / n`, from 0 to 1. Returns None if `n` is 0."""
     if n == 0:
         return None
     share, square = n_passed / n, NORMAL_QUANTILE**2 / n
@@ -42,16 +41,14 @@ class DisagreementBounds:
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest of three values of the metric: all disagreements are resolved as pass, all are resolved as fail, or all
-    stay open."""
+    """Lowest value of the metric if all disagreements are resolved as pass, all as fail, or all stay open."""
     high: float
 
 
 def compute_disagreement_bounds(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> dict[MetricKey, DisagreementBounds]:
-    """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
-    each run."""
+    """Compute the bounds of each metric that depends on an open disagreement, from the corrected items of each run."""
     kinds = Counter(_get_disagreement_kind(item, each) for part in items for item in part for each in item.disputed)
     if not kinds:
         return {}
@@ -112,8 +109,7 @@ def _resolve_disagreements(item: ScoredItem, kinds: set[DisagreementKind], is_pa
 
 
 def _choose_extreme_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], is_best: bool) -> Any:
-    """Return the best or the worst verdict on the scale of a criterion, or the automatic verdict if the scale has no
-    bounds."""
+    """Return the best or worst verdict on a criterion's scale, or the automatic verdict if the scale has no bounds."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if is_best and isinstance(golden, list) else []

@@ -130,8 +130,8 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
 def _draw_pool_rates(
     cells: Cells, cell_indexes: IntArray, n_pooled: int, n_estimated: int, n_all: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells of the pool). `n_pooled` and `n_estimated` are as
-    in `PosteriorDraws`."""
+    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells). `n_pooled` and `n_estimated` are those of
+    `PosteriorDraws`."""
     reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
     if len(cell_indexes) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1))
@@ -160,8 +160,7 @@ def _group_similar_probabilities(probabilities: FloatArray) -> list[IntArray]:
 
 
 def _shift_to_common_rate(rates: FloatArray, cell_sizes: IntArray, common_rates: FloatArray) -> FloatArray:
-    """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell size, is the common rate of
-    the draw."""
+    """Shift the rates of each draw on the logit scale, so that their mean, weighted by cell size, is `common_rates`."""
     if rates.shape[1] == 1:
         return common_rates[:, np.newaxis]
     share = cell_sizes / cell_sizes.sum()
@@ -222,7 +221,7 @@ def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArr
 SampleStrata = tuple[str | None, ...]
 """Stratum of an item in each random sample; None for a sample that cannot contain the item."""
 AutomaticOutcome = bool | str | None
-"""Automatic verdict of an item. For criteria other than pass and fail, the kind of the automatic answer
+"""Automatic verdict, or, for criteria other than pass and fail, the kind of the automatic answer
 (`classify_answer`)."""
 RunCategory = tuple[int, str]
 
@@ -240,8 +239,8 @@ class ItemStatus:
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if there is none."""
     human: bool | None = None
-    """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if the
-    annotators have not decided."""
+    """Human verdict; for criteria other than pass and fail, whether the automatic answer is right. None if
+    undecided."""
     stratum: SampleStrata | None = None
     """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
@@ -358,7 +357,7 @@ def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews after which the interval has this half-width, or None if it cannot be."""
+    """Return the number of further reviews for an interval with this half-width, or None if that is impossible."""
     current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
@@ -371,8 +370,7 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews as `count_needed_reviews`, if further items are drawn like the reviewed
-    items."""
+    """Return the number of needed reviews if further items are drawn like the reviewed items, or None."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0

@@ -24,8 +24,7 @@ VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
 
 
 def choose_verdict_source(n_official: int, n_recomputed: int) -> VerdictSource:
-    """Choose the source of verdicts for a run by the numbers of its official and recomputed verdicts: `official`, else
-    `rule`, else `effective`."""
+    """Choose the source of a run's verdicts by their numbers: `official`, else `rule`, else `effective`."""
     return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
@@ -198,8 +197,7 @@ class PairedCounts:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval and p-value. All fields are None
-    if there are no items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with 95 % interval and p-value; None without items."""
 
     value: float | None
     low: float | None
@@ -239,8 +237,7 @@ def compute_tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, flo
 
 
 def compute_tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic. It has a standard normal distribution if `delta` (from -1 to 1) is the true
-    difference."""
+    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
     variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -249,8 +246,7 @@ def compute_tango_score(only_a: int, only_b: int, n: int, delta: float) -> float
 
 
 def _estimate_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Estimate by maximum likelihood the share of items that only B passes, if `delta` is the true difference (Tango
-    1998, equation 7)."""
+    """Estimate by maximum likelihood the share that only B passes, given the difference `delta` (Tango 1998, eq. 7)."""
     a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
     c = -only_b * delta * (1 - delta)
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
@@ -370,8 +366,7 @@ def combine_complete_categories(
 def list_table_groups(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource
 ) -> list[ComparisonGroup]:
-    """List the rows of the comparison table: all items, the combined comparable categories if some categories are not
-    comparable, and each category."""
+    """List the rows of the table: all items, all comparable categories together (unless all are), and each category."""
     complete = combine_complete_categories(comparison, source_a, source_b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -417,8 +412,7 @@ class RankedRun:
     """Rank, from 1. Runs with the same pass rate have the same rank."""
     passed: int
     known: int
-    """Number of items with verdicts of all runs. If there is no such item, number of items with a verdict of this
-    run."""
+    """Number of items with verdicts of all runs, or, if there are none, with a verdict of this run."""
 
     @property
     def rate(self) -> float | None:
@@ -443,8 +437,7 @@ class MatrixItem:
 class RunMatrix:
     ranking: list[RankedRun]
     items: list[MatrixItem]
-    """Items with a verdict, sorted by the share of passing runs (smallest first), then by the number of verdicts
-    (largest first)."""
+    """Items with a verdict, by share of passing runs (smallest first), then by number of verdicts (largest first)."""
     n_shared: int
     """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
     n_other_question: int
@@ -470,8 +463,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate. Runs with equal rates keep their order. `verdicts` contains a row for each item, with the
-    verdict of each run."""
+    """Rank runs by pass rate. `verdicts` contains a row for each item, with the verdict of each run."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])

@@ -95,9 +95,8 @@ class StratifiedSample:
 
 
 def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """Draw a simple random sample from each stratum of a population. `stratum_by_content` maps the content of each item
-    to the name of its stratum. The same arguments give the same sample. Raises SamplingError if `size` is too small or
-    too large."""
+    """Draw a simple random sample from each stratum. `stratum_by_content` maps the content of each item to its stratum.
+    Raises SamplingError if `size` is too small or too large."""
     strata = allocate_proportionally(Counter(stratum_by_content.values()), size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in stratum_by_content.items():
@@ -135,8 +134,7 @@ class ShareOptions:
 
 
 def draw_overlap_indexes(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review. Returns their indexes in `contents`. Raises SamplingError if there are
-    too few items."""
+    """Draw the items that all annotators review, as indexes in `contents`. Raises SamplingError for too few items."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(
             f"the overlap ({options.overlap:,}) is larger than the sample ({len(contents):,} items). Reduce it."

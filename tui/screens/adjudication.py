@@ -141,7 +141,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def is_item_loading(self) -> bool:
-        """Whether the first disagreement is still loading. Until it is displayed, review keys only ring the bell."""
+        """Whether the first disagreement is loading. Until it is displayed, review keys only ring the bell."""
         return not self.adjudicator.is_loaded
 
     def must_wait(self, action: str) -> bool:
@@ -152,14 +152,12 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def hidden_actions(self) -> frozenset[str]:
-        """Ids of actions that do nothing for this disagreement except show a message. The key line and the help omit
-        them."""
+        """Ids of actions that only show a message for this disagreement. The key line and the help omit them."""
         case = self.adjudicator.cases.current
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
     def show_unavailable_key(self, key: str) -> None:
-        """Show a message that the key has no action on this screen."""
         self.show_message(StatusMessage(format_unavailable_key_message(self.app, key), "warn"))
 
     # -- display
@@ -168,7 +166,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.run_worker(coroutine, group="actions")
 
     def show_case(self, message: StatusMessage) -> None:
-        """Show the disagreement that `Adjudicator` moved to."""
+        """Show another disagreement: the current one of `Adjudicator`."""
         self._message = message
         case, detail = self.adjudicator.cases.current, self.adjudicator.detail
         if case is not None and detail is not None:
@@ -187,7 +185,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.handle_kept_keys()
 
     def refresh_case(self, message: StatusMessage) -> None:
-        """Update the displayed disagreement with its current reviews."""
+        """Redraw the displayed disagreement after a review."""
         self._message = message
         case, detail, cursor = self.adjudicator.cases.current, self.adjudicator.detail, self.text.document_cursor
         if case is not None and detail is not None and isinstance(cursor, DisagreementCursor):
@@ -282,7 +280,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.adjudicator.step(by)
 
     def action_back(self) -> None:
-        """Leave the screen when all reviews are on disk."""
+        """Close the screen as soon as all reviews are on disk."""
         self.adjudicator.call_after_queued_actions(self.dismiss)
 
     def action_show_answers(self) -> None:

@@ -1,4 +1,4 @@
-"""List the annotators of a workspace, and let the user continue as another one. The app then ends and starts again."""
+"""List the annotators of a workspace, and continue as another annotator. For this, the app ends and starts again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_DEFAULT_ANNOTATORS = 4
 NEW_NAME = ""
-"""Choice in the list of annotators that asks for another name."""
+"""Value of the row that asks for another name."""
 
 
 def annotator_choices(annotators: Sequence[KnownAnnotator], current_annotator: str) -> ChoiceTable[str]:
@@ -43,14 +43,16 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current_annotator: s
 
 
 def format_sample_annotators(annotators: Sequence[KnownAnnotator], current_annotator: str) -> str:
-    """Return the default annotators of a new sample, separated by commas: the user and, unless they are many, the other
-    annotators of the workspace."""
+    """Return the initial annotators of a new sample, separated by commas.
+
+    These are the user and, if the workspace has fewer than `MAX_DEFAULT_ANNOTATORS` others, all others.
+    """
     others = [each.name for each in annotators]
     return ", ".join([current_annotator, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
 def find_other_with_items_left(queue_progress: Sequence[QueueProgress], own_name: str) -> QueueProgress | None:
-    """Return the progress of the first other annotator who has items left in a queue file, or None."""
+    """Return the queue file and progress of the first other annotator who has items left. None if nobody has any."""
     return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
 
 
@@ -60,7 +62,7 @@ def format_switch_question(progress: QueueProgress) -> str:
 
 
 def switch_refusal_reason(app: App[Any], session: Session) -> str:
-    """Return why the annotator cannot be changed now, or an empty string."""
+    """Return why the user cannot switch to another annotator now. Empty if switching is possible."""
     if session.fixed_annotator_reason:
         return session.fixed_annotator_reason
     if any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack):
@@ -69,12 +71,12 @@ def switch_refusal_reason(app: App[Any], session: Session) -> str:
 
 
 def open_annotator_list(app: App[Any], session: Session) -> None:
-    """Show the annotators of the workspace. The app continues as the annotator whom the user chooses."""
+    """Show the annotators of the workspace, and continue as the one whom the user chooses."""
     if reason := switch_refusal_reason(app, session):
         app.notify(sanitize(reason), markup=False)
         return
 
-    async def read_and_show() -> None:
+    async def load_and_show() -> None:
         known = await session.query(read_other_annotators)
         names = [each.name for each in known]
 
@@ -88,11 +90,11 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
 
         app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), switch_or_ask_name)
 
-    app.run_worker(read_and_show(), group="annotator", exclusive=True)
+    app.run_worker(load_and_show(), group="annotator", exclusive=True)
 
 
 def switch_annotator(app: App[Any], session: Session, name: str) -> None:
-    """Continue as an annotator of the workspace, unless the annotator cannot be changed now."""
+    """Continue as an annotator of the workspace, or show why that is not possible now."""
     if reason := switch_refusal_reason(app, session):
         app.notify(sanitize(reason), markup=False)
     else:
@@ -116,7 +118,7 @@ def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object
 
 
 def _request_switch(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
-    """Continue as another annotator. If the annotator is new in the workspace, ask the user first."""
+    """Continue as another annotator. Without `is_known` (a new name in the workspace), ask the user first."""
 
     async def check_and_switch() -> None:
         try:

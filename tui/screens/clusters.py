@@ -122,7 +122,7 @@ def bulk_verdict_lines(review: BulkReview) -> list[Line]:
 class BulkReviewScreen(GuardedModalScreen[str | None]):
     """Screen with the items of a cluster, where the user enters one verdict, fault and list of tags for all items.
 
-    The result is a message after the reviews are on disk, or None if the annotator cancelled.
+    The result is a message about the saved reviews, or None if the annotator cancelled.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(BULK_REVIEW_ACTIONS, MODAL_HELP_ACTIONS)
@@ -254,23 +254,23 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
     def __init__(
         self,
         session: Session,
-        load: Callable[[int], Awaitable[ClusterCounts]],
+        count_failures: Callable[[int], Awaitable[ClusterCounts]],
         state: ClusterListState,
-        view_of: Callable[[Sequence[str]], View],
+        make_view: Callable[[Sequence[str]], View],
         run_name: str = "",
     ) -> None:
         """Create the table.
 
         Args:
-            load: Counts the failing items by cluster for a grouping.
-            state: State of the table, kept for the next time the table opens. Counts in the state are shown at once.
-            view_of: Returns the view of the failing items that filter terms select.
+            count_failures: Counts the failing items of each cluster for a grouping.
+            state: State of the table, kept until the table opens again. Its counts are shown at once.
+            make_view: Returns the view of the failing items that match filter terms.
             run_name: Name of the run whose failures are counted, sanitized. Empty for several runs.
         """
         super().__init__(
             (*session.root_breadcrumb, *filter(None, (run_name,)), "clusters"), load=self._count_and_build_choices
         )
-        self._session, self._count_failures, self._view_of = session, load, view_of
+        self._session, self._count_failures, self._make_view = session, count_failures, make_view
         self._state = state
         self._rows: list[ClusterRow] = []
 
@@ -358,11 +358,11 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
 
     @work(group="bulk", exclusive=True)
     async def action_review_cluster(self) -> None:
-        """Review all items of the group or cluster under the cursor that the annotator has not reviewed."""
+        """Review the items of the group or cluster under the cursor that the annotator has not reviewed."""
         if not self._rows or self._session.blind:
             return
         row = self._rows[self.list.cursor]
-        review = await read_bulk_review(self._session, self._view_of(row.filter_terms))
+        review = await read_bulk_review(self._session, self._make_view(row.filter_terms))
         if not review.items:
             self.show_message("you have reviewed all items of this cluster")
         elif self.app.screen is self:
@@ -379,7 +379,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.show_message(outcome.text)
 
     def _show_and_recount(self, message: str | None) -> None:
-        """Show the result of a review or undo, and count the clusters again."""
+        """Show the message of a saved review or an undo, and count the clusters again. None: nothing changed."""
         if message is not None:
             undo = find_action_key_names(self.app).get("clusters.undo_review", "")
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""

@@ -87,12 +87,12 @@ class FormFields(VerticalScroll):
         return {field.name: box.value for field, box in zip(self.fields, inputs, strict=True)} if is_complete else {}
 
     @property
-    def arguments(self) -> list[str]:
-        """Options and arguments of the command."""
+    def command_arguments(self) -> list[str]:
+        """Command-line options and arguments that the fields stand for."""
         return build_command_arguments(self.fields, list(self.field_values.values()))
 
     def help_lines(self, width: int) -> list[Line]:
-        """Return the description of the field with the focus, in at most `HELP_ROWS` lines."""
+        """Return the help of the focused field, in at most `HELP_ROWS` lines."""
         at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
         if at is None or at >= len(self.fields):
             return []
@@ -102,7 +102,7 @@ class FormFields(VerticalScroll):
         return [make_line(f" {row}", "dim") for row in rows]
 
     def move_focus(self, by: int) -> bool:
-        """Move the focus to another field. Return False if it would leave the first or the last field."""
+        """Move the focus `by` fields. Return False, without a move, at the first and the last field."""
         inputs = self.inputs
         at = next((at for at, box in enumerate(inputs) if box.has_focus), -by) + by
         if 0 <= at < len(inputs):
@@ -136,7 +136,7 @@ class CommandFormScreen(BottomDialog[str | None]):
     def __init__(
         self, title: str, fields: Sequence[FormField], run: Callable[[Sequence[str]], Awaitable[CommandResult]]
     ) -> None:
-        """Create the form. `run` runs the command with its options and arguments."""
+        """Create the form. `run`: runs the command with the entered options and arguments."""
         super().__init__()
         self._form_title, self._fields, self._command_runner = title, fields, run
         self._is_running = False
@@ -173,7 +173,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         if not self._is_running:
             self._is_running = True
             self._show_status_line((("running ...", "dim"),))
-            self._run_command(self._form.arguments)
+            self._run_command(self._form.command_arguments)
 
     @work()
     async def _run_command(self, arguments: Sequence[str]) -> None:

@@ -78,18 +78,12 @@ class PaletteCommand:
     """Placeholder of the argument, such as `FILE`. Empty if the command takes no argument."""
 
     def extract_argument(self, query: str) -> str:
-        """Return the argument: the text after the label in the query.
-
-        Empty if no argument was typed or if the command takes no argument.
-        """
+        """Return the text after the label in the query. Empty if the command takes no argument."""
         head = f"{self.label} ".lower()
         return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
 
     def to_search_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
-        """Format the command as a line: kind, key, label, argument and help.
-
-        Text from data is never parsed as markup.
-        """
+        """Return the command as a line of the list: kind, key, label, argument and help. Markup is not parsed."""
         start = f" {self.kind:7}{self.key:>6}  "
         label = truncate(self.label, MAX_CELLS)
         shown_argument = sanitize(argument) or self.argument
@@ -106,15 +100,12 @@ class PaletteCommand:
 
 
 def unavailable_command(context: PaletteContext, kind: str, label: str, reason: str) -> PaletteCommand:
-    """Return a command that only shows why it is not available."""
+    """Return a command that only shows `reason`, because it is not available."""
     return PaletteCommand(kind, label, partial(context.show_message, f"{label}: {reason}"), reason)
 
 
 def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
-    """Return commands for the active actions.
-
-    `are_shared`: True for the actions that many screens share, False for all other actions.
-    """
+    """Return commands for the active actions: those that many screens share if `are_shared`, else all others."""
     for action in context.actions:
         if action.is_in_shared_group == are_shared:
             help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
@@ -184,7 +175,8 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return commands that open a form of the command line. None in blind mode, because commands show verdicts."""
+    """Return commands that open the form of a CLI command. In blind mode there are none, because forms show
+    verdicts."""
     services = context.session.report_services
     if context.state.blind or services is None or services.commands is None:
         return
@@ -195,7 +187,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command for each run. The commands show no rates, so that they are the same for a blind annotator."""
+    """Return a command for each run. Blind annotators see the same commands, because they show no rates."""
     runs = context.runs
     if len(runs) < 2:
         return
@@ -209,7 +201,7 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return commands for the lists and screens of the queue, for use on other screens."""
+    """Return commands that open the lists and screens of the queue from other screens."""
     for action in context.queue_actions():
         label = action.id.partition(".")[2]
         help_text = action.help.removeprefix(f"{label}: ")
@@ -340,8 +332,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._query: str | None = None
         """Query of the last search, or None before the first search."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
-        """(method, needs_items) of each waiting key. `needs_items`: whether the method needs the items that match the
-        query."""
+        """(method, needs_items) of each waiting key. `needs_items`: whether matching items must be listed first."""
         self._has_moved = False
         """Whether the cursor was moved since the query changed."""
 
@@ -416,17 +407,16 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
             self.app.call_later(event.option.hit.command)
 
     def _has_current_matches(self, needs_items: bool) -> bool:
-        """Whether the list shows the matches of the typed text.
+        """Whether the list shows the commands that match the typed text.
 
-        If `needs_items` is true, the matching items must be listed too, unless the user moved the cursor. An item whose
-        whole id was typed comes first in the list.
+        With `needs_items`, matching items must be listed too, unless the user moved the cursor.
         """
         running = {worker.group for worker in self.workers if worker.node is self and not worker.is_finished}
         is_listed = self._query == self._input_box.value.strip() and self._GATHER_COMMANDS_GROUP not in running
         return is_listed and (not running or not needs_items or self._has_moved)
 
     def _run_when_ready(self, method: Callable[[], None], *, needs_items: bool = False) -> None:
-        """Run the method of a key after the methods of the keys pressed earlier."""
+        """Run the method of a key after the methods of earlier keys."""
         self._waiting_keys.append((method, needs_items))
         self._run_waiting_keys()
 
@@ -536,10 +526,10 @@ def _find_word_positions(text: str, word: str) -> Sequence[int]:
 
 
 def _find_letter_positions(text: str, word: str) -> Sequence[int]:
-    """Return the positions of the letters of a word in this order, such as `gw` in `golden wrong`.
+    """Return the positions of the letters of `word` in this order, such as `gw` in `golden wrong`.
 
-    The first letter starts a word of the text. Each other letter follows directly or starts a word, if possible. The
-    result is empty if a letter is missing or if the gaps are too long.
+    The first letter must start a word of the text. Each other letter follows directly or, if possible, starts a word.
+    The result is empty if a letter is missing or the gaps are too long.
     """
     for start in (at for at in range(len(text)) if text[at] == word[0] and _is_word_start(text, at)):
         found = [start]

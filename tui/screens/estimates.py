@@ -315,7 +315,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if not self._is_running and commands is not None and self._form.field_values:
             self._is_running = True
             self._show_message("drawing ...")
-            self._run_sampling_command(commands, self._form.arguments, self.focused)
+            self._run_sampling_command(commands, self._form.command_arguments, self.focused)
             self.set_focus(self._list)  # keys that are pressed now wait, and are not typed into the form
 
     @work(group="draw")

@@ -40,10 +40,7 @@ MAX_ITEMS = 20
 
 
 class PaletteContext:
-    """Objects on which commands act: the screen below the palette, the queue and the session.
-
-    Create the context before the palette covers the screen.
-    """
+    """Screen, queue and session that palette commands act on. Create it before the palette covers the screen."""
 
     def __init__(self, app: App[Any], session: Session, state: QueueState) -> None:
         self.app, self.session, self.state = app, session, state
@@ -72,9 +69,9 @@ class PaletteContext:
         self.runs = [run for run in runs if not scope or run.run in scope]
 
     async def find_items(self, query: str) -> None:
-        """Set `items` to the items whose id contains every word of the query.
+        """Set `items` to the items whose id contains every word of the query, each in one run.
 
-        An item that is in several runs is listed once, preferably in the run on screen.
+        The run on screen is preferred.
         """
         scope, run = self.state.scope, self.state.run
         if self._item_pane is not None:
@@ -84,7 +81,7 @@ class PaletteContext:
         )
 
     def show_message(self, message: str, style: str = "warn") -> None:
-        """Show a message in the status line of the item, above the queue, or as a toast on other screens."""
+        """Show a message on the item, above the queue or, on other screens, as a notification."""
         if self._item_pane is not None and self._item_pane.screen is self.app.screen:
             self._item_pane.show_message(StatusMessage(sanitize(message), style))
         elif self._queue is not None and self.app.screen is self._queue:
@@ -102,7 +99,7 @@ class PaletteContext:
             return_to_queue(self.app, self.session, lambda queue: queue.find_and_open_item(item))
 
     def change_queue(self, menu_name: str, choice: Any) -> None:
-        """Return to the queue and apply a choice of the menu `menu_name` of `QueueMenus`."""
+        """Return to the queue and apply a choice of one of its menus. `menu_name`: key of `QueueMenus.menus`."""
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
     def queue_actions(self) -> Sequence[Action]:
@@ -115,7 +112,7 @@ class PaletteContext:
         return [ACTIONS[name] for name in names if ACTIONS[name].action not in present]
 
     def run_queue_action(self, action: Action) -> None:
-        """Return to the queue and run an action there, except that the overview opens above the current screen."""
+        """Return to the queue and run an action there. The overview instead opens above the current screen."""
         if action.id == "queue.overview":
             open_overview(self.app, self.session)
         else:
@@ -145,7 +142,7 @@ class PaletteContext:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
 
     async def _format_report(self) -> PagerText:
-        """Format the report. If the screen is closed, stop after the current run, because other queries wait."""
+        """Return the report. If the pager closes, stop after the current run, because other queries wait."""
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")
@@ -160,7 +157,7 @@ class PaletteContext:
         return PagerText(text, text)
 
     def export_items(self, format_name: str, path: str) -> None:
-        """Write the items of the view, or their whole runs, to a file in the format `format_name`."""
+        """Write the items of the view to a file. Some formats write whole runs."""
         request = ExportRequest(format_name, path, self.state.view)
         self.app.run_worker(self._export(request), group="export")
 
@@ -186,7 +183,7 @@ class PaletteContext:
         return summary.replace(f"{folder}/", "")
 
     def is_path_taken(self, path: str) -> bool:
-        """Whether an export would replace a file."""
+        """Whether an export to `path` would replace a file."""
         return not self.session.in_browser and path_exists(path)
 
     def open_form(self, form: CommandForm) -> None:
@@ -210,20 +207,20 @@ class PaletteContext:
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.annotator_filters.saved_filters
 
-    def save_filter(self, where: str, name: str) -> None:
+    def save_filter(self, filter_text: str, name: str) -> None:
         name = name.removeprefix(SAVED_FILTER_PREFIX)
-        self._change_saved_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, where))
+        self._change_saved_filters("Saved", name, lambda: self.session.annotator_filters.save_filter(name, filter_text))
 
     def delete_filter(self, name: str) -> None:
         self._change_saved_filters("Deleted", name, lambda: self.session.annotator_filters.delete_filter(name))
 
-    def _change_saved_filters(self, message: str, name: str, change: Callable[[], object]) -> None:
+    def _change_saved_filters(self, past_verb: str, name: str, change: Callable[[], object]) -> None:
         try:
             change()
         except FcreviewError as error:
             self.show_message(str(error), "bad")
         else:
-            self.show_message(f"{message} the filter {SAVED_FILTER_PREFIX}{name}", "good")
+            self.show_message(f"{past_verb} the filter {SAVED_FILTER_PREFIX}{name}", "good")
 
     def run_with_argument(
         self,
@@ -231,14 +228,14 @@ class PaletteContext:
         run: Callable[[str], None],
         is_taken: Callable[[str], bool],
         argument: str,
-        replaceable: str = "",
+        confirmed_argument: str = "",
     ) -> None:
-        """Run a command with an argument, after a prompt if the argument is missing or already exists.
+        """Run a command with an argument, such as a file. Ask for an argument if `argument` is empty.
 
-        The prompt for an existing file or name asks whether to replace it. `replaceable`: the argument that may be
-        replaced.
+        If `is_taken(argument)`, ask whether to replace the existing file or filter. `confirmed_argument`: the argument
+        for which the user was already asked.
         """
-        if argument and (argument == replaceable or not is_taken(argument)):
+        if argument and (argument == confirmed_argument or not is_taken(argument)):
             run(argument)
             return
 

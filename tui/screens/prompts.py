@@ -60,7 +60,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PICKER_ACTIONS, MODAL_HELP_ACTIONS)
     CSS_PATH = "pick.tcss"
     WAITING_FOR = "reading"
-    """Waiting message while choices are loaded."""
+    """Beginning of the message shown while choices are loaded."""
 
     def __init__(
         self,
@@ -68,13 +68,13 @@ class PickerScreen(GuardedModalScreen[T | None]):
         *,
         load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None,
     ):
-        """Create the screen with choices, or with a function `load` that loads the choices."""
+        """Create the screen with a table of choices, or with a function that loads the table."""
         super().__init__(classes="waiting" if choices is None else "small" if choices.compact else None)
         self._choices = choices
         self._load_choices = load
         self.waiting = ProgressTimer(self, self._draw_waiting_time)
         self._message = ""
-        """Message that replaces the title until the cursor moves."""
+        """Message shown instead of the title until the cursor moves."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -113,7 +113,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self.handle_kept_keys()
 
     def must_wait(self, action: str) -> bool:
-        """Let every action wait until the choices are loaded, except the action that changes the grouping."""
+        """Until the choices are loaded, every action waits, except the one that changes the grouping."""
         is_loading = self._load_choices is not None and self._choices is None
         return is_loading and action != "next_grouping" and not action.startswith("app.")
 
@@ -184,7 +184,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
     def __init__(
         self, path: tuple[str, ...], *, load: Callable[[], Awaitable[ChoiceTable[T] | None]] | None = None
     ) -> None:
-        """Create the screen. `path`: names for the top line, from the outermost to the screen itself."""
+        """Create the screen. `path`: names for the top line. The last is the name of this screen."""
         super().__init__(load=load)
         self._path = path
 
@@ -200,7 +200,7 @@ class PanelPickerScreen(PickerScreen[T], inherit_bindings=False):
             yield KeyLine()
 
     def compose_below_panel(self) -> Iterable[Widget]:
-        """Return widgets between the panel and the line with messages."""
+        """Return widgets between the panel and the message line."""
         return ()
 
     @property

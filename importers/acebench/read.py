@@ -14,12 +14,7 @@ from fcreview.errata import CategoryCorrections
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import items
 from fcreview.importers.acebench.agent import compute_process_accuracy, fill_agent_item
-from fcreview.importers.acebench.checker import (
-    GROUND_TRUTH,
-    MILE_STONE,
-    check_calls,
-    decode_reply,
-)
+from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import read_objects_with_id, read_records

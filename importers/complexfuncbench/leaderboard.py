@@ -31,12 +31,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.complexfuncbench.checker import (
-    CallVerdict,
-    call_to_json,
-    find_call_error,
-    is_equal_value,
-)
+from fcreview.importers.complexfuncbench.checker import CallVerdict, call_to_json, find_call_error, is_equal_value
 from fcreview.importers.complexfuncbench.log import JsonCall
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem

@@ -152,7 +152,9 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     if predicted in ("true", "false") and isinstance(predicted, str):
         predicted = predicted == "true"
     has_declared_type = type(predicted) is expected
-    if has_declared_type and (declared.name not in NESTED_TYPES or _has_valid_elements(predicted, golden, declared)):
+    if has_declared_type and (
+        declared.name not in NESTED_TYPES or _has_elements_of_declared_type(predicted, golden, declared)
+    ):
         return TypeCheck(True, skip)
     if golden != "" and (type(predicted) is type(golden) or predicted == golden):
         return TypeCheck(not has_declared_type, True)
@@ -165,7 +167,7 @@ def _get_element_type(declared: DeclaredType) -> DeclaredType:
     return DeclaredType(next((word for word in ("string", "enum") if word in declared.name), "dict"))
 
 
-def _has_valid_elements(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
+def _has_elements_of_declared_type(predicted: Any, golden: Any, declared: DeclaredType) -> bool:
     inner = _get_element_type(declared)
     return any(
         not isinstance(element, list) or all(check_value_type(each, element, inner).is_accepted for each in predicted)
@@ -226,14 +228,14 @@ def check_calls(predicted: list[DecodedCall], golden_answers: Any, function_docs
     """
     first_failure = None
     for golden in golden_answers if isinstance(golden_answers, list) else [golden_answers]:
-        outcome = _check_golden_answer(predicted, golden, function_docs)
+        outcome = _check_against_golden_answer(predicted, golden, function_docs)
         if outcome.valid:
             return outcome
         first_failure = first_failure or outcome
     return first_failure or CheckOutcome(False, None, "the dataset has no golden answer for this item")
 
 
-def _check_golden_answer(
+def _check_against_golden_answer(
     predicted: list[DecodedCall], golden: dict[str, Any], function_docs: list[dict[str, Any]]
 ) -> CheckOutcome:
     if len(predicted) != len(golden):

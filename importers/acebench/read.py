@@ -133,7 +133,7 @@ def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues
     if scored.header:
         plan.run.official_metrics[inputs.category] = scored.header
     results = [(each["id"], each.get("result")) for each in read_objects_with_id(inputs.result_file)]
-    passed = {item_id for item_id, reply in results if _passes_later_golden_answer(inputs, item_id, reply)}
+    passed = {item_id for item_id, reply in results if _matches_later_golden_answer(inputs, item_id, reply)}
     if passed and read_failure_count(scored.header) == len(scored.entries) - len(passed):
         for item_id in sorted(passed):
             del scored.entries[item_id]
@@ -144,7 +144,7 @@ def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues
     validate_failure_list(scored, [item_id for item_id, _ in results], issues)
 
 
-def _passes_later_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
+def _matches_later_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
     if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False
@@ -164,7 +164,7 @@ def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs,
     """
     header = inputs.scored.header
     stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
-    values = [_read_process_accuracy(entry).value for entry in entries.values()]
+    values = [_get_counted_process_accuracy(entry).value for entry in entries.values()]
     if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
         what = "this file cannot be checked, because no score file has process_accuracy and total_count"
     elif not all(isinstance(value, (int, float)) for value in values):
@@ -307,7 +307,7 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, dataset_position: i
     if inputs.process_entries is None:
         return
     entry = inputs.process_entries.get(f"{inputs.category}_{dataset_position}")
-    value, note = _read_process_accuracy(entry) if entry else RecordedProcessAccuracy(1.0)
+    value, note = _get_counted_process_accuracy(entry) if entry else RecordedProcessAccuracy(1.0)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
     if entry or item.official is False:  # A failing item without an entry met all milestones.
         item.extra.metadata.setdefault(MILESTONES_MET, value)
@@ -321,7 +321,7 @@ class RecordedProcessAccuracy(NamedTuple):
     """Why the value differs from the one in the file."""
 
 
-def _read_process_accuracy(entry: dict[str, Any]) -> RecordedProcessAccuracy:
+def _get_counted_process_accuracy(entry: dict[str, Any]) -> RecordedProcessAccuracy:
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return RecordedProcessAccuracy(stated)

@@ -121,7 +121,7 @@ def _add_step(conversation: Conversation, step: JsonObject, number: int, subagen
         conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in _list_results(step):
         conversation.messages.append(Message(turn, at, "log", get_content_text(result.get("content")), "observation"))
-        subagents.add_messages(conversation, result, at)
+        subagents.add_subagent_messages(conversation, result, at)
 
 
 def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
@@ -166,7 +166,7 @@ def _add_results(
             conversation.messages.append(Message(turn, at, "tool", text, _get_call_name(call)))
             n_answered = position + 1
         for each in own:
-            subagents.add_messages(conversation, each, at)
+            subagents.add_subagent_messages(conversation, each, at)
     for each in remaining:
         if each.get("source_call_id") is not None:
             reference = to_json_text(each["source_call_id"])[:60]
@@ -175,7 +175,7 @@ def _add_results(
         conversation.messages.append(
             Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
         )
-        subagents.add_messages(conversation, each, at)
+        subagents.add_subagent_messages(conversation, each, at)
 
 
 def _list_results(step: JsonObject) -> list[JsonObject]:
@@ -227,7 +227,7 @@ class _Subagents:
     document: JsonObject
     read_document_at: ReadDocumentAt
 
-    def add_messages(self, conversation: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
+    def add_subagent_messages(self, conversation: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
         """Add a log message for each subagent that a result refers to, and for its own subagents."""
         references = result.get("subagent_trajectory_ref")
         for reference in [references] if isinstance(references, dict) else as_list(references):
@@ -244,7 +244,7 @@ class _Subagents:
             conversation.messages.append(Message(conversation.n_turns - 1, step, "log", text, name))
             nested = _Subagents(subagent, self.read_document_at)
             for inner in [each for part in steps for each in _list_results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
-                nested.add_messages(conversation, inner, step, depth + 1)
+                nested.add_subagent_messages(conversation, inner, step, depth + 1)
 
     def _find_trajectory(self, reference: JsonObject) -> JsonObject | None:
         for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory

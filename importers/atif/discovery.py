@@ -125,7 +125,7 @@ def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: 
     groups: defaultdict[tuple[Path, str, str, str], list[TrialFiles]] = defaultdict(list)
     for folder, own in files_by_trial.items():
         found.claimed.update(own)
-        trial = _read_trial_files(folder, own)
+        trial = _collect_trial_files(folder, own)
         if trial is None:
             what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
@@ -142,7 +142,7 @@ def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: 
         found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
 
 
-def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
+def _collect_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
     result = next((path for path in files if path.parent == folder and path.name in RESULT_FILES), None)
     main = [path for path in files if path.name == MAIN_TRAJECTORY and path.parent.name == "agent"]
     documents = [each for path in main for each in (path, *_find_continuations(path, files))]

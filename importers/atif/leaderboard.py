@@ -46,7 +46,7 @@ def _apply_reward_override(item: ScoredItem) -> ScoredItem:
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     """Return the rewards of a trial by name, with the overrides by annotators; None for a trial without rewards.
 
-    An override of the verdict sets the deciding reward (see `read.find_deciding_reward`) to 1 or 0.
+    An override of the verdict sets the deciding reward (see `read.find_deciding_reward_name`) to 1 or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     override = item.derive_verdict("atif", ITEM, REWARD)

@@ -79,7 +79,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
                 rewards.append(each.extra.metadata.get(REWARDS_KEY))
             yield each
     if files.job_result is not None:
-        yield from _load_job_metrics(plan.run, files.job_result, files.evals_key, rewards)
+        yield from _set_official_metrics(plan.run, files.job_result, files.evals_key, rewards)
 
 
 def _read_jsonl_items(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
@@ -281,7 +281,7 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
         return None
 
 
-def find_deciding_reward(rewards: dict[str, float] | None) -> str | None:
+def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:
     """Return the name of the reward that decides the verdict; None if no reward decides it.
 
     This is `reward` or, if the trial has only one reward, its name.
@@ -291,15 +291,15 @@ def find_deciding_reward(rewards: dict[str, float] | None) -> str | None:
     return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None
 
 
-def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str) -> None:
+def add_official_verdicts(item: Item, rewards: dict[str, float] | None, origin: str) -> None:
     """Add the verdict on the item and a score for each reward. The deciding reward has the criterion `reward`."""
-    decides = find_deciding_reward(rewards)
+    decides = find_deciding_reward_name(rewards)
     if rewards and decides is not None:
         item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
-        item.verdicts.append(Verdict("official", item.official, by=by))
+        item.verdicts.append(Verdict("official", item.official, by=origin))
     for name, value in (rewards or {}).items():
         criterion = REWARD if name == decides else name
-        item.verdicts.append(Verdict("official", value, criterion=criterion, by=by))
+        item.verdicts.append(Verdict("official", value, criterion=criterion, by=origin))
 
 
 def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
@@ -313,7 +313,7 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
             item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
 
 
-def _load_job_metrics(
+def _set_official_metrics(
     run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]
 ) -> Iterator[ImportIssue]:
     """Set the run's official metrics. Yields a notice for each recorded mean that differs from the computed one."""

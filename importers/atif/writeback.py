@@ -13,7 +13,7 @@ from typing import Any
 
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.leaderboard import REWARD, REWARDS_KEY
-from fcreview.importers.atif.read import find_deciding_reward, read_rewards
+from fcreview.importers.atif.read import find_deciding_reward_name, read_rewards
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.common.writeback import (
     CriterionKey,
@@ -99,7 +99,7 @@ def _replace_reward_in_file(path: Path, raw: bytes, reward: float) -> bytes | No
 
 
 def _replace_reward(rewards: JsonObject, reward: float) -> JsonObject:
-    return rewards | {find_deciding_reward(read_rewards(rewards)) or REWARD: reward}
+    return rewards | {find_deciding_reward_name(read_rewards(rewards)) or REWARD: reward}
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001

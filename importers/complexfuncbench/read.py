@@ -116,7 +116,7 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     if sample:
         item.extra.needs = list_addresses_by_required_call(golden_path, by_address, bool(item.official))
     _add_metadata(item, record, golden_path, verdicts, log)
-    _add_metric_inputs(item, by_address)
+    _store_metric_inputs(item, by_address)
     if sample:
         add_decisive_call(item, only_effect_counts=False)
 
@@ -162,10 +162,10 @@ def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] |
     add_issue(
         item, "this log has no result record, so the sample has no official verdict", str(log_file), severity="notice"
     )
-    return fill_safely(item, lambda: _fill_from_log(item, sample, _read_log(log_file, item)))
+    return fill_safely(item, lambda: _fill_item_from_log(item, sample, _read_log(log_file, item)))
 
 
-def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
+def _fill_item_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
     golden_path = checker.parse_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
@@ -176,7 +176,7 @@ def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog
         item.prediction_hash = answer_hash(dialogue)
         function_docs = read_function_docs((sample or {}).get("functions"))
         _, by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
-        _add_metric_inputs(item, by_address)
+        _store_metric_inputs(item, by_address)
 
 
 def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
@@ -213,7 +213,7 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
     return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
 
 
-def _add_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
+def _store_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
     item.extra.metadata["calls"] = {
         address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()
     }

@@ -34,15 +34,15 @@ def has_common_act_label(predicted: Iterable[str], golden: Iterable[str]) -> boo
 
 def make_bfcl_dataset_item(item_id: str, function_docs: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
     """Make a BFCL dataset item from a call record. Function docs and golden answer are adapted to BFCL's checker."""
-    adapted = [adapt_function_doc(function_doc) for function_doc in function_docs]
-    return DatasetItem(item_id, "multiple", functions=adapted, ground_truth=adapt_golden_answer(golden_answer))
+    adapted = [adapt_function_doc_to_bfcl(function_doc) for function_doc in function_docs]
+    return DatasetItem(item_id, "multiple", functions=adapted, ground_truth=adapt_golden_answer_to_bfcl(golden_answer))
 
 
 def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
     return evaluate_result(reply, dataset_item, version="V2", category="multiple")
 
 
-def adapt_function_doc(function_doc: dict[str, Any]) -> dict[str, Any]:
+def adapt_function_doc_to_bfcl(function_doc: dict[str, Any]) -> dict[str, Any]:
     schema = {"required": [], **get_parameters_schema(function_doc), "type": "dict"}
     return {**function_doc, "parameters": _adapt_parameter_schema(schema)}
 
@@ -60,7 +60,7 @@ def _adapt_parameter_schema(schema: Any) -> Any:
     return adapted
 
 
-def adapt_golden_answer(golden_answer: Any) -> Any:
+def adapt_golden_answer_to_bfcl(golden_answer: Any) -> Any:
     """Adapt a golden answer `[{function: {parameter: [accepted value]}}]` to BFCL's checker.
 
     A single value inside an object becomes a list.

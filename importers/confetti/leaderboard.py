@@ -47,7 +47,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     scores = [(item, get_soft_score(item)) for item in call_items]
     soft_scores = [score for _, score in scores if score is not None]
     if soft_scores:
-        metrics.append(Metric("function calling", "soft accuracy, per call", mean_or_zero(soft_scores)))
+        metrics.append(Metric("function calling", "soft accuracy, per call", compute_mean_or_zero(soft_scores)))
         metrics += _compute_chain_metrics(scores)
     metrics += _compute_validity_metrics(call_items)
     return metrics + (compute_act_metrics(act_items) if act_items else [])
@@ -80,7 +80,9 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
     if not products:
         return []
     metrics = [
-        Metric("function calling", "soft accuracy, chain product per turn", mean_or_zero(list(products.values())))
+        Metric(
+            "function calling", "soft accuracy, chain product per turn", compute_mean_or_zero(list(products.values()))
+        )
     ]
     tables: dict[str, Callable[[ScoredItem], str]] = {
         "by chain length": lambda item: str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+",
@@ -92,7 +94,8 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
         for turn, product in products.items():
             groups[group_name(items_by_turn[turn])].append(product)
         metrics += [
-            Metric(table, name, mean_or_zero(part), note=f"{len(part)} turns") for name, part in sorted(groups.items())
+            Metric(table, name, compute_mean_or_zero(part), note=f"{len(part)} turns")
+            for name, part in sorted(groups.items())
         ]
     return metrics
 
@@ -139,7 +142,7 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
     return flags
 
 
-def mean_or_zero(values: Sequence[float]) -> float:
+def compute_mean_or_zero(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
@@ -215,12 +218,12 @@ def _compute_label_match_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
-        for label, cells in count_label_matches(pairs).items()
+        for label, cells in count_turns_by_label_match(pairs).items()
         for cell, count in cells.items()
     ]
 
 
-def count_label_matches(pairs: ActLabelPairCounts) -> Mapping[str, dict[str, int]]:
+def count_turns_by_label_match(pairs: ActLabelPairCounts) -> Mapping[str, dict[str, int]]:
     counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
     for (predicted, golden), n_turns in pairs.items():
         for label in predicted | golden:

@@ -45,8 +45,8 @@ def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCal
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):
         return None
-    parse = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(
-        parser_name, _parse_default
+    parse = {"ministral": _parse_ministral_reply, "xlam": _parse_xlam_reply, "toolace": _parse_toolace_reply}.get(
+        parser_name, _parse_default_reply
     )
     try:
         return parse(prediction)
@@ -54,7 +54,7 @@ def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCal
         return None
 
 
-def _parse_default(text: str) -> ParsedCall | None:
+def _parse_default_reply(text: str) -> ParsedCall | None:
     json_object = _parse_json_object(text.strip())
     if json_object is not None and "name" in json_object and "parameters" in json_object:
         return _make_parsed_call(json_object)
@@ -82,12 +82,12 @@ def _make_parsed_call(json_call: dict[str, Any]) -> ParsedCall | None:
     return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
 
 
-def _parse_ministral(text: str) -> ParsedCall | None:
+def _parse_ministral_reply(text: str) -> ParsedCall | None:
     _, bracket, rest = text.partition("[TOOL_CALLS]")[2].partition("[")
     return _parse_first_listed_call(bracket + rest)
 
 
-def _parse_xlam(text: str) -> ParsedCall | None:
+def _parse_xlam_reply(text: str) -> ParsedCall | None:
     _, bracket, rest = text.partition('"tool_calls":')[2].split("\n")[0].rpartition("[")
     return _parse_first_listed_call(bracket + rest) if bracket else None
 
@@ -98,7 +98,7 @@ def _parse_first_listed_call(json_list: str) -> ParsedCall | None:
     return _make_parsed_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
 
 
-def _parse_toolace(text: str) -> ParsedCall | None:
+def _parse_toolace_reply(text: str) -> ParsedCall | None:
     text = text.strip("[]'")
     if len(text) > 100_000:
         return None

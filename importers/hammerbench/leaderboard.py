@@ -227,7 +227,7 @@ def get_snapshot_outcome(item: ScoredItem, arguments_criterion: str = "args_ok")
     )
 
 
-def is_declined(item: ScoredItem) -> bool | None:
+def get_declined_verdict(item: ScoredItem) -> bool | None:
     """Return whether the model declined an item that it should decline, or None without a verdict.
 
     The verdict on the item or an override of `rejected` decides.
@@ -254,7 +254,7 @@ SELECTOR_TITLES: dict[SnapshotSelector, str] = {
     "all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots",
 }  # fmt: skip
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
-"""Metrics of first and last snapshots, from the paper's Table 6. Table 13 also has PR and SR of changed snapshots."""
+"""Metrics of first and last snapshots, from the paper's table 6. Table 13 also has PR and SR of changed snapshots."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics of the comparison of each type with the base type, from the paper's tables 10 and 12."""
@@ -311,16 +311,14 @@ def _compute_flat_table(table: str, items: Sequence[ScoredItem]) -> list[Metric]
 
 
 def _compute_decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    verdicts = [value for item in items if DECLINE_KEY in item.metadata and (value := is_declined(item)) is not None]
+    verdicts = [get_declined_verdict(item) for item in items if DECLINE_KEY in item.metadata]
+    known = [verdict for verdict in verdicts if verdict is not None]
     note = "the correct answer is to decline, although the script counts a call of the missing function as correct"
-    return [Metric(table, "declined", sum(verdicts) / len(verdicts), note=note)] if verdicts else []
+    return [Metric(table, "declined", sum(known) / len(known), note=note)] if known else []
 
 
 def _compute_progress_tables(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Compute PR and SR (the paper's tables 5 and 9), and the metrics of first, last and changed snapshots.
-
-    The paper has the metrics of first and last snapshots in table 6, and those of changed snapshots in table 13.
-    """
+    """Compute PR and SR (the paper's tables 5 and 9), and metrics of some snapshots (tables 6 and 13)."""
     conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
     for selector, title in _list_selectors(type_name):
         table = type_name if selector == "all" else f"{type_name}, {title}"

@@ -19,8 +19,8 @@ from fcreview.importers.inspect.metrics import (
     MetricSpec,
     NotRecomputable,
     ScoreColumn,
-    expand_column,
-    expand_metrics,
+    expand_column_pattern,
+    expand_grouped_metrics,
     reduce_column,
     select_scores_of_metric,
     try_compute_metric,
@@ -174,7 +174,7 @@ def _compute_column_metrics(
         else:
             continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
-        for each in expand_column(column, values.complete):
+        for each in expand_column_pattern(column, values.complete):
             yield from _compute_metrics_of_column(each, values, table)
 
 
@@ -184,7 +184,7 @@ def _compute_metrics_of_column(column: ScoreColumn, values: ColumnValues, table:
         is_known = True
     except NotRecomputable:
         reduced, complete, is_known = [], [], False
-    for spec in expand_metrics(column, complete):
+    for spec in expand_grouped_metrics(column, complete):
         value, has_rule = try_compute_metric(spec, reduced) if is_known else (None, False)
         note = ""
         if values.is_recorded and (not has_rule or not values.known):
@@ -265,11 +265,11 @@ def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any) -> An
     if not item.overrides:
         return recorded
     if isinstance(recorded, dict):
-        return {key: _apply_override(item, f"{scorer}.{key}", value) for key, value in recorded.items()}
-    return recorded if scorer == CORRECT else _apply_override(item, scorer, recorded)
+        return {key: _apply_override_to_value(item, f"{scorer}.{key}", value) for key, value in recorded.items()}
+    return recorded if scorer == CORRECT else _apply_override_to_value(item, scorer, recorded)
 
 
-def _apply_override(item: ScoredItem, criterion: str, recorded: Any) -> Any:
+def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any) -> Any:
     if isinstance(recorded, list):
         return recorded
     new = item.overrides.get(("item", criterion))

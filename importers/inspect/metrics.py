@@ -97,7 +97,7 @@ def _select_column_value(value: Any, column: ScoreColumn) -> Any:
     return value
 
 
-def expand_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ScoreColumn]:
+def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ScoreColumn]:
     """Expand a column whose name is a pattern to one column for each matching key of the scores."""
     first = next((each.value for each in values if isinstance(each.value, dict)), None)
     names = [column.name]
@@ -106,7 +106,7 @@ def expand_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Sco
     return [ScoreColumn(name, column.scorer, column.reducer, column.metrics, column.is_unreduced) for name in names]
 
 
-def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list[MetricSpec]:
+def expand_grouped_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list[MetricSpec]:
     """Return the metrics of a column, with one metric for each group of a grouped metric."""
     specs: list[MetricSpec] = []
     for spec in column.metrics:
@@ -324,10 +324,10 @@ def recompute_metrics_of_column(
     column: ScoreColumn, values: Sequence[EpochValue]
 ) -> Iterator[tuple[MetricSpec, float | None]]:
     """Yield each metric of a column and its recomputed value, or None if it cannot be computed."""
-    for each in expand_column(column, values):
+    for each in expand_column_pattern(column, values):
         try:
             reduced = reduce_column(each, values)
         except NotRecomputable:
             return
-        for spec in expand_metrics(each, reduced):
+        for spec in expand_grouped_metrics(each, reduced):
             yield spec, try_compute_metric(spec, reduced)[0]

@@ -61,7 +61,7 @@ class SampleScore:
     edits: list[ScoreEdit] = field(default_factory=list)
 
     @property
-    def current(self) -> ScoreState:
+    def current_state(self) -> ScoreState:
         return self.edits[-1].state if self.edits else self.official or ScoreState()
 
 
@@ -117,7 +117,7 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
         changes_value = entry.get("value", UNCHANGED) != UNCHANGED
         metadata = to_plain_json(provenance.get("metadata"))
         edits.append(ScoreEdit(author or "unknown", reason, time, state, changes_value, metadata))
-    if edits and not is_same_value(edits[-1].state.value, current.value):
+    if edits and not has_same_type_and_value(edits[-1].state.value, current.value):
         edits[-1] = replace(edits[-1], state=current, changes_value=True)
     return SampleScore(name, official if official is not None or edits else current, edits)
 
@@ -152,7 +152,7 @@ def to_json_value(value: Any) -> Any:
     return to_plain_json(value)
 
 
-def is_same_value(first: Any, second: Any) -> bool:
+def has_same_type_and_value(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first == second)
 
 
@@ -204,7 +204,7 @@ def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
     Either the name of the scorer shows this, or the metadata of a score contains a conversation with a grader. The name
     of a repeated scorer ends with a number.
     """
-    metadata = (score.official or score.current).metadata if score is not None else None
+    metadata = (score.official or score.current_state).metadata if score is not None else None
     has_grading = isinstance(as_object(metadata).get("grading"), list)
     return has_grading or scorer_name.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
@@ -233,13 +233,13 @@ def add_score_verdicts(
     official = {name: score.official for name, score in scores.items() if score.official is not None}
     metadata = item.extra.metadata
     metadata["scores"] = {name: state.value for name, state in official.items()}
-    if edited := {name: score.current.value for name, score in scores.items() if score.edits}:
+    if edited := {name: score.current_state.value for name, score in scores.items() if score.edits}:
         metadata["edited"] = edited
     if answers := {name: state.answer for name, state in official.items() if state.answer}:
         metadata["answers"] = answers
     for name, state in official.items():
         _add_verdicts_of_score(item, name, state, log_scores)
-    _set_error_type(item, sample, official.get(log_scores.primary or ""), conversation)
+    _set_error_type_and_difference(item, sample, official.get(log_scores.primary or ""), conversation)
     for name, score in scores.items():
         reviews = (_convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits)
         item.extra.recorded_reviews += reviews
@@ -286,7 +286,7 @@ def _make_rationale(state: ScoreState) -> str | None:
     return "\n".join(filter(None, (state.explanation, reason))) or None
 
 
-def _set_error_type(
+def _set_error_type_and_difference(
     item: Item, sample: Mapping[str, Any], primary_state: ScoreState | None, conversation: Conversation
 ) -> None:
     passed = item.official if item.official is not None else item.judge

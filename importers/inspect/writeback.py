@@ -33,7 +33,7 @@ from fcreview.importers.inspect.metrics import (
 )
 from fcreview.importers.inspect.scores import (
     UNCHANGED,
-    is_same_value,
+    has_same_type_and_value,
     make_part_score_name,
     parse_part_score_name,
     to_json_value,
@@ -70,7 +70,7 @@ class LogEditError(ValueError):
     """Raised for a log that cannot be edited. The message is the reason."""
 
 
-def edit_log(path: Path, find_edits: FindEdits) -> bytes:
+def make_edited_log(path: Path, find_edits: FindEdits) -> bytes:
     """Return the content of a log with edited scores. Raises LogEditError."""
     content = read_file(path, MAX_LOG_BYTES)
     try:
@@ -103,10 +103,10 @@ def _edit_archive_log(content: bytes, find_edits: FindEdits) -> bytes:
         raise LogEditError("the log has no header, so it cannot be edited")
     replaced: dict[str, Any] = dict(changed)
     if SUMMARIES in members:
-        replaced[SUMMARIES] = _update_summaries(_load_member(archive, SUMMARIES), samples)
+        replaced[SUMMARIES] = _update_summaries(_parse_member(archive, SUMMARIES), samples)
     if is_changed:
-        header = _load_member(archive, HEADER)
-        reductions = _load_member(archive, REDUCTIONS) if REDUCTIONS in members else None
+        header = _parse_member(archive, HEADER)
+        reductions = _parse_member(archive, REDUCTIONS) if REDUCTIONS in members else None
         _recompute_metrics(header, samples, reductions)
         replaced[HEADER] = header
         if reductions is not None:
@@ -139,7 +139,7 @@ def _edit_sample_members(archive: ZipFile, find_edits: FindEdits) -> EditedSampl
             continue
         if member.file_size > MAX_SAMPLE_BYTES:
             raise LogEditError(f"the sample {name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
-        sample = _load_member(archive, name)
+        sample = _parse_member(archive, name)
         if edited := _apply_edits(sample, find_edits(sample)):
             is_changed = is_changed or any(edited)
             changed[name] = sample
@@ -147,7 +147,7 @@ def _edit_sample_members(archive: ZipFile, find_edits: FindEdits) -> EditedSampl
     return EditedSamples(samples, changed, is_changed)
 
 
-def _load_member(archive: ZipFile, name: str) -> Any:
+def _parse_member(archive: ZipFile, name: str) -> Any:
     text = open_member(archive, archive.NameToInfo[name]).read(MAX_LOG_BYTES)
     return json.loads(text.decode("utf-8", "replace"))
 
@@ -196,7 +196,7 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
         score["history"].append(edit)
         score["value"] = planned.value
     _insert_edit_event(sample, planned.score, edit)
-    return not is_same_value(planned.value, old)
+    return not has_same_type_and_value(planned.value, old)
 
 
 def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
@@ -303,7 +303,7 @@ def write_reviewed_logs(
 
     for path in plan.results:
         try:
-            yield RewrittenFile(path, edit_log(path, find_edits))
+            yield RewrittenFile(path, make_edited_log(path, find_edits))
         except LogEditError as error:
             yield Unrepresentable(f"verdicts on samples of {error}", len(verdicts))
 

@@ -91,7 +91,7 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
     """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
     position, turns, user_calls = _ConversationPosition(), [], list[list[int]]()
     for index, message in enumerate(messages):
-        step = _move_to_message(message, position, is_last=index == len(messages) - 1)
+        step = _advance_to_message(message, position, is_last=index == len(messages) - 1)
         turns.append(position.turn)
         if message.content or not message.calls:
             name = AGENT_GREETING_NAME if message.role == "assistant" and step < 0 else message.name
@@ -108,7 +108,7 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
     return turns
 
 
-def _move_to_message(message: ConversationMessage, position: _ConversationPosition, *, is_last: bool) -> int:
+def _advance_to_message(message: ConversationMessage, position: _ConversationPosition, *, is_last: bool) -> int:
     """Update the position for the next message and return the step of the message.
 
     The last user message of a conversation belongs to the turn before it.

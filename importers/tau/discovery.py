@@ -63,7 +63,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 def _make_version2_plans(main_files: Sequence[Path], simulations: dict[Path, list[Path]]) -> Iterator[RunPlan]:
     for path in main_files:
         own = simulations.pop(path.parent / SIMULATION_FOLDER, [])
-        yield _make_folder_plan(path, own) if own else _make_file_plan(path)
+        yield _make_folder_plan(path, own) if own else _make_single_file_plan(path)
     for folder, paths in simulations.items():
         main = folder.parent / MAIN_FILE
         has_main = main.is_file() and is_version2_head(_read_head(main))
@@ -148,7 +148,7 @@ def _find_string_field(name_pattern: str, head: str) -> str:
     return _CONTROL.sub("", value) if isinstance(value, str) else ""
 
 
-def _make_file_plan(path: Path) -> RunPlan:
+def _make_single_file_plan(path: Path) -> RunPlan:
     run = _make_run(path, path, path.name.split(".json")[0] or path.stem)
     return RunPlan(run, [path], reason="a JSON object with info, tasks and simulations", needs_scores=False)
 

@@ -79,7 +79,7 @@ def _compute_version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 def _compute_version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     run = [item for item in items if is_counted_in_metrics(item)]
     successes = list(count_successes_by_task(run).values())
-    metrics = _compute_average_reward(run, len(items)) + compute_pass_hat_metrics(successes, find_max_k(run))
+    metrics = _compute_average_reward(run, len(items)) + compute_pass_hat_metrics(successes, find_largest_k(run))
     metrics += _compute_mean_cost(run, "agent cost") + _compute_mean_cost(run, "user cost")
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),
@@ -94,7 +94,7 @@ def is_counted_in_metrics(item: ScoredItem) -> bool:
     return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
 
 
-def find_max_k(items: Sequence[ScoredItem]) -> int:
+def find_largest_k(items: Sequence[ScoredItem]) -> int:
     """Return the largest k for pass^k: the number of planned trials or, if smaller, the fewest trials of a task."""
     planned = [each for item in items if is_integer(each := item.metadata.get(PLANNED_TRIALS))]
     counts = [total for _, total in count_successes_by_task(items).values()]

@@ -125,7 +125,7 @@ def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> Un
             name, field, _ = CHECK_FIELDS[part]
             parts[part] = float(all(check.get(field) is True for check in list_objects(info.get(name))))
         n_unwritten += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
-    _update_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
+    _update_reward_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
     info["reward"] = get_reward(item)
     info["info"] = as_object(info.get("info")) | REVIEWED_MARK
     simulation["reward_info"] = info
@@ -150,7 +150,7 @@ def _try_set_check_verdicts(info: JsonObject, part: str, value: Any, check_index
     return True
 
 
-def _update_breakdown(info: JsonObject, new_parts: dict[str, float], known_parts: Any) -> None:
+def _update_reward_breakdown(info: JsonObject, new_parts: dict[str, float], known_parts: Any) -> None:
     breakdown = info.get("reward_breakdown")
     if not isinstance(breakdown, dict) or not breakdown:
         values = as_object(known_parts)

@@ -20,7 +20,7 @@ from fcreview.importers.confetti.checker import (
     find_chain_positions,
     has_common_act_label,
 )
-from fcreview.importers.confetti.leaderboard import count_label_matches
+from fcreview.importers.confetti.leaderboard import count_turns_by_label_match
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import METRIC_SOURCES
@@ -87,7 +87,7 @@ def test_small_rules() -> None:
     assert compute_soft_score(False, {"a": 1.0}) == 0.0
     assert has_common_act_label(["a", "b"], ["b"]) and not has_common_act_label([], ["b"])
     assert (
-        count_label_matches({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
+        count_turns_by_label_match({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
             "agent_inform_user"
         ]["only_golden"]
         == 1

@@ -20,8 +20,8 @@ from statistics import median
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.lake.lake_files import derive_run_number, open_lake_files
-from fcreview.store.lake.writer import LakeWriter
+from fcreview.store.lake.lake_files import open_lake_files
+from fcreview.store.lake.writer import LakeWriter, derive_run_number
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 

@@ -38,17 +38,10 @@ from fcreview.store.importing.source_files import hash_file
 
 FORMAT = 1  # version of this layout of files
 TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
-LARGE_COLUMNS = (
-    "messages",
-    "calls",
-    "pairs",
-    "verdicts",
-    "extra",
-    "functions",
-    "question_hash",
-)  # columns that an index omits
+LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
+"""Columns of `items` that an index omits."""
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
-_RUN_BITS = 30
+RUN_BITS = 30
 """Number of bits of a run number. An item number is `run << 32 | seq`, and its bit 62 marks a hidden duplicate."""
 OTHER_VERSION = "was written by another version of fcreview. Import the runs into a new lake."
 _NONE = type(None)
@@ -97,14 +90,14 @@ class LakeFiles(Protocol):
         """Delete a file. Does nothing if it does not exist."""
 
     def hash_file_content(self, lake_path: str) -> str:
-        """Return the hash of a file's content, the same hash as `hash_file` computes. Empty if the file cannot be
-        read."""
+        """Return the hash of a file as `hash_file` computes it; empty if the file cannot be read."""
 
     def get_duckdb_path(self, lake_path: str) -> str:
         """Return the full path or address with which DuckDB opens the file."""
+        return f"{self.location}/{lake_path}"
 
 
-class LocalFiles:
+class LocalFiles(LakeFiles):
     """The files of a lake in a local folder. Symbolic links in the folder are ignored."""
 
     file_system = None
@@ -135,10 +128,8 @@ class LocalFiles:
         return found
 
     def write_file(self, lake_path: str, content: bytes) -> None:
-        if self.read_files([lake_path]) == {
-            lake_path: content
-        }:  # All parts of an import write some files with the same content.
-            return
+        if self.read_files([lake_path]).get(lake_path) == content:
+            return  # all parts of an import write some files with the same content
         self._files.make_folder((self._folder / lake_path).parent)
         self._files.write(self._folder / lake_path, content, sync=True)
 
@@ -163,13 +154,10 @@ class LocalFiles:
     def hash_file_content(self, lake_path: str) -> str:
         return hash_file(self._folder / lake_path)
 
-    def get_duckdb_path(self, lake_path: str) -> str:
-        return f"{self.location}/{lake_path}"
-
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError if an address
-    needs the package s3fs and it is not installed."""
+    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError if s3fs is needed
+    but not installed."""
     if location.startswith("s3://"):
         return ObjectStoreFiles(location)
     return LocalFiles(Path(location))
@@ -178,7 +166,7 @@ def open_lake_files(location: str) -> LakeFiles:
 BLOCK_BYTES = 1 << 20  # Number of bytes that s3fs reads ahead. Its default often reads whole files.
 
 
-class ObjectStoreFiles:
+class ObjectStoreFiles(LakeFiles):
     """The files of a lake at an address such as `s3://bucket/lake`. An object store replaces each file in one step."""
 
     def __init__(self, location: str) -> None:
@@ -205,35 +193,29 @@ class ObjectStoreFiles:
         if not lake_paths:
             return {}
         with _convert_s3_errors():
-            found = self.file_system.cat([self._get_bucket_path(name) for name in lake_paths], on_error="omit")
+            found = self.file_system.cat([f"{self._root}/{name}" for name in lake_paths], on_error="omit")
         return {path.removeprefix(self._root + "/"): bytes(content) for path, content in found.items()}
 
     def write_file(self, lake_path: str, content: bytes) -> None:
         with _convert_s3_errors():
-            self.file_system.pipe_file(self._get_bucket_path(lake_path), content)
+            self.file_system.pipe_file(f"{self._root}/{lake_path}", content)
 
     def copy_file(self, lake_path: str, source: Path) -> None:
         with _convert_s3_errors():
-            self.file_system.put_file(str(source), self._get_bucket_path(lake_path))
+            self.file_system.put_file(str(source), f"{self._root}/{lake_path}")
 
     def remove_file(self, lake_path: str) -> None:
         with _convert_s3_errors(), contextlib.suppress(FileNotFoundError):
-            self.file_system.rm_file(self._get_bucket_path(lake_path))
+            self.file_system.rm_file(f"{self._root}/{lake_path}")
 
     def hash_file_content(self, lake_path: str) -> str:
         content = self.read_files([lake_path]).get(lake_path)
         return "" if content is None else blake2b(content, digest_size=16).hexdigest()
 
-    def get_duckdb_path(self, lake_path: str) -> str:
-        return f"{self.location}/{lake_path}"
-
-    def _get_bucket_path(self, lake_path: str) -> str:
-        return f"{self._root}/{lake_path}"
-
 
 @contextlib.contextmanager
 def _convert_s3_errors() -> Iterator[None]:
-    """Return a context manager that converts errors of the S3 client, such as missing credentials, to OSError."""
+    """Convert errors of the S3 client, such as missing credentials, to OSError."""
     errors = import_module("botocore.exceptions")
     try:
         yield
@@ -246,12 +228,6 @@ def hash_text(content: str | bytes, n_bytes: int = 16) -> str:
 
 
 COMPUTED_COLUMNS_VERSION = hash_text(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeIndex.computed`
-
-
-def derive_run_number(run_key: str) -> int:
-    """Derive the number of a run in a lake from its key, so that every machine computes the same number. `LakeWriter`
-    chooses another number if a different run has this one."""
-    return max(1, int(hash_text(run_key, 8), 16) % (1 << _RUN_BITS))
 
 
 SizeAndHash = tuple[int, str]
@@ -272,12 +248,11 @@ class LakeRun:
 
     @property
     def folder(self) -> str:
-        return _build_run_folder(self.row["benchmark"], self.number)
+        return f"benchmark={quote(self.row['benchmark'], safe='')[:100]}/run={self.number}"
 
     @property
     def content_hash(self) -> str:
-        """Hash of `_run.json`. An index states the hash of each run that it copies, which shows whether the run has
-        changed."""
+        """Hash of `_run.json`. An index states this hash of each run, so that readers find runs that have changed."""
         return hash_text(self.to_json())
 
     def to_json(self) -> bytes:
@@ -289,11 +264,9 @@ def parse_lake_run(content: bytes) -> LakeRun:
     """Parse `_run.json`. Raises ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     value = orjson.loads(content)
     run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_parquet_files(value))
-    valid = _has_field_types(run.row, _RUN_TYPES) and all(
-        _has_field_types(source, _SOURCE_TYPES) for source in run.sources
-    )
-    valid &= "items.parquet" in run.files
-    if not valid or not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
+    valid = _has_field_types(run.row, _RUN_TYPES) and "items.parquet" in run.files
+    valid &= all(_has_field_types(source, _SOURCE_TYPES) for source in run.sources)
+    if not valid or not 0 < run.number < 1 << RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
         raise ValueError("the run has missing or invalid fields")
     return run
 
@@ -310,10 +283,6 @@ def _has_field_types(row: dict[str, Any], types: Mapping[str, tuple[type, ...]])
     return all(type(row[name]) in kinds for name, kinds in types.items())
 
 
-def _build_run_folder(benchmark: str, number: int) -> str:
-    return f"benchmark={quote(benchmark, safe='')[:100]}/run={number}"
-
-
 @dataclass(slots=True)
 class LakeIndex:
     """An index of a lake, with the fields of its file `_index.json`."""
@@ -321,7 +290,7 @@ class LakeIndex:
     name: str
     runs: dict[int, str]  # run number -> `LakeRun.content_hash` of the run when the index was written
     files: dict[str, SizeAndHash] = field(default_factory=dict)
-    computed: str = ""  # Version of the computed columns. Without these, filters on judge verdicts are slower.
+    computed: str = ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
 
     @property
     def folder(self) -> str:
@@ -358,8 +327,7 @@ class LakeContents:
 def read_lake(files: LakeFiles) -> LakeContents:
     """Return the complete runs and indexes of a lake. Raises OSError if its files cannot be listed."""
     sizes = files.list_file_sizes()
-    described = [name for name in sizes if name.endswith(".json")]
-    texts = files.read_files(described)
+    texts = files.read_files([name for name in sizes if name.endswith(".json")])
     contents = LakeContents()
     try:
         contents.schema_version = str(orjson.loads(texts[LAKE_FILE])["schema"])
@@ -367,9 +335,11 @@ def read_lake(files: LakeFiles) -> LakeContents:
         contents.schema_version = "unknown"
     folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
     for folder in sorted(folders):
-        _add_run_or_problem(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"), files.location)
+        if problem := _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}")):
+            contents.problems.append(f"{files.location}/{problem}. {RUN_ADVICE}")
     for name in sorted(name for name in texts if name.endswith(f"/{INDEX_FILE}")):
-        _add_index_or_problem(contents, name, sizes, texts[name], files.location)
+        if problem := _add_index(contents, name, sizes, texts[name]):
+            contents.problems.append(f"{files.location}/{problem}. {INDEX_ADVICE}")
     for name in sorted(name for name in texts if name.startswith("_issues/")):
         try:
             issues = [dict(issue) for issue in orjson.loads(texts[name])]
@@ -381,39 +351,33 @@ def read_lake(files: LakeFiles) -> LakeContents:
     return contents
 
 
-def _add_run_or_problem(
-    contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None, location: str
-) -> None:
+def _add_run(contents: LakeContents, folder: str, file_sizes: Mapping[str, int], run_json: bytes | None) -> str | None:
+    """Add the run of a folder to `contents`, or return why it is damaged."""
     if run_json is None:
-        contents.problems.append(f"{location}/{folder} is incomplete, because {RUN_FILE} is not readable. {RUN_ADVICE}")
-        return
+        return f"{folder} is incomplete, because {RUN_FILE} is not readable"
     try:
         run = parse_lake_run(run_json)
     except (ValueError, KeyError, TypeError, AttributeError):
-        contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {RUN_ADVICE}")
-        return
-    wrong = _describe_damaged_file(folder, run.files, file_sizes)
-    if wrong is not None:
-        contents.problems.append(f"{location}/{wrong}. {RUN_ADVICE}")
-    elif run.folder != folder or run.number in contents.runs:
-        contents.problems.append(f"{location}/{folder} describes a run of another folder. {RUN_ADVICE}")
-    else:
+        return f"{folder}/{RUN_FILE} is damaged"
+    problem = _describe_damaged_file(folder, run.files, file_sizes)
+    if problem is None and (run.folder != folder or run.number in contents.runs):
+        problem = f"{folder} describes a run of another folder"
+    if problem is None:
         contents.runs[run.number] = run
+    return problem
 
 
-def _add_index_or_problem(
-    contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes, location: str
-) -> None:
+def _add_index(contents: LakeContents, index_path: str, file_sizes: Mapping[str, int], index_json: bytes) -> str | None:
+    """Add an index to `contents`, or return why it is damaged."""
     folder = index_path.rpartition("/")[0]
     try:
         index = _parse_index(folder.removeprefix("_index/"), index_json)
         problem = _describe_damaged_file(folder, index.files, file_sizes)
     except (ValueError, KeyError, TypeError, AttributeError):
-        problem, index = f"{index_path} is damaged", None
-    if problem is not None:
-        contents.problems.append(f"{location}/{problem}. {INDEX_ADVICE}")
-    elif index is not None:
+        return f"{index_path} is damaged"
+    if problem is None:
         contents.indexes.append(index)
+    return problem
 
 
 def _describe_damaged_file(
@@ -428,7 +392,7 @@ def _describe_damaged_file(
 
 
 def find_files_with_wrong_hash(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
-    """Yield the full path of each Parquet file whose content does not have the stated hash. This reads all files."""
+    """Yield the full path of each Parquet file whose content does not have the stated hash. Reads all files."""
     for part in contents.runs_and_indexes:
         for file, (_, stated) in part.files.items():
             if files.hash_file_content(f"{part.folder}/{file}") != stated:

@@ -27,9 +27,8 @@ from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
 """Memory limit of DuckDB for a lake. It is higher than for a store, because a lake may have ten million items."""
-_LARGE = re.compile(
-    rf"\b({'|'.join(lake_files.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
-)  # pattern of a query that needs large columns
+_LARGE = re.compile(rf"\b({'|'.join(lake_files.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
+"""Pattern of a query that needs large columns."""
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
 """Join that takes a third of the time of a query. `LakeConnection` removes it if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
@@ -123,16 +122,15 @@ class LakeConnection:
         found_problems.append(text)
 
     def restrict_file_access(self) -> None:
-        """Prevent all later statements from accessing other files than the Parquet files of the lake."""
+        """Allow later statements to access only the Parquet files of the lake."""
         paths = [
             self._files.get_duckdb_path(f"{part.folder}/{file}")
             for part in self._contents.runs_and_indexes
             for file in part.files
         ]
         self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
-        self.connection.execute(
-            "SET allowed_paths = getvariable('allowed')"
-        )  # A variable is five times as fast as a list in the SQL.
+        # A variable is five times as fast as a list in the SQL.
+        self.connection.execute("SET allowed_paths = getvariable('allowed')")
         self.connection.execute("SET enable_external_access = false")
 
     def update_views(self) -> None:
@@ -162,9 +160,7 @@ class LakeConnection:
             columns = self._fetch_column_types(empty)
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
-                queries["item_rows"] = [*self._build_table_queries(table, "complete", runs, columns), f"FROM {empty}"][
-                    :1
-                ]
+                queries["item_rows"] = self._build_table_queries(table, "complete", runs, columns) or [f"FROM {empty}"]
                 columns = {name: kind for name, kind in columns.items() if name not in lake_files.LARGE_COLUMNS}
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
             found = self._build_table_queries(table, "rest", rest, columns, computed)
@@ -173,9 +169,8 @@ class LakeConnection:
             for number, (index, numbers) in enumerate(indexes):
                 if index not in whole:
                     where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
-                    found += [
-                        query + where for query in self._build_table_queries(table, f"part_{number}", [index], columns)
-                    ]
+                    part_queries = self._build_table_queries(table, f"part_{number}", [index], columns)
+                    found += [query + where for query in part_queries]
             queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
         self._raise_for_damaged_indexes(whole)
         for view, sources in queries.items():
@@ -215,9 +210,8 @@ class LakeConnection:
         self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
         options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
         source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
-        expected = (
-            self._fetch_column_types(_TABLES[table]) if computed_columns else column_types
-        )  # The SQL of computed columns uses the large columns.
+        # The SQL of computed columns uses the large columns.
+        expected = self._fetch_column_types(_TABLES[table]) if computed_columns else column_types
         if _describe_wrong_column(self._fetch_column_types(source), expected):
             found = (self._fetch_column_types(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
             problems = [_describe_wrong_column(each, expected) for each in found]
@@ -273,8 +267,8 @@ def _assign_runs_to_indexes(contents: LakeContents) -> list[tuple[LakeIndex, lis
 
 
 def open_lake(workspace: Workspace, attach_other_files: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the lake of a workspace, as `database.open_store` opens a store. The connection can access no other files
-    than those of the lake. `attach_other_files` is called before access is restricted."""
+    """Open the lake of a workspace, as `database.open_store` opens a store. The connection can access only the files of
+    the lake. `attach_other_files` is called before access is restricted."""
     lake = connect_lake(workspace)
     try:
         attach_other_files(lake.connection)
@@ -340,7 +334,7 @@ NEVER_IMPORTED = -1  # Import version of a run with only some of its items, so t
 
 
 def copy_items_to_new_store(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
-    """Replace the workspace's local store by a store with these items of the lake. Returns the workspace with its local
+    """Replace the workspace's local store by a store with these items of the lake, and return the workspace with this
     store. Raises WorkspaceError if the local store has imported runs; OSError if it cannot be written; StoreError if
     the lake cannot be read."""
     workspace = replace(lake, lake=None)

@@ -1,4 +1,4 @@
-"""Import one part of the runs into a lake. The runs are imported into temporary stores and then copied to Parquet."""
+"""Import one part of the runs into a lake, through temporary stores whose rows are copied to Parquet files."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
 _ISSUE_COLUMNS = "id, file, line, what, raw, severity"
 LakeNumbers = dict[int, int]
 """Number of each run in the lake, by its number in the temporary store."""
+
+
+def derive_run_number(run_key: str) -> int:
+    """Derive the number of a run in a lake from its key, so that every machine computes the same number. `LakeWriter`
+    chooses another number if a different run has this one."""
+    return max(1, int(lake_files.hash_text(run_key, 8), 16) % (1 << lake_files.RUN_BITS))
 
 
 class LakeWriter:
@@ -97,9 +103,8 @@ class LakeWriter:
         self._index.runs[number] = run.content_hash
 
     def _choose_free_run_number(self, run_key: str) -> int:
-        """Return the number that `derive_run_number` gives the run. If another run has it, return the next free
-        number."""
-        number = lake_files.derive_run_number(run_key)
+        """Return the run's number from `derive_run_number` or, if another run has this number, the next free number."""
+        number = derive_run_number(run_key)
         while (folder := self._taken.get(number)) is not None:
             name = f"{folder}/{lake_files.RUN_FILE}"
             try:
@@ -185,7 +190,7 @@ class LakePart:
 
     def contains_run(self, run_key: str) -> bool:
         """Whether the part includes the run with this key. This does not depend on the other runs."""
-        return lake_files.derive_run_number(lake_files.hash_text(run_key)) % self.count == self.number - 1
+        return derive_run_number(lake_files.hash_text(run_key)) % self.count == self.number - 1
 
     def build_index_name(self, paths: Sequence[Path]) -> str:
         """Return the name of the index that this part of an import of these paths writes."""

@@ -60,10 +60,6 @@ class Exchange:
         self._cursor = cursor if isinstance(cursor, str) and self._has_all_received_lines(state.get("sizes")) else ""
 
     @property
-    def n_unsent(self) -> int:
-        return self.outbox.n_unsent
-
-    @property
     def refusal_message(self) -> str:
         """Message about the lines that the server refused; empty if there are none."""
         refused = self.outbox.refused
@@ -125,16 +121,18 @@ class Exchange:
             raise TeamError("fcreview is not connected to the server of the team")
         return self.server
 
-    def _has_all_received_lines(self, sizes: object) -> bool:
+    def _has_all_received_lines(self, saved_sizes: object) -> bool:
         """Return whether all files of received lines are at least as large as when the cursor was saved."""
-        now = self.inbox.file_sizes()
-        return isinstance(sizes, dict) and all(
-            isinstance(size, int) and now.get(name, 0) >= size for name, size in sizes.items()
+        now = self.inbox.measure_file_sizes()
+        return isinstance(saved_sizes, dict) and all(
+            isinstance(size, int) and now.get(name, 0) >= size for name, size in saved_sizes.items()
         )
 
     def _save_state(self) -> None:
         state = {"server": str(self.link.address), "project": self.link.project, "cursor": self._cursor}
-        self._state_file.try_write(STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.file_sizes()})
+        self._state_file.try_write(
+            STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.measure_file_sizes()}
+        )
 
 
 class Inbox:
@@ -176,8 +174,8 @@ class Inbox:
                 lost[path.stem] = lost.get(path.stem, 0) + count
         return lost
 
-    def file_sizes(self) -> dict[str, int]:
-        """Return the sizes of the files by their path in `reviews/`. A file that is smaller later has lost lines."""
+    def measure_file_sizes(self) -> dict[str, int]:
+        """Return the size in bytes of each file of received lines, by its path in `reviews/`."""
         reviews = self._workspace.reviews
         return {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
 
@@ -213,6 +211,8 @@ class Inbox:
 
 
 class _LineFile:
+    """A file of journal lines, with the digests of its lines in memory."""
+
     def __init__(self, workspace: Workspace, path: Path) -> None:
         self._files, self._path = workspace.files, path
         self._digests: set[bytes] = set()
@@ -269,8 +269,8 @@ def _line_digest(line: bytes) -> bytes:
     return blake2b(line, digest_size=16).digest()
 
 
-BATCH_LINES = 256
-BATCH_BYTES = 2_000_000
+BATCH_LINES = 256  # maximum number of lines in a request
+BATCH_BYTES = 2_000_000  # A request with several lines has at most this size in bytes.
 HASHES_PER_REQUEST = 20_000
 
 
@@ -288,13 +288,9 @@ class Outbox:
         self._known: set[str] = set()  # hashes of lines that the server has or has refused
         self._pending: dict[str, bytes] = {}
 
-    @property
-    def n_unsent(self) -> int:
-        """Number of lines that were found but not sent yet. Refused lines do not count."""
-        return len(self._pending)
-
     def count_unsent_lines(self) -> int:
-        """Read the lines that were appended to the journal, and return the number of unsent lines."""
+        """Read the lines that were appended to the journal, and return the number of all unsent lines. Refused lines do
+        not count."""
         for line in self._read_new_lines():
             try:
                 content = orjson.loads(line)
@@ -302,7 +298,7 @@ class Outbox:
                     self._pending[content["hash"]] = line
             except (ValueError, LookupError, TypeError):
                 continue
-        return self.n_unsent
+        return len(self._pending)
 
     def find_missing_lines(self, server: TeamServer) -> None:
         """Find all lines that the server lacks. A server that was restored from a backup can lack lines sent before."""
@@ -376,7 +372,7 @@ def _is_valid_line(line: bytes) -> bool:
 POLL_SECONDS = 1.0  # seconds between two requests for new lines
 SCAN_SECONDS = 0.2  # seconds between two checks of the user's own journal
 MAX_WAIT_SECONDS = 30.0  # longest pause after a failed attempt to connect
-STOP_SECONDS = 2.0
+STOP_SECONDS = 2.0  # longest time to send unsent lines at the end
 START_SECONDS = 0.5  # pause before the first attempt, so that the first screen does not wait for it
 
 
@@ -463,8 +459,8 @@ FROM item_rows i JOIN runs r USING (run) GROUP BY ALL ORDER BY ALL
 """
 
 
-def assign_queue(server: TeamServer, queue: QueueFile) -> None:
-    """Publish a queue to the team and assign its shares. Raises TeamError if an annotator is not a member."""
+def publish_queue(server: TeamServer, queue: QueueFile) -> None:
+    """Save a queue on the team's server and assign its shares. Raises TeamError if an annotator is not a member."""
     shares = [
         {"annotator": share.annotator, "keys": [queue.items[at].key._asdict() for at in dict.fromkeys(share.order)]}
         for share in queue.shares

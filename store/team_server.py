@@ -27,7 +27,7 @@ CONNECT_SECONDS = 10
 URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
 SCHEMA_VERSION = 1  # version of team_schema.sql and team_functions.sql in this version of fcreview
 ROLES = ("annotator", "adjudicator", "lead", "none")
-REVEAL_RULES = ("closed", "own", "never")
+REVEAL_RULES = ("closed", "own", "never")  # when annotators see the reviews of others, see docs/team.md
 STATEMENT_SECONDS = 60
 _MAX_ERROR = 300
 _OWN_ERRORS = "FC"  # SQLSTATE class of team_functions.sql. Its messages are for the user.
@@ -196,14 +196,7 @@ class TeamServer:
             raise TeamError(f"{address} is not a team server, or {address.user} is not a member ({error})") from None
         if version != SCHEMA_VERSION:
             server.close()
-            advice = (
-                "Update fcreview"
-                if version > SCHEMA_VERSION
-                else "The administrator of the server must run fcreview team create again"
-            )
-            raise TeamError(
-                f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}. {advice}"
-            )
+            raise _make_version_error(version)
         return server
 
     def close(self) -> None:
@@ -229,7 +222,7 @@ class TeamServer:
         self._fetch("SELECT fcreview.accept(%s)", _make_verifier(self._connection, password))
 
     def push_lines(self, lines: Sequence[bytes]) -> RefusalReasons:
-        """Send journal lines. Return why the server refused lines: a reason for each position in `lines`."""
+        """Send journal lines. Return a reason for each position in `lines` whose line the server refused."""
         rows = self._fetch("SELECT place, reason FROM fcreview.push(%b::bytea[])", list(lines))
         return {place - 1: str(reason) for place, reason in rows}
 
@@ -253,8 +246,7 @@ class TeamServer:
         return [BlockingTransaction(str(what), str(login), seconds) for what, login, seconds in rows]
 
     def assign_queue(self, name: str, queue_file: bytes, shares_json: str) -> None:
-        """Save a queue file on the server. `shares_json`: the shares as the SQL function `fcreview.assign` expects
-        them."""
+        """Save a queue file on the server. `shares_json`: argument of the SQL function `fcreview.assign`."""
         self._fetch("SELECT fcreview.assign(%s, %b, %s)", name, queue_file, shares_json)
 
     def fetch_queue_files(self) -> list[tuple[str, bytes]]:
@@ -270,6 +262,12 @@ class TeamServer:
     def _fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with translate_errors():
             return self._connection.execute(sql.encode(), values, binary=True).fetchall()
+
+
+def _make_version_error(version: int) -> TeamError:
+    is_newer = version > SCHEMA_VERSION
+    advice = "Update fcreview" if is_newer else "The administrator of the server must run fcreview team create again"
+    return TeamError(f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}. {advice}")
 
 
 def open_connection(address: ServerAddress, password: str | None = None) -> Connection[Any]:
@@ -302,19 +300,17 @@ def translate_errors(address: str = "") -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        state = error.sqlstate or ""
         first = str(error.diag.message_primary or error).partition("\n")[0].removeprefix("connection failed: ")
         text = clip(sanitize(first), _MAX_ERROR)
         if "no password supplied" in text:
             text = f"no password found for {address}. Set PGPASSWORD, or add it to ~/.pgpass"
         is_broken = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-        if is_broken and not state.startswith(_OWN_ERRORS):
-            raise UnreachableError(text) from None
-        raise TeamError(text) from None
+        is_unreachable = is_broken and not (error.sqlstate or "").startswith(_OWN_ERRORS)
+        raise (UnreachableError if is_unreachable else TeamError)(text) from None
 
 
 def make_password_and_verifier(connection: Connection[Any]) -> tuple[str, str]:
-    """Return a random password and its SCRAM verifier, from which the server can check the password."""
+    """Return a random password and its SCRAM verifier, with which the server can check the password."""
     password = secrets.token_urlsafe(12)
     return password, _make_verifier(connection, password)
 
@@ -357,16 +353,16 @@ GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
 """
 
 
-def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> CreatedProject:
-    """Create or upgrade the tables and functions, and create a project with its lead. Raises TeamError if the project
-    exists, or if the user lacks the privileges."""
+def create_team(address: ServerAddress, project: str, lead: str, reveal_rule: str) -> CreatedProject:
+    """Create or upgrade the tables and functions, and create a project with its lead. `reveal_rule`: one of
+    `REVEAL_RULES`. Raises TeamError if the project exists, or if the user lacks the privileges."""
     if not _PROJECT_NAME.fullmatch(project):
         raise TeamError(f"invalid project name {project!a}. Use at most 30 lower-case letters, digits, - and _")
     with open_connection(address) as connection, translate_errors():
         with connection.transaction():
             upgrade_schema(connection)
         password, verifier = make_password_and_verifier(connection)
-        values = (project, reveal, lead, verifier)
+        values = (project, reveal_rule, lead, verifier)
         login = str(connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchall()[0][0])
         return CreatedProject(login, password, _find_weak_access_rules(connection))
 
@@ -388,14 +384,10 @@ def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
 def upgrade_schema(connection: Connection[Any]) -> None:
     """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions. Raises TeamError if the tables are newer."""
     connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-    row = connection.execute("SELECT to_regclass('fcreview.migration') IS NOT NULL").fetchone()
-    version = 0
-    if row is not None and row[0]:
-        version = connection.execute("SELECT max(version) FROM fcreview.migration").fetchall()[0][0]
+    exists = connection.execute("SELECT to_regclass('fcreview.migration') IS NOT NULL").fetchall()[0][0]
+    version = connection.execute("SELECT max(version) FROM fcreview.migration").fetchall()[0][0] if exists else 0
     if version > SCHEMA_VERSION:
-        raise TeamError(
-            f"the server has schema version {version}, but fcreview needs version {SCHEMA_VERSION}. Update fcreview"
-        )
+        raise _make_version_error(version)
     connection.execute(_ROLES)
     for number, name in enumerate(MIGRATIONS[version:], version + 1):
         connection.execute(_read_sql(name))

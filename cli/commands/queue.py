@@ -191,11 +191,11 @@ def create_queue(
 def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.queue_file import check_new_queue_name
-    from fcreview.store.team_exchange import assign_queue
+    from fcreview.store.team_exchange import publish_queue
 
     check_new_queue_name(workspace, queue.name)
     with open_team_exchange(workspace) as exchange:
-        assign_queue(exchange.connect(), queue)
+        publish_queue(exchange.connect(), queue)
 
 
 @workspace_command("policy")

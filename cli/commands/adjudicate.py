@@ -12,7 +12,7 @@ from fcreview.cli.output import can_show_app, emit, emit_json, emit_lines, get_w
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM, RESPONSE, describe_address, parse_address
-from fcreview.model.decision import answer_letter
+from fcreview.model.decision import format_answer_letter
 from fcreview.model.item import Call, Item
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
@@ -72,7 +72,7 @@ def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> 
     `answer` is a letter that stands for the annotator. `majority` is the verdict of more than half of the annotators,
     or null."""
     answers = [
-        {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
+        {"answer": format_answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
         for at, o in enumerate(disagreement.answers)
     ]
     automatic = [
@@ -101,7 +101,7 @@ def _format_disagreement_lines(
     texts: list[tuple[str, str]] = []
     for at, answer in enumerate(disagreement.answers):
         texts += [
-            (answer_letter(at), format_opinion(answer)),
+            (format_answer_letter(at), format_opinion(answer)),
             ("", ", ".join(answer.tags or ())),
             ("", answer.note or ""),
         ]

@@ -25,7 +25,8 @@ from fcreview.golden_audit.evidence import (
     parse_number,
 )
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, normalize_text
-from fcreview.model.function_schema import NO_DEFAULT, Parameter, find_schema
+from fcreview.matching.diff import get_type_name
+from fcreview.model.function_schema import JSON_TYPES, NO_DEFAULT, Parameter, find_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import abbreviate, to_json_text
 from fcreview.stats.run_comparison import QuestionKey
@@ -146,11 +147,7 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
 
 def get_json_type(value: Any) -> str:
     """Return the JSON type of a golden value: one of the values of `JSON_TYPES`, or `null`."""
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, (dict, GoldenObject)):
-        return "object"
-    return {str: "string", int: "integer", float: "number", list: "list"}.get(type(value), "null")
+    return JSON_TYPES.get(get_type_name(value), "null")
 
 
 def _is_allowed_type(json_type: str, documented_type: str, value: Any) -> bool:

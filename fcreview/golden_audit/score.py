@@ -170,6 +170,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def _explain_differences(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
+    """Explain all differences, or return an empty list if one of them has no explanation."""
     explanations: list[str] = []
     for difference in differences:
         if (explanation := explain_difference(evidence, index, difference)) is None:

@@ -86,10 +86,10 @@ def shuffle_opinions(item_key: ItemKey, opinions: Iterable[Opinion]) -> list[Opi
     return sorted(opinions, key=compute_hash)
 
 
-def answer_letter(index: int) -> str:
+def format_answer_letter(index: int) -> str:
     """Return the name of the answer at an index, from 0: A, B ... Z, AA, AB ..."""
     quotient, last = divmod(index, 26)
-    return (answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
+    return (format_answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
 
 
 def _is_disputed(opinions: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str) -> bool:
@@ -272,16 +272,12 @@ def _decide_target(
             o for o in current if not is_definite(o.verdict) or is_same_verdict(o.verdict, majority)
         )
     elif agreed is None:
-        decision.human = _find_common_abstention(verdicts.values())
+        abstentions = {*verdicts.values()}
+        decision.human = abstentions.pop() if len(abstentions) == 1 else UNSURE if abstentions else None
     else:
         decision.human, decision.decided_by = agreed, "disputed" if agreed == DISPUTED else "unanimous"
     decision.individual, decision.individual_by = decision.human, decision.decided_by
     return decision
-
-
-def _find_common_abstention(verdicts: Iterable[Any]) -> Any:
-    given = {*verdicts}
-    return given.pop() if len(given) == 1 else UNSURE if given else None
 
 
 def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:

@@ -293,8 +293,8 @@ def _add_verdicts_from_parts(
         verdict = rolled_up[name]
         if verdict is None and any(has_contradiction(combined[name], other) for other in overriding):
             verdict = roll_up_benchmark_verdicts(context)
-        _set_unless_decided(item_verdicts.verdicts, name, verdict)
-        _set_unless_decided(item_verdicts.independent, name, roll_up_parts(own[name], context))
+        _set_unless_definite(item_verdicts.verdicts, name, verdict)
+        _set_unless_definite(item_verdicts.independent, name, roll_up_parts(own[name], context))
 
 
 def _add_verdicts_from_criteria(
@@ -318,7 +318,7 @@ def _add_verdicts_from_criteria(
     combined = {name: {**own, **adjudicated} for name, own in given.items()}
     for target_criterion in {target_criterion: None for own in given.values() for target_criterion in own}:
         for name, derived in _derive_verdict_by_annotator(target_criterion, combined, context).items():
-            _set_unless_decided(collected[target_criterion].verdicts, name, derived)
+            _set_unless_definite(collected[target_criterion].verdicts, name, derived)
     for target_criterion in find_derived_targets(context.benchmark, collected):
         resolved = {
             name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
@@ -355,7 +355,7 @@ def _derive_verdict_by_annotator(
     return {name: verdict for name, verdict in derived.items() if verdict is not None}
 
 
-def _set_unless_decided(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
+def _set_unless_definite(verdicts: dict[str, Any], annotator: str, verdict: Any) -> None:
     if verdict is not None and not is_definite(verdicts.get(annotator)):
         verdicts[annotator] = verdict
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 
 MAX_MARKS = 4
 TAB_STOP = 4
@@ -47,19 +48,15 @@ _FLAG_A, _FLAG_Z = 0x1F1E6, 0x1F1FF
 _MARK = ""
 
 
-class _SymbolCache(dict[str, str]):
-    def __missing__(self, char: str) -> str:
-        self[char] = symbol = _get_symbol(char)
-        return symbol
-
-
 class _WidthCache(dict[str, int]):
     def __missing__(self, char: str) -> int:
         self[char] = cells = _get_char_width(char)
         return cells
 
 
-def _get_symbol(char: str) -> str:
+@cache
+def _get_visible_symbol(char: str) -> str:
+    """Return the character, the visible symbol that replaces it, or `_MARK` for a combining mark."""
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)
@@ -80,7 +77,6 @@ def _get_char_width(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-_symbols = _SymbolCache()
 _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
@@ -99,7 +95,7 @@ def _replace_unsafe_chars(match: re.Match[str]) -> str:
             after_flag, has_base = True, False
             continue
         after_flag = False
-        symbol = _symbols[char]
+        symbol = _get_visible_symbol(char)
         if symbol is _MARK:
             marks += 1
             has_base = has_base and marks <= MAX_MARKS

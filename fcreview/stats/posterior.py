@@ -369,15 +369,15 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
     return int(reached[0]) + 1 if len(reached) else None
 
 
-def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
+def count_needed_uniform_reviews(variance: float, n_reviewed: int, n_unreviewed: int, half_width: float) -> int | None:
     """Return the number of needed reviews if further items are drawn like the reviewed items, or None."""
-    target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
+    target, total = (half_width / NORMAL_QUANTILE) ** 2, n_reviewed + n_unreviewed
     if variance <= target:
         return 0
-    if not reviewed or not unreviewed:
+    if not n_reviewed or not n_unreviewed:
         return None
-    needed = total * reviewed * variance / (target * unreviewed + reviewed * variance)
-    return min(unreviewed, ceil(needed) - reviewed)
+    needed = total * n_reviewed * variance / (target * n_unreviewed + n_reviewed * variance)
+    return min(n_unreviewed, ceil(needed) - n_reviewed)
 
 
 class _VarianceReductions(NamedTuple):

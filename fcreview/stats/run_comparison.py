@@ -125,7 +125,7 @@ class Flip:
     b: ItemOutcome
 
     @property
-    def passing_side(self) -> str:
+    def passing_side(self) -> Literal["a", "b"]:
         return "a" if self.a.verdict else "b"
 
     @property

@@ -142,13 +142,14 @@ def draw_overlap_indexes(contents: Sequence[str], options: ShareOptions) -> set[
     return set(_shuffle_indexes(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
-def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
+def assign_shares(contents: Sequence[str], overlap_indexes: set[int], options: ShareOptions) -> list[AnnotatorShare]:
     """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items, in random
     order. Raises SamplingError if a share has too few items for its repeats."""
-    others = _shuffle_indexes(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
+    others = [at for at in range(len(contents)) if at not in overlap_indexes]
+    others = _shuffle_indexes(contents, others, options.seed, "share")
     shares = []
     for number, annotator in enumerate(options.annotators):
-        items = [*overlap, *others[number :: len(options.annotators)]]
+        items = [*overlap_indexes, *others[number :: len(options.annotators)]]
         order = _shuffle_indexes(contents, items, options.seed, f"order {annotator}")
         shares.append(_add_repeats(annotator, contents, order, options))
     return shares

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import Disagreement, answer_letter
+from fcreview.model.decision import Disagreement, format_answer_letter
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import display_width, sanitize
@@ -140,7 +140,9 @@ def disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]:
 
 def format_annotator_names(answers: Sequence[Opinion]) -> str:
     """Return the letters and names of the annotators: `A was alice, B was bob`."""
-    return sanitize(", ".join(f"{answer_letter(at)} was {answer.annotator}" for at, answer in enumerate(answers)))
+    return sanitize(
+        ", ".join(f"{format_answer_letter(at)} was {answer.annotator}" for at, answer in enumerate(answers))
+    )
 
 
 PART_GAP = "   "
@@ -213,7 +215,9 @@ class Adjudicator:
             return
         answer = case.disagreement.answers[number - 1]
         if not is_definite(answer.verdict):
-            self._runner.show_message(f"answer {answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
+            self._runner.show_message(
+                f"answer {format_answer_letter(number - 1)} is unsure and cannot be accepted", "warn"
+            )
             return
         self._queue_review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import answer_letter
+from fcreview.model.decision import format_answer_letter
 from fcreview.model.effective_verdict import is_definite, is_same_verdict
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, Opinion
@@ -136,7 +136,7 @@ def _answer_card_lines(
 
 
 def _card_title(index: int, answer: Opinion, *, show_name: bool) -> str:
-    letter = answer_letter(index)
+    letter = format_answer_letter(index)
     return f"{letter} {symbols().separator} {sanitize(answer.annotator)}" if show_name else f"Annotator {letter}"
 
 
@@ -166,7 +166,7 @@ def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
 
 def _one_line_answer(index: int, answer: Opinion, cells: int, *, show_name: bool) -> Line:
     parts: list[StyledText] = [
-        (f" {answer_letter(index)} ", "key"),
+        (f" {format_answer_letter(index)} ", "key"),
         _value_badge(answer.verdict, answer.criterion),
     ]
     parts += [("  fault ", "dim"), (answer.fault, "strong")] if answer.fault else []
@@ -260,7 +260,7 @@ def format_all_answers(case: AdjudicationCase, detail: ItemDetail) -> str:
     parts, disagreement = [], case.disagreement
     for at, answer in enumerate(disagreement.answers):
         annotator = f" · {answer.annotator}" if case.resolved else ""
-        lines = [f"{answer_letter(at)}{annotator} · {format_opinion(answer)}"]
+        lines = [f"{format_answer_letter(at)}{annotator} · {format_opinion(answer)}"]
         lines += [f"tags: {', '.join(answer.tags)}"] if answer.tags else []
         lines += [f"golden fix: {answer.golden_fix}"] if answer.golden_fix else []
         lines += [answer.note] if answer.note else []

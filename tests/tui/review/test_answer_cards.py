@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.model.decision import Disagreement, answer_letter
+from fcreview.model.decision import Disagreement, format_answer_letter
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, shorten_message
 from fcreview.tui.review.answer_cards import adjudication_keys_line, answer_lines
@@ -12,7 +12,7 @@ from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import make_item
 
 HINTS = [
-    *((str(at), f"accept {answer_letter(at - 1)}") for at in (1, 2, 3)),
+    *((str(at), f"accept {format_answer_letter(at - 1)}") for at in (1, 2, 3)),
     *(("p", "pass"), ("f", "fail"), ("g", "golden wrong"), ("u", "unsure"), ("w", "fault"), ("n", "note")),
     *(("z", "undo"), ("]", "next"), ("[", "previous"), (":", "palette"), ("?", "help")),
 ]
@@ -34,7 +34,7 @@ def test_cards_fit_and_include_every_answer(size: tuple[int, int], count: int) -
     assert all(line_width(line) <= size[0] for line in lines), texts
     assert len(lines) <= size[1] // 2
     assert not any("person" in text or "\x1b" in text for text in texts)
-    named = {f"Annotator {answer_letter(at)}" for at in range(count)}
+    named = {f"Annotator {format_answer_letter(at)}" for at in range(count)}
     assert all(any(name in text for text in texts) for name in named) or "shows all" in "".join(texts)
 
 

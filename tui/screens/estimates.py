@@ -51,7 +51,7 @@ FORM_TITLES = {"queue create": "Draw a sample of {run}", "queue extend": "Draw m
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
-    """Screen with the estimates. The result is a choice that the queue applies, or None to return to the queue."""
+    """Screen with the estimates. The result is a choice that the queue applies, or None without a choice."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ESTIMATE_ACTIONS)
     CSS = """
@@ -65,22 +65,22 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def __init__(
         self, session: Session, view: View, run: int | None = None, *, is_above_overview: bool = False
     ) -> None:
-        """Create the screen. `run`: number of the run under the cursor."""
+        """Create the screen. `run`: number of the run with the cursor."""
         super().__init__()
         self._is_above_overview = is_above_overview
         self._session, self._view, self._initial_run = session, view, run
         self._runs: list[RunRow] = []
         self._samples_by_run: dict[int, RunSample] = {}
         self._unread_runs: frozenset[int] = frozenset()
-        """Numbers of the sampled runs whose samples are not read yet."""
+        """Numbers of the runs whose samples are still to be read."""
         self._queue_names: Sequence[str] = ()
         self._default_annotators = ""
-        """Initial value of the field with the annotators of a sample."""
+        """Initial value of the form's annotators, separated by commas."""
         self._form_inputs: tuple[object, ...] = ()
         """Result of `_current_form_inputs` when the form was built. The form is built again when it changes."""
         self._command = "queue create"
         self._is_loaded = False
-        """Whether the runs are read."""
+        """Whether the list of runs is loaded."""
         self._is_running = False
         self._shown_run: int | None = None
         """Number of the run that the message is about."""
@@ -126,7 +126,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @property
     def _selected_sample(self) -> RunSample | None:
-        """Sample of the run under the cursor. None until it is read."""
+        """Sample of the run under the cursor. None while it is being read."""
         return self._samples_by_run.get(self._selected_run.run) if self._selected_run is not None else None
 
     # -- reading
@@ -135,22 +135,20 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     async def _load_runs(self) -> None:
         await self._session.query(lambda store: store.refresh_reviews())
         scope = self._view.runs
-        runs = [
-            row for row in await self._session.query(lambda store: store.fetch_runs()) if not scope or row.run in scope
-        ]
+        all_runs = await self._session.query(lambda store: store.fetch_runs())
+        runs = [row for row in all_runs if not scope or row.run in scope]
         overview = Overview(runs, self._session.annotator)
-        overview = await self._session.query(partial(add_queue_progress, overview, self._view))
-        self._default_annotators = format_sample_annotators(
-            await self._session.query(read_other_annotators), self._session.annotator
-        )
+        sampled = (await self._session.query(partial(add_queue_progress, overview, self._view))).sampled_runs
+        others = await self._session.query(read_other_annotators)
+        self._default_annotators = format_sample_annotators(others, self._session.annotator)
         self._queue_names = list(await self._session.query(read_own_assignments))
         runs = sort_runs_by_pass_rate(runs, blind=False)
         here = self._selected_run.run if self._selected_run is not None else self._initial_run
-        if self._selected_run is None and here not in overview.sampled_runs and overview.sampled_runs:
+        if self._selected_run is None and here not in sampled and sampled:
             here = None  # the sampled runs come first
-        self._runs = sorted(runs, key=lambda row: row.run not in overview.sampled_runs)
-        self._samples_by_run = {row.run: RunSample(row.run) for row in runs if row.run not in overview.sampled_runs}
-        self._unread_runs = overview.sampled_runs
+        self._runs = sorted(runs, key=lambda row: row.run not in sampled)
+        self._samples_by_run = {row.run: RunSample(row.run) for row in runs if row.run not in sampled}
+        self._unread_runs = sampled
         self._list.cursor = next((at for at, row in enumerate(self._runs) if row.run == here), 0)
         self._is_loaded = True
         self._draw()
@@ -195,17 +193,14 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._list.set_lines(lines)
         self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
         self._draw_run()
-        self._draw_run_and_update_form()
+        self._update_form()
 
     def _on_cursor_moved(self) -> None:
         if self._selected_run is not None and self._selected_run.run != self._shown_run:
             self._message = ()
-        self._draw_run_and_update_form()
-        self._read_samples()
-
-    def _draw_run_and_update_form(self) -> None:
         self._draw_run()
         self._update_form()
+        self._read_samples()
 
     def _draw_run(self) -> None:
         run, sample, small = self._selected_run, self._selected_sample, self.has_class("-small")
@@ -213,10 +208,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         width = self.size.width if small else self.size.width // 2 - 4
         lines = sample_lines(sample, width - 1) if run is not None else []
         below = self.query_one("#sample", TextList)
-        if small:
-            below.styles.height = max(min(len(lines), self.size.height - 17), 1)
-        else:
-            below.styles.height = "1fr"
+        below.styles.height = max(min(len(lines), self.size.height - 17), 1) if small else "1fr"
         below.set_lines(lines)
         name = make_unique_run_labels(self._runs)[run.run] if run is not None else ""
         self.query_one("#sample-panel", Panel).set_title(
@@ -229,9 +221,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         lines = [self._message, () if self._is_running else advice]
         shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
         self.query_one("#advice", LineBlock).show(shown)
-        undecided = accuracy_range_line(sample)
-        self.query_one("#undecided", LineBar).display = bool(undecided)
-        self.query_one("#undecided", LineBar).show(fit_line(((" ", ""), *undecided), self.size.width))
+        undecided, bar = accuracy_range_line(sample), self.query_one("#undecided", LineBar)
+        bar.display = bool(undecided)
+        bar.show(fit_line(((" ", ""), *undecided), self.size.width))
         self._draw_form_lines()
 
     def _draw_form_lines(self) -> None:
@@ -248,7 +240,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="form")
     async def _update_form(self) -> None:
-        """Show the form for the run under the cursor, unless the user is filling it in."""
+        """Build the form for the run under the cursor, unless the user is filling in the form."""
         run, sample = self._selected_run, self._selected_sample
         commands = self._command_service
         if run is None or sample is None or commands is None or self._form.has_focus_within:
@@ -304,7 +296,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.action_focus_form()
 
     def action_move(self, by: int) -> None:
-        """Move between lines of the list, or between fields of the form. The list comes before the first field."""
+        """Move in the list or between the fields of the form. From the first field, return to the list."""
         if not self._form.has_focus_within:
             self._list.action_move(by)
         elif not self._form.move_focus(by):
@@ -343,13 +335,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- actions
 
     def action_review_sample(self) -> None:
-        own = [
-            each
-            for each in (self._selected_sample or RunSample(0)).queues
-            if each.share.annotator == self._session.annotator
-        ]
+        queues = self._selected_sample.queues if self._selected_sample is not None else ()
+        own = [each for each in queues if each.share.annotator == self._session.annotator]
         left = [each for each in own if each.n_reviews_left]
-        other = find_other_with_items_left((self._selected_sample or RunSample(0)).queues, self._session.annotator)
+        other = find_other_with_items_left(queues, self._session.annotator)
         if not left and other is not None and not self._session.fixed_annotator_reason:
             offer_annotator_switch(self.app, self._session, other)
         elif left or own:
@@ -358,7 +347,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._show_message("no sampled items of this run are assigned to you")
 
     def action_adjudicate(self) -> None:
-        """Show the disagreements, and read the estimates again afterwards."""
+        """Show the disagreements. Afterwards, read the estimates again."""
         from fcreview.tui.screens.adjudication import AdjudicationScreen
 
         def reload(_: None) -> None:
@@ -388,7 +377,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return action not in ("submit", "cancel")
 
     def must_wait(self, action: str) -> bool:
-        """Let every action wait for the runs. Actions on the run under the cursor also wait for its sample and form."""
+        """Every action waits for the list of runs. Actions on a run also wait for its sample and form."""
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
         run, sample = self._selected_run, self._selected_sample

@@ -65,7 +65,7 @@ MAX_SCORE_LINES = 6
 
 
 class OverviewList(TextList):
-    """List in a panel. An entry may have several lines; the cursor moves from entry to entry."""
+    """List in a panel whose entries may have several lines. The cursor moves from entry to entry."""
 
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -74,7 +74,7 @@ class OverviewList(TextList):
         self.is_cursor_shown = False
 
     class WidthChanged(Message):
-        """Posted when the lines must be drawn again, because a border or the terminal changed the width."""
+        """Posted when the width of the list changed, so that its lines must be drawn again."""
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -97,7 +97,7 @@ class OverviewList(TextList):
 
 
 class OverviewScreen(GuardedScreen[OverviewChoice]):
-    """Overview of the opened runs. The result is a choice that the queue applies, or None to return to the queue."""
+    """Overview of the opened runs. The result is a choice that the queue applies, or None without a choice."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERVIEW_ACTIONS)
     CSS = """
@@ -116,7 +116,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self, session: Session, view: View, runs: Sequence[RunRow] = (), *, blind: bool) -> None:
-        """Create the overview. `runs`: the runs of the view if they were just read."""
+        """Create the overview. `runs`: runs of the view, if they have just been read."""
         super().__init__(classes="-blind" if blind else None)
         self._first_runs = runs
         self._session, self._view = session, view
@@ -125,9 +125,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Runs that match the search, in the order of the panel."""
         self._arrangement = RunArrangement(blind)
         self._drawn_runs: tuple[object, ...] = ()
-        """Values from which the lines of the runs were last drawn."""
+        """Values for which the list of runs was drawn last. The list is drawn again when they change."""
         self._suspects_done = (0, 0)
-        """Numbers of (checked, all) questions of the search for suspects. The store's thread sets them."""
+        """(checked questions, all questions) of the search for suspects. The store's thread sets the numbers."""
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next_actions())
         self._first_category = 0
         self._loader = QueueLoader(session)
@@ -167,7 +167,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @property
     def _has_lists(self) -> bool:
-        """Whether the lists exist. Textual removes them while the app quits."""
+        """Whether the lists exist. While the app quits, Textual removes them."""
         return len(self.query(OverviewList)) == len(PANELS)
 
     def _list(self, name: str) -> OverviewList:
@@ -186,7 +186,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @work(exclusive=True, group="overview")
     async def _load_overview(self) -> None:
-        """Read the parts of the overview, the fastest first. Each part is shown as soon as it is read."""
+        """Read and show one part of the overview after the other, the fastest first."""
         scope = self._view.runs
         runs, self._first_runs = self._first_runs, ()
         if not runs:
@@ -223,7 +223,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @work(exclusive=True, group="estimates")
     async def _estimate_visible_runs(self) -> None:
-        """Estimate the pass rates of the visible sampled runs, unless they are known."""
+        """Estimate the accuracy of the visible runs that have a sample."""
         overview = self._overview
         for run in self._visible_runs():
             if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
@@ -239,7 +239,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         return list(runs.values())
 
     async def _read_part(self, reader: OverviewReader) -> None:
-        """Read a part of the overview. Another query of the screen interrupts it."""
+        """Read and show a part of the overview. A later query of the screen interrupts the reading."""
         work = partial(reader, self._overview, self._view)
         try:
             self._set_overview(await self._session.query(work, interruptible=True))
@@ -280,7 +280,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))
 
     def _list_width(self, list_name: str) -> int:
-        """Return the width available for the lines of a list, without the cursor column."""
+        """Return the width of the lines of a list, in cells, without the cursor column."""
         return max(self._list(list_name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:
@@ -333,9 +333,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         facts = f"searching for suspects {symbols().separator} {100 * done // total} %" if is_searching else ""
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
-    def _show_lines(self, list_name: str, lines: list[Line], max_height: int) -> None:
+    def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
         widget = self._list(list_name)
-        widget.styles.height = max(min(len(lines), max_height), 1)
+        widget.styles.height = max(min(len(lines), max_rows), 1)
         widget.set_lines(lines)
 
     # -- order and search of the runs
@@ -414,7 +414,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.action_open_entry()
 
     def action_show_estimates(self) -> None:
-        """Show the estimates, and read the overview again afterwards."""
+        """Show the estimates. Without a choice there, read the overview again afterwards."""
         from fcreview.tui.screens.estimates import EstimatesScreen
 
         if self._overview.blind:

@@ -74,7 +74,7 @@ class QueueScreen(GuardedScreen[None]):
         """Create the screen.
 
         Args:
-            open_item: Id or number of an item to open first.
+            open_item: Id or number of the item to open at the start.
             message: Message above the list.
             position: Position at which the annotator left the queue.
         """
@@ -87,10 +87,10 @@ class QueueScreen(GuardedScreen[None]):
         self._split = SplitView(session, state, self.pane)
         self._preloaded = self._is_share_mentioned = False
         self._focused_at = 0.0
-        """Time when the focused list was drawn, in seconds of the monotonic clock."""
+        """When the list was drawn after it got the focus, in seconds of the monotonic clock."""
         self._opens_overview = session.opens_overview and position is None and open_item is None
         self._reopens_item = position is not None and position.is_item_open
-        """Whether the item was open when the annotator left. It is opened again if the list contains it."""
+        """Whether to open the item under the cursor again, because it was open when the annotator left."""
         self._opens_unreviewed = position is not None and position.opens_unreviewed
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
         self._is_restored = position is not None
@@ -128,7 +128,7 @@ class QueueScreen(GuardedScreen[None]):
         self.action_open()
 
     def must_wait(self, action: str) -> bool:
-        """Let the keys that open an item or move the cursor wait until the list shows the rows of the next view."""
+        """Keys that open an item or move the cursor wait until the list shows the rows of the new view."""
         if (self._preloaded and not self.pane.is_loading) or not self.check_action("open", ()):
             return False
         has_rows = self._preloaded and not (self.pane.is_changing_view or self.list.is_waiting)
@@ -339,7 +339,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @property
     def position(self) -> QueuePosition:
-        """Settings, cursor and levels of the queue, which let another session continue here."""
+        """Settings, cursor and levels of the queue. A later session continues at this position."""
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property

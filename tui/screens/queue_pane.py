@@ -83,8 +83,8 @@ class QueueMenus:
     ) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
 
-        `opened_from`: menu or screen that the key `queue.back` opens again. The default is this menu. Empty for a
-        choice in the command palette.
+        `opened_from`: name of the menu or screen that the key `queue.back` opens again. None means this menu. It is
+        empty for a choice in the command palette.
         """
         menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
@@ -99,7 +99,7 @@ class QueueMenus:
         return self.find_selected_runs(self._state.run)
 
     def find_selected_runs(self, run_number: int | None) -> Sequence[RunRow] | None:
-        """Return the run with this number, or all opened runs if `run_number` is None. None until the runs are read."""
+        """Return the run with this number, or all opened runs without a number. None until the runs are read."""
         return (
             self.runs
             if self.runs is None or run_number is None
@@ -175,7 +175,7 @@ class QueueMenus:
 
 
 HIDE_DELAY = 0.15
-"""Seconds until the rows are hidden while another view is loaded. Most views are loaded earlier."""
+"""Seconds after which the old rows are hidden while another view is loading. Most views load faster."""
 FACTS_MARGIN = 18
 """Width, in cells, of the panel's top border that the facts at its right end cannot use."""
 
@@ -208,7 +208,7 @@ class QueuePane(Vertical):
         super().__init__()
         self._session, self._state, self._menus = session, state, menus
         self._shown = state
-        """State whose rows are on screen. While another view is being loaded, this is still the earlier state."""
+        """Copy of the state whose rows are on screen. It changes only when another view has been loaded."""
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""
@@ -216,10 +216,10 @@ class QueuePane(Vertical):
         self._first_item: int | str | None = None
         """Id or number of the first item to open. None after the item was found."""
         self.opens_unreviewed = False
-        """Whether the first unreviewed item is opened when the view is loaded."""
+        """Whether to open the first unreviewed item when the view is loaded."""
         self._message = ""
         self._target: CursorPosition | None = None
-        """Cursor position in the view that is being loaded. None if no view is being loaded."""
+        """Cursor position after the current loading of a view. None if no view is being loaded."""
         self._waiting = ProgressTimer(self, self._show_waiting_time)
         self._cancel_key = ""
 
@@ -236,12 +236,12 @@ class QueuePane(Vertical):
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
     def load_first_rows(self, cursor: CursorPosition, item_or_id: int | str | None, message: str) -> None:
-        """Load the first rows. `item_or_id`: id or number of an item to open afterwards."""
+        """Load the rows around `cursor`. `item_or_id`: number or id of an item to open afterwards."""
         self._first_item = item_or_id
         self.load_view(cursor, message)
 
     def load_and_open_unreviewed(self) -> None:
-        """Load the view, and let the screen open the first item that the annotator has not reviewed."""
+        """Load the view, then open the first item that the annotator has not reviewed."""
         self.opens_unreviewed = True
         self.load_view(CursorPosition())
 
@@ -260,12 +260,12 @@ class QueuePane(Vertical):
 
     @property
     def is_changing_view(self) -> bool:
-        """Whether the view that is being loaded has other rows than the displayed view."""
+        """Whether a view is being loaded that differs from the displayed view."""
         return self._target is not None and self._shown.view != self._state.view
 
     @property
     def cursor_position(self) -> CursorPosition:
-        """Position of the cursor. While a view is being loaded, the position that the cursor will have."""
+        """Position of the cursor, or its position after the current loading of a view."""
         if self._target is not None:
             return self._target
         line = self.list.cursor
@@ -278,7 +278,7 @@ class QueuePane(Vertical):
         return self._target is None and self._page is not None
 
     def show_reloaded_page(self, page: QueuePage, message: str) -> None:
-        """Show the same view from a new store. The cursor stays on its line of the screen."""
+        """Show the same view of a reloaded store. The cursor stays on its row of the screen."""
         row = self.list.cursor_row
         self._loader.clear_caches()
         self._fill_list(page)
@@ -291,7 +291,7 @@ class QueuePane(Vertical):
     # -- drawing
 
     def clear_message(self, message: str) -> None:
-        """Remove the message if it is still displayed."""
+        """Remove this message if it is displayed."""
         if self._message == message:
             self.show_message("")
 
@@ -324,7 +324,7 @@ class QueuePane(Vertical):
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
-        """Draw the top line of the screen, and remember the progress for the screens of items."""
+        """Draw the top line of the screen, and store the review progress in the session for item screens."""
         runs, state = self._displayed_runs, self._shown
         total = header.sum_run_counts(runs or ())
         progress = self._page.progress if self._page else None
@@ -444,7 +444,7 @@ class QueuePane(Vertical):
 
     @work(exclusive=True, group="progress")
     async def load_progress(self) -> None:
-        """Count the reviewed items of the queue file again after a review."""
+        """After a review, count the reviewed items of the queue file again."""
         page = self._page
         if page is None or page.progress is None:
             return

@@ -6,7 +6,7 @@ A review from a dialog is about the item that was on screen when the key of the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
@@ -32,6 +32,7 @@ from fcreview.tui.actions import (
 from fcreview.tui.keymap import find_action_key_names, find_keys, list_key_hints, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.overrides import Override
+from fcreview.tui.review.prefetch import ItemPrefetcher
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.item_details import query_if_item_stays
@@ -42,9 +43,6 @@ from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line,
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
-
-if TYPE_CHECKING:
-    from fcreview.tui.review.prefetch import ItemPrefetcher
 
 
 class FaultScreen(BottomDialog[Fault | None]):

@@ -97,8 +97,7 @@ def list_run_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
-        is_single_model = state.grouping == "model" and len(group.runs) == 1
-        has_line = bool(state.grouping) and not is_single_model
+        has_line = bool(state.grouping) and (state.grouping != "model" or len(group.runs) > 1)
         if has_line:
             rows.append(RunListRow(group.runs, group))
         if not has_line or state.search or group.name in state.unfolded:
@@ -163,7 +162,6 @@ def _drop_columns_to_fit(columns: list[RunColumn], rows: Sequence[RunListRow], w
 def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark: bool, blind: bool) -> list[RunColumn]:
     lacking = {run.info.lacks_dataset for run in runs}
     has_reviews = any(run.reviewed or run.in_part for run in runs)
-    has_repeated_models = len({run.info.model for run in runs}) < len(runs)
     columns = [
         RunColumn(
             TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS),
@@ -173,7 +171,7 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     ]
     if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
-        priority = 9 if has_repeated_models else 2
+        priority = 9 if len({run.info.model for run in runs}) < len(runs) else 2
         columns.append(
             _single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim"))
         )

@@ -1,8 +1,8 @@
 """Show list and item side by side on a wide screen. A narrow screen shows only the list or only the item.
 
-While the list has the focus, the pane shows the item under its cursor as soon as the cursor rests: `_show_current_item`
-sets the item with `ItemPane.request_item`, and `ItemReviewer.show_requested_item` displays it. While the item has the
-focus, the cursor of the list moves to the displayed item. A verdict always applies to the item that the header names.
+While the list has the focus, the item pane shows the item under the list's cursor as soon as the cursor rests. While
+the item pane has the focus, the list's cursor follows the displayed item. A verdict always applies to the item that the
+header names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fcreview.tui.screens.item_pane import ItemPane
 
 REST_DELAY = 0.1
-"""Seconds that the cursor must rest before the item under it is read. After a single move, the item is read at once."""
+"""Seconds after the last of several cursor moves until the item is read. After a single move, it is read at once."""
 COUNT_DELAY = 0.5
 """Seconds after the last verdict until the pass rates are read again."""
 
@@ -49,12 +49,12 @@ class SplitView(Horizontal):
         self.item_pane: ItemPane | None = None
         """Item pane. None until it is first needed."""
         self.is_item_focused = False
-        """Whether the item pane has the focus, or had the focus before another screen or window got it."""
+        """Whether the item pane, and not the list, was focused last."""
         self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
         """Whether the item pane gets the focus as soon as it exists."""
         self._is_adopting = False
-        """Whether the item of a closed `ItemScreen` is being moved to the item pane."""
+        """Whether the item pane is taking over the item of a closed `ItemScreen`."""
         self._has_new_reviews = False
         """Whether an item was reviewed since the list was last read."""
         self._last_move = 0.0
@@ -119,7 +119,8 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item pane as soon as it exists. Return False if there is no item or no room for two panes."""
+        """Focus the item pane, now or as soon as it exists. Return False without an item or without room for two
+        panes."""
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:
@@ -136,7 +137,7 @@ class SplitView(Horizontal):
 
     @property
     def _list_follows_item(self) -> bool:
-        """Whether the cursor of the list follows the item pane, instead of the pane following the cursor."""
+        """Whether the list's cursor moves to the item of the pane. Otherwise, the pane shows the item at the cursor."""
         return self.is_item_focused and not self.is_item_loading
 
     # -- the list has the focus
@@ -192,7 +193,7 @@ class SplitView(Horizontal):
             self.item_pane.item_reviewer.show_requested_item()
 
     def take_over_item(self, pane: ItemPane) -> None:
-        """Show the item of an `ItemScreen` that closed when the terminal became wide, and focus the item pane."""
+        """Show and focus the item of `pane`, whose `ItemScreen` closed because the terminal became wide."""
         self._is_adopting = True
         self._adopt_item(pane)
 
@@ -217,7 +218,7 @@ class SplitView(Horizontal):
             self.focus_item()
 
     async def _get_item_pane(self) -> ItemPane:
-        """Return the item pane. It is created here, because its modules are imported after the first rows are shown."""
+        """Return the item pane. It is created on first use, because importing its modules would delay the list."""
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
         async with self._creation_lock:

@@ -69,9 +69,9 @@ TALL = 40
 
 
 class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):
-    """Screen with a table of statistics that grows while they are computed, and with a picture of the selected row.
+    """Screen with a table of statistics that fills while they are computed, and with a picture of the selected row.
 
-    The result is the item numbers of the chosen row.
+    The result is a tuple of the item numbers of the chosen row.
     """
 
     def __init__(self, session: Session, view: View, name: str) -> None:
@@ -93,11 +93,11 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         raise NotImplementedError
 
     def build_selected_table(self) -> StatisticsTable:
-        """Return the selected table with the statistics that have been computed, see `make_table`."""
+        """Return the selected table with the statistics computed so far. Call `make_table`."""
         raise NotImplementedError
 
     def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:
-        """Return a table with these rows, and keep the rows. `fields`: the other fields of the table."""
+        """Return a table with these rows, and keep the rows. `fields`: other fields of `StatisticsTable`."""
         self._rows = rows
         return StatisticsTable(
             rows=[row.cells for row in rows],
@@ -124,7 +124,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         self.show_progress("")
 
     def show_progress(self, progress: str) -> None:
-        """Redraw the table with a progress message, which is empty when all statistics are computed."""
+        """Redraw the table with a progress message. An empty message means that everything is computed."""
         self._progress = progress
         self._redraw(self.list.cursor)
 
@@ -139,7 +139,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             self._draw_row()
 
     def _draw_row(self) -> None:
-        """Draw the explanation and the picture of the row under the cursor, and fit the height of the table."""
+        """Draw the explanation and the picture of the row under the cursor. Set the height of the table."""
         small = is_small_screen(self.size)
         row = self._rows[self.list.cursor] if self._rows else None
         means = self.query_one("#means", LineBar)

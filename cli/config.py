@@ -159,9 +159,9 @@ def locate_config_file() -> Path:
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "config.toml"
 
 
-def find_user_folder(variable: str, default: str) -> Path:
-    """Return the subfolder `fcreview` of the folder in an environment variable, or of `default` if it is not set."""
-    return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
+def find_user_folder(variable_name: str, default_parent: str) -> Path:
+    """Return the subfolder `fcreview` of the folder in an environment variable, or of `default_parent`."""
+    return Path(os.environ.get(variable_name) or Path(default_parent).expanduser()) / "fcreview"
 
 
 def locate_theme_file() -> Path:

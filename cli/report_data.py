@@ -170,8 +170,8 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
     suspect_counts = summary.SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
-    intervals = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
-    metrics = list(map(_build_metrics_section, parts, intervals))
+    estimates = [estimate_part_metrics(session, each, has_queues=bool(queues)) for each in parts]
+    metrics = list(map(_build_metrics_section, parts, estimates))
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [
         sections.RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part)
@@ -217,7 +217,7 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
 
 
 def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_queues: bool) -> summary.EstimateByMetric:
-    """Estimate metrics with confidence intervals, by metric key. Empty without queues or a random sample."""
+    """Estimate metrics with confidence estimates, by metric key. Empty without queues or a random sample."""
     if not has_queues:
         return {}
     from fcreview.cli.commands.estimate import HALF_WIDTH, estimate_combined_metrics, estimate_run_metrics
@@ -231,7 +231,7 @@ def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_qu
     return {one.key: one for one in estimates if None not in (one.estimated, one.low, one.high)}
 
 
-def _build_metrics_section(part: ReportPart, intervals: summary.EstimateByMetric) -> sections.Section:
+def _build_metrics_section(part: ReportPart, estimates: summary.EstimateByMetric) -> sections.Section:
     dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
     blocks: list[Any] = [sections.Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
     if part.row is not None and part.row.info.lacks_dataset:
@@ -240,7 +240,7 @@ def _build_metrics_section(part: ReportPart, intervals: summary.EstimateByMetric
         blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
     for title in dict.fromkeys(line.table for line in part.metrics):
         blocks.append(
-            summary.build_metric_table(title, [line for line in part.metrics if line.table == title], intervals)
+            summary.build_metric_table(title, [line for line in part.metrics if line.table == title], estimates)
         )
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
     return sections.Section(f"{name}: {part.fields['model']}", blocks)
@@ -338,20 +338,20 @@ def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSamp
 
 
 def format_metric_lines(
-    fields: dict[str, Any],
+    run_fields: dict[str, Any],
     metrics: list[summary.MetricRow],
-    intervals: summary.EstimateByMetric,
+    estimates: summary.EstimateByMetric,
     page_width: int | None = None,
 ) -> Iterator[str]:
     """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
-    names = [fields[name] for name in ("benchmark", "generation", "language", "model")]
-    yield format_run_heading(fields["run"], names, fields["n_items"])
+    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
+    yield format_run_heading(run_fields["run"], names, run_fields["n_items"])
     if any(line.open_disagreements for line in metrics):
         yield summary.DISAGREEMENTS_NOTE
     sources = summary.select_metric_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
-        found = {line.key: intervals[line.key] for line in part if line.key in intervals}
+        found = {line.key: estimates[line.key] for line in part if line.key in estimates}
         disputed = any(line.open_disagreements for line in part)
         cells = [
             [
@@ -391,6 +391,6 @@ def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool],
             break
         if part.row is not None and part.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        intervals = estimate_part_metrics(session, part, has_queues=bool(queues))
-        lines += format_metric_lines(part.fields, part.metrics, intervals, page_width)
+        estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
+        lines += format_metric_lines(part.fields, part.metrics, estimates, page_width)
     return "\n".join(lines)

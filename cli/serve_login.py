@@ -183,7 +183,7 @@ class PasswordLogin:
     """Login form with the users file. A random cookie identifies a login. Logins are stored in memory only."""
 
     users: UsersFile
-    cookie: str
+    cookie_base_name: str
     is_secure: bool  # whether browsers use HTTPS, so that the cookie is sent over HTTPS only
     _logins: dict[str, _ActiveLogin] = field(default_factory=dict)
     _by_pair: AttemptLimiter = field(default_factory=lambda: AttemptLimiter(5))
@@ -196,14 +196,14 @@ class PasswordLogin:
 
     @property
     def cookie_name(self) -> str:
-        return f"__Host-{self.cookie}" if self.is_secure else self.cookie
+        return f"__Host-{self.cookie_base_name}" if self.is_secure else self.cookie_base_name
 
     def identify_annotator(self, request: web.Request) -> str | None:
         token = request.cookies.get(self.cookie_name, "")
         login = self._logins.get(token)
         if login is None:
             return None
-        if login.expires < monotonic() or self.users.find(login.annotator) != login.password:
+        if login.expires < monotonic() or self.users.find_password_hash(login.annotator) != login.password:
             del self._logins[token]
             return None
         self._logins[token] = replace(login, expires=monotonic() + LOGIN_SECONDS)
@@ -227,11 +227,11 @@ class PasswordLogin:
         form = await request.post()
         name, password = (each if isinstance(each := form.get(key), str) else "" for key in ("name", "password"))
         annotator, address = _parse_name_or_none(name.strip()), request.remote or ""
-        if not self._count_login_attempt(annotator or "", address):
+        if not self._register_attempt_if_allowed(annotator or "", address):
             return self._render_login_page(TOO_MANY_ATTEMPTS, 429)
         async with self._hashing:
             is_right = await asyncio.to_thread(self.users.is_right_password, annotator or "", password)
-        known = self.users.find(annotator or "")
+        known = self.users.find_password_hash(annotator or "")
         if annotator is None or not is_right or known is None:
             print_message(f"fcreview: a login from {address or 'the socket'} failed")
             return self._render_login_page(WRONG_LOGIN, 401)
@@ -246,13 +246,13 @@ class PasswordLogin:
         )
         return response
 
-    def _count_login_attempt(self, name: str, address: str) -> bool:
-        """Count an attempt, and return whether the limits allow it. Call this before the check of the password, so that
-        parallel attempts count, too. An address of this machine has no limit, because a proxy may use it for many
-        annotators."""
-        allowed = [self._by_pair.try_attempt(f"{name} {address}"), self._by_name.try_attempt(name)]
+    def _register_attempt_if_allowed(self, name: str, address: str) -> bool:
+        """Count an attempt and return True, or return False if a limit is reached. Call this before the check of the
+        password, so that parallel attempts count, too. An address of this machine has no limit, because a proxy may use
+        it for many annotators."""
+        allowed = [self._by_pair.register_if_allowed(f"{name} {address}"), self._by_name.register_if_allowed(name)]
         if address and not is_loopback_host(address):
-            allowed.append(self._by_address.try_attempt(address))
+            allowed.append(self._by_address.register_if_allowed(address))
         return all(allowed)
 
     async def _log_out(self, request: web.Request) -> web.Response:

@@ -196,7 +196,7 @@ def _decode_error_output(text: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenAddress:
     """Address at which the server accepts connections: a host and port, or a Unix socket."""
 
     host: str = "127.0.0.1"
@@ -391,12 +391,12 @@ def open_tcp_socket(host: str, port: int) -> socket.socket:
         raise CommandError(f"{problem}. Choose another --host or --port") from error
 
 
-async def serve(
-    make_server: Callable[[int], BrowserServer], address: Address, announce_port: Callable[[int], object]
+async def run_server(
+    make_server: Callable[[int], BrowserServer], address: ListenAddress, announce_port: Callable[[int], object]
 ) -> None:
     """Run the server until SIGINT or SIGTERM, then end all sessions.
 
-    `make_server` creates the server for a port; the port of a Unix socket is 0. `serve` calls `announce_port` with the
+    `make_server` creates the server for a port; the port of a Unix socket is 0. It calls `announce_port` with the
     port when the server accepts connections.
     """
     if address.socket_path is not None:

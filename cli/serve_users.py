@@ -74,13 +74,13 @@ _UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
 
 @dataclass(slots=True)
 class UsersFile:
-    """The users file. `load` reads it again when it has changed."""
+    """The users file. `load_password_hashes` reads it again when it has changed."""
 
     path: Path
     _users: dict[str, PasswordHash] = field(default_factory=dict)
     _stamp: tuple[int, int, int] | None = None
 
-    def load(self) -> Mapping[str, PasswordHash]:
+    def load_password_hashes(self) -> Mapping[str, PasswordHash]:
         """Return the hashes by annotator name. Raises: CommandError if the file is missing, unsafe or invalid."""
         status = check_private_file(self.path)
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
@@ -88,16 +88,16 @@ class UsersFile:
             self._users, self._stamp = _parse_users(self.path), stamp
         return self._users
 
-    def find(self, name: str) -> PasswordHash | None:
+    def find_password_hash(self, name: str) -> PasswordHash | None:
         """Return the password hash of an annotator. None if the name is unknown or the file cannot be read."""
         try:
-            return self.load().get(name)
+            return self.load_password_hashes().get(name)
         except CommandError:
             return None
 
     def is_right_password(self, name: str, password: str) -> bool:
         """Whether the password is right. The check takes 0.1 s, even for an unknown name."""
-        known = self.find(name)
+        known = self.find_password_hash(name)
         matches = (known or _UNKNOWN_USER).matches(password[:MAX_PASSWORD])
         return matches and known is not None
 
@@ -108,7 +108,7 @@ class UsersFile:
             raise CommandError(f"the password must have from {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
         lines: list[str] = []
         if self.path.exists():
-            similar = [each for each in self.load() if each != name and is_same_filename(each, name)]
+            similar = [each for each in self.load_password_hashes() if each != name and is_same_filename(each, name)]
             if similar:
                 raise CommandError(
                     f"{self.path} contains {similar[0]}, which differs from {name} only in case. Choose another name"
@@ -179,7 +179,7 @@ class AttemptLimiter:
     max_keys: int = 10_000  # maximum number of keys, above which the oldest key is removed
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
-    def try_attempt(self, key: str) -> bool:
+    def register_if_allowed(self, key: str) -> bool:
         """Count an attempt and return True, or return False if the limit is reached."""
         now = self.clock()
         recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]

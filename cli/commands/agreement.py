@@ -142,10 +142,10 @@ def agreement(
         emit(f"no review is {given}" if given and ratings else "there are no reviews to compare")
 
 
-def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
-    if given == "all":
+def _group_by_blind_status(ratings: Sequence[Rating], chosen_status: str | None) -> dict[BlindStatus, Sequence[Rating]]:
+    if chosen_status == "all":
         return {"all": ratings} if ratings else {}
-    return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
+    return {how: group for how, group in split_by_blind_status(ratings).items() if chosen_status in (None, how)}
 
 
 def _print_agreement_tables(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
-FilterBuilder = Callable[..., str | None]
+FilterBuilder = Callable[..., str | None]  # `_build_cell_filter` without its first two parameters
 _JSON_KEYS = {"automatic": "said", "human": "settled"}  # JSON keys that differ from the names of their fields
 
 
@@ -76,6 +76,7 @@ def _build_cell_filter(
     cell: ConfusionCell | ErrorGroup,
     scope: str,
 ) -> str | None:
+    """Build the filter that selects the items of a cell. Return None if it would have to list too many item ids."""
     from fcreview.store.queries.estimation import CalibrationCell
 
     verdicts = cell.automatic, cell.human
@@ -94,13 +95,13 @@ def _print_calibration_json(
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(verdict_pairs, scopes):
-        cells = [_build_json_fields(cell) | {"where": build_filter(group, cell, group.scope)} for cell in group.cells]
+        cells = [_build_group_json(cell) | {"where": build_filter(group, cell, group.scope)} for cell in group.cells]
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
     for kind in find_error_groups(verdict_pairs):
-        emit_json({"kind": "wrong"} | _build_json_fields(kind) | {"where": build_filter(kind, kind, kind.by)})
+        emit_json({"kind": "wrong"} | _build_group_json(kind) | {"where": build_filter(kind, kind, kind.by)})
 
 
-def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
+def _build_group_json(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
     return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
 
 

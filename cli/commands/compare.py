@@ -95,7 +95,7 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
 
 def _describe_verdict_sources(sides: Sequence[ComparisonSide]) -> str:
     if len({side.source for side in sides}) == 1:
-        return sides[0].source
+        return "recomputed" if sides[0].source == "rule" else sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
     listed = ", ".join([*recomputed[:MAX_END_RUNS], *(["…"] if len(recomputed) > MAX_END_RUNS else [])])
     count = format_count(len(recomputed), "run")
@@ -184,7 +184,7 @@ def _print_comparison_text(
         emit(sanitize(remark))
     emit()
     parts = stats.list_table_groups(comparison, a.source, b.source)
-    rows = [_build_group_row(part, part.is_comparable(a.source, b.source)) for part in parts]
+    rows = [_build_group_row(part, show_rates=part.is_comparable(a.source, b.source)) for part in parts]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
     emit(
@@ -195,10 +195,10 @@ def _print_comparison_text(
     _print_flips(comparison.flips, limit)
 
 
-def _build_group_row(group: stats.ComparisonGroup, is_comparable: bool) -> list[str]:
+def _build_group_row(group: stats.ComparisonGroup, *, show_rates: bool) -> list[str]:
     counts = group.counts
     rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
-    if is_comparable:
+    if show_rates:
         rates = [format_rate(counts.both_pass + only, counts.n) for only in (counts.only_a, counts.only_b)]
         test = [stats.format_difference(group), stats.format_p_value(group.difference.p)]
     numbers = [f"{number:,}" for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)]
@@ -296,9 +296,9 @@ def _parse_verdict_source(name: str | None) -> stats.VerdictSource | None:
     return None if name is None else check_choice(stats.VERDICT_SOURCES, name, "source")
 
 
-def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
+def _select_runs(session: WorkspaceSession, numbers_or_models: Sequence[str]) -> list[RunRow]:
     rows = {row.run: row for row in session.runs}
-    chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
+    chosen = [rows[session.find_run_number(each)] for each in numbers_or_models] or list(rows.values())
     if len(chosen) < 2:
         raise CommandError(
             "compare needs two runs. Pass two runs, or the same run twice with --source official --against rule"

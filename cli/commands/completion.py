@@ -35,7 +35,7 @@ def completion(
     """
     check_choice(SHELLS, shell, "shell")
     commands = list_completable_commands()
-    emit(_format_fish_script(commands) if shell == "fish" else _format_bash_script(commands, zsh=shell == "zsh"))
+    emit(_format_fish_script(commands) if shell == "fish" else _format_bash_script(commands, is_zsh=shell == "zsh"))
 
 
 def list_completable_commands() -> list[CompletableCommand]:
@@ -46,19 +46,21 @@ def list_completable_commands() -> list[CompletableCommand]:
     return [_make_completable_command(name, command) for name, command in program.commands.items()]
 
 
-def _make_completable_command(name: str, command: Any) -> CompletableCommand:
-    inner = [each for each in getattr(command, "commands", {}).values() if not each.hidden]
-    shown = [option for each in (command, *inner) for option in each.params if not getattr(option, "hidden", False)]
+def _make_completable_command(name: str, typer_command: Any) -> CompletableCommand:
+    inner = [each for each in getattr(typer_command, "commands", {}).values() if not each.hidden]
+    shown = [
+        option for each in (typer_command, *inner) for option in each.params if not getattr(option, "hidden", False)
+    ]
     options = {text for option in shown for text in option.opts if text[:2] == "--"}
-    summary = (command.help or "").partition("\n")[0]
+    summary = (typer_command.help or "").partition("\n")[0]
     return CompletableCommand(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
 
 
-def _format_bash_script(commands: list[CompletableCommand], *, zsh: bool = False) -> str:
+def _format_bash_script(commands: list[CompletableCommand], *, is_zsh: bool = False) -> str:
     cases = [f'    {each.name}) words="{" ".join(each.words)}" ;;' for each in commands]
     names = " ".join(each.name for each in commands)
     lines = [
-        *(["autoload -U +X bashcompinit && bashcompinit"] if zsh else []),
+        *(["autoload -U +X bashcompinit && bashcompinit"] if is_zsh else []),
         "_fcreview() {",
         '  local cur="${COMP_WORDS[COMP_CWORD]}" words=""',
         '  case "${COMP_WORDS[1]}" in',

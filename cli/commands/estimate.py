@@ -132,6 +132,7 @@ def _print_estimates(
 
 
 def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
+    """Count the drawn items of a random sample by outcome: decided, undecided for each reason, not reviewed."""
     from fcreview.stats.posterior import UNDECIDED
 
     counts = Counter(each.sample_outcome for each in statuses if each.sample_outcome)

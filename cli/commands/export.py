@@ -104,12 +104,12 @@ def _check_queue_selects_items(queue: str | None) -> None:
         raise UsageError(f"--queue {queue} only orders items. Choose a queue file, {' or '.join(PARTIAL_QUEUES)}")
 
 
-def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
+def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection:
     from fcreview.store.label_fields import LABEL_SUBSETS, LabelSelection
 
-    if content not in (None, "content"):
-        raise UsageError(f"--with {content} is invalid. Use --with content")
-    return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), content is not None)
+    if with_option not in (None, "content"):
+        raise UsageError(f"--with {with_option} is invalid. Use --with content")
+    return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), with_option is not None)
 
 
 def _parse_training_options(

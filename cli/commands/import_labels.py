@@ -62,7 +62,7 @@ def import_labels(
 
 def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
     try:
-        content = read_input_file(file)
+        content = read_limited_file(file)
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror or error}") from error
     return list(READERS[format_name]()(content))
@@ -106,13 +106,13 @@ def record_labels(
     *,
     adjudicate: bool = False,
     run: str | None = None,
-    not_blind: bool = False,
+    mark_untimed_not_blind: bool = False,
     as_json: bool = False,
 ) -> None:
     """Record the annotator's reviews from a file of labels and print their number.
 
-    `source_annotator` is the annotator's name in the file, if it differs. With `not_blind`, a review without a time is
-    recorded as not blind instead of as unknown.
+    `source_annotator` is the annotator's name in the file, if it differs. With `mark_untimed_not_blind`, a
+    review without a time is recorded as not blind instead of as unknown.
     """
     from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
@@ -123,7 +123,7 @@ def record_labels(
         reviews = _read_reviews_in_runs([*paths, file], "tau")
     else:
         reviews = _read_labels(file, format)
-    if not_blind:
+    if mark_untimed_not_blind:
         reviews = list(map(mark_not_blind, reviews))
     if adjudicate:
         reviews = list(map(to_adjudication, reviews))
@@ -140,7 +140,7 @@ def record_labels(
         emit(f"skipped {format_count(result.older, 'review')}: the workspace has newer reviews by {session.annotator}")
 
 
-def read_input_file(path: Path) -> bytes:
+def read_limited_file(path: Path) -> bytes:
     """Read a file or pipe. Raises OSError after `MAX_INPUT_BYTES`, because reading a device may never end."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size

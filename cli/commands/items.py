@@ -88,16 +88,21 @@ def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
 
 
 def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
-    """Print items as a table with complete ids."""
-    several = (len(view.runs) or session.n_runs) > 1
-    headers = ["model", *HEADERS] if several else HEADERS
+    """Print items as a table with complete ids. The first rows determine the widths of the other columns."""
+    has_models = (len(view.runs) or session.n_runs) > 1
+    headers = ["model", *HEADERS] if has_models else HEADERS
     printed, widths = 0, list[int]()
     for rows in _fetch_row_windows(session, view, limit):
-        batch = [
-            [format_cell(row.model), *_format_row_cells(row)] if several else _format_row_cells(row) for row in rows
-        ]
-        widths = _print_table_batch(headers, batch, widths)
-        printed += len(batch)
+        cells = [[*([format_cell(row.model)] if has_models else []), *_format_row_cells(row)] for row in rows]
+        printed += len(cells)
+        if cells and not widths:
+            widths = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *cells, strict=True)]
+            cells = [headers, *cells]
+        for line in cells:
+            own_widths = list(widths)
+            for at in (headers.index("item"), len(line) - 1):
+                own_widths[at] = max(widths[at], display_width(line[at]))
+            emit(clip_to_terminal(format_row(line, own_widths)))
     total = session.store.count_items(view)
     print_message(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
 
@@ -109,19 +114,3 @@ def _format_row_cells(row: QueueRow) -> list[str]:
         *map(format_verdict, (row.official, row.rule, row.judge, row.human)),
         format_cell(error), format_cell(row.first_difference),
     ]  # fmt: skip
-
-
-def _print_table_batch(headers: list[str], batch: list[list[str]], widths: list[int]) -> list[int]:
-    """Print rows and return the column widths. Without `widths`, print the headers first and compute the widths."""
-    if not batch:
-        return widths
-    if not widths:
-        widths = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *batch, strict=True)]
-        batch = [headers, *batch]
-    ids = headers.index("item")
-    for row in batch:
-        own = list(widths)
-        for at in (ids, len(row) - 1):
-            own[at] = max(widths[at], display_width(row[at]))
-        emit(clip_to_terminal(format_row(row, own)))
-    return widths

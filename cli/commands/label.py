@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.commands.import_labels import AdjudicateOption, read_input_file, record_labels
+from fcreview.cli.commands.import_labels import AdjudicateOption, read_limited_file, record_labels
 from fcreview.cli.commands.show import find_item_number
 from fcreview.cli.options import JsonOption, RunOption, WorkspaceOptions, argument, option, workspace_command
 from fcreview.cli.output import check_choice, emit, emit_json, print_message
@@ -76,7 +76,7 @@ def label(
         raise UsageError("--from reads items and verdicts from FILE. Omit ITEM, --undo and the options for a verdict")
     if from_ is not None:
         with open_workspace(options) as session:
-            record_labels(session, from_, adjudicate=adjudicate, run=run, not_blind=True, as_json=as_json)
+            record_labels(session, from_, adjudicate=adjudicate, run=run, mark_untimed_not_blind=True, as_json=as_json)
         return
     fields = {"verdict": verdict, "fault": fault, "tag": tag, "reason": reason, "golden-fix": golden_fix}
     given = [f"--{name}" for name, value in fields.items() if value is not None]
@@ -120,7 +120,7 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
     text = json_or_file
     if not json_or_file.lstrip().startswith("{"):
         try:
-            text = read_input_file(Path(json_or_file)).decode()
+            text = read_limited_file(Path(json_or_file)).decode()
         except (OSError, ValueError) as error:
             raise UsageError(f"--golden-fix must be a JSON object or a file with a JSON object: {error}") from error
     try:

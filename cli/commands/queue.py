@@ -268,11 +268,12 @@ def extend_queue(
 
 
 def _find_sampled_run(
-    session: WorkspaceSession, queue_name: str, run: str | None
+    session: WorkspaceSession, queue_name: str, number_or_model: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
+    """Find the run from which a queue was drawn. Raises CommandError unless it was drawn from one run."""
     queue = session.load_queue_file(queue_name)
     matches, problems = [], list[str]()
-    for row in session.select_runs(run):
+    for row in session.select_runs(number_or_model):
         sample_status = session.store.analysis.fetch_sample_status(row.run)
         problems += sample_status.problems
         matches += [
@@ -290,6 +291,8 @@ def _find_sampled_run(
 def _draw_metric_values(
     session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus, target: str
 ) -> tuple[MetricDraws, Metric]:
+    """Draw values of every metric from its posterior distribution, and find the metric of --target. Raises CommandError
+    if the interval of this metric cannot be estimated."""
     from fcreview.stats.answer_model import AnswerModel
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_missing_interval
 

@@ -70,7 +70,7 @@ def report(
         from fcreview.store.database import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
-            _output_full_report(session, run, html, force=force)
+            _write_or_print_full_report(session, run, html, force=force)
         return
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
@@ -79,11 +79,11 @@ def report(
             return
         queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
-            intervals = estimate_part_metrics(session, part, has_queues=bool(queues))
+            estimates = estimate_part_metrics(session, part, has_queues=bool(queues))
             if as_json:
-                _print_metrics_json(part.fields, part.metrics, intervals)
+                _print_metrics_json(part.fields, part.metrics, estimates)
             else:
-                emit_lines(format_metric_lines(part.fields, part.metrics, intervals))
+                emit_lines(format_metric_lines(part.fields, part.metrics, estimates))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
@@ -154,7 +154,7 @@ def _describe_convention_differences(row: ConventionRow) -> str:
     return "; ".join(parts)
 
 
-def _output_full_report(
+def _write_or_print_full_report(
     session: WorkspaceSession, run: str | None, html_file: Path | None, *, force: bool = False
 ) -> None:
     """Write the full report to an HTML file. Without a file, print it as Markdown."""
@@ -171,13 +171,13 @@ def _output_full_report(
     print_message(f"wrote the report to {html_file}")
 
 
-def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: EstimateByMetric) -> None:
+def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], estimates: EstimateByMetric) -> None:
     sources = select_metric_sources(metrics)
     for line in metrics:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")
         counts = {"n": {source: n.get(source) for source in sources}}
-        found = intervals.get(line.key)
+        found = estimates.get(line.key)
         estimated = {name: getattr(found, name, None) for name in ("estimated", "low", "high")}
         emit_json(
             _without_item_count(run_fields)

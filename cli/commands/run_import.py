@@ -145,7 +145,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         return
     kinds: dict[str, list[dict[str, Any]]] = {}
     for issue in issues:
-        kinds.setdefault(_find_issue_kind(issue), []).append(issue)
+        kinds.setdefault(_get_issue_kind(issue), []).append(issue)
     emit("", format_count(len(issues), severity))
     for issues_of_kind in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
         first = issues_of_kind[0]
@@ -156,7 +156,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
         emit(f"  … {len(kinds) - MAX_KINDS} more kinds of issues. Use --json to list all issues")
 
 
-def _find_issue_kind(issue: dict[str, Any]) -> str:
+def _get_issue_kind(issue: dict[str, Any]) -> str:
     """Return the kind of an issue: the first sentence of its message, in which `…` replaces ids and numbers."""
     return _mask_ids_and_numbers(issue).partition(". ")[0]
 
@@ -165,7 +165,7 @@ def _summarize_issues(issues_of_kind: list[dict[str, Any]]) -> str:
     if len({issue["what"] for issue in issues_of_kind}) == 1:
         return str(issues_of_kind[0]["what"])
     general = {_mask_ids_and_numbers(issue) for issue in issues_of_kind}
-    return general.pop() if len(general) == 1 else _find_issue_kind(issues_of_kind[0])
+    return general.pop() if len(general) == 1 else _get_issue_kind(issues_of_kind[0])
 
 
 def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -154,7 +154,7 @@ def _check_serve_options(options: ServeOptions) -> None:
 
 def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
     from fcreview.cli import serve_login as checks
-    from fcreview.cli.serve_server import Address, BrowserServer, SessionCommand, serve
+    from fcreview.cli.serve_server import BrowserServer, ListenAddress, SessionCommand, run_server
 
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
     named = checks.parse_origin(options.url) if options.url is not None else None
@@ -181,19 +181,19 @@ def _run_server(options: ServeOptions, open_arguments: Sequence[str]) -> None:
 
     _build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
     port = DEFAULT_PORT if options.port is None else options.port
-    address = Address(host, port, options.socket, _load_certificate(options))
-    asyncio.run(serve(make_server, address, announce_port))
+    address = ListenAddress(host, port, options.socket, _load_certificate(options))
+    asyncio.run(run_server(make_server, address, announce_port))
 
 
-def _build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
+def _build_login(options: ServeOptions, cookie_base_name: str, *, is_secure: bool) -> Login:
     from fcreview.cli.serve_login import HeaderLogin, PasswordLogin
     from fcreview.cli.serve_users import UsersFile
 
     if options.users is not None:
         users = UsersFile(options.users)
-        if not users.load():
+        if not users.load_password_hashes():
             raise UsageError(f"{options.users} has no users. Run fcreview serve --add-user NAME --users FILE")
-        return PasswordLogin(users, cookie, is_secure)
+        return PasswordLogin(users, cookie_base_name, is_secure)
     secret = _read_proxy_secret(options)
     if secret is None and options.socket is None:
         raise UsageError(
@@ -228,7 +228,7 @@ def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
     return context
 
 
-def _refuse_encrypted_key() -> str:
+def _refuse_encrypted_key() -> NoReturn:
     raise ValueError("the private key is encrypted")
 
 
@@ -239,11 +239,11 @@ def _set_user_password(users: Path | None, name: str) -> None:
     if users is None:
         raise UsageError("--add-user needs --users FILE")
     annotator = check_annotator(name)
-    UsersFile(users).set_password(annotator, read_password(annotator))
+    UsersFile(users).set_password(annotator, ask_password(annotator))
     print_message(f"{annotator} can now log in. {users} has the hash of the password")
 
 
-def read_password(annotator: str) -> str:
+def ask_password(annotator: str) -> str:
     """Ask for a password. Without a terminal, read it from the first line of standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")

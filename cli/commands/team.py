@@ -1,7 +1,6 @@
 """Exchange reviews with a team through a PostgreSQL server.
 
-fcreview saves reviews in your workspace first, and then sends them. You can work while the server is unavailable
-(docs/team.md).
+fcreview saves reviews in your workspace before it sends them, so that you can work offline (docs/team.md).
 
 Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
 """
@@ -35,6 +34,7 @@ from fcreview.cli.workspace import locate_workspace, resolve_annotator
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.store.workspace import check_annotator
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -42,15 +42,13 @@ if TYPE_CHECKING:
     from fcreview.store.team_server import RunDigest, ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
-IGNORED_FILE = "team.toml"
-
 
 def warn_of_ignored_team_files(workspace: Workspace) -> None:
     """Print a warning for each `team.toml` in a workspace, because fcreview ignores this file."""
-    for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
+    for file in (workspace.root / "team.toml", workspace.parent_folder / "team.toml"):
         if os.path.lexists(file):
             print_message(
-                f"fcreview: ignoring {file}, because a file in a workspace cannot set the team. Use fcreview team join"
+                f"fcreview: ignored {file}, because only your own configuration sets the team. Use fcreview team join"
             )
 
 
@@ -78,15 +76,13 @@ def sync_team_in_background(session: WorkspaceSession) -> Iterator[TeamSync | No
         yield sync
     finally:
         if sync is not None:
-            print_team_status(sync.stop())
+            print_sync_problems(sync.stop())
 
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     """Start a thread that exchanges reviews with the annotator's team. Return None if there is no team, and in a
     browser, where a session must not write the journals of other annotators."""
-    if is_in_browser():
-        return None
-    link = find_team_link(session.workspace)
+    link = None if is_in_browser() else find_team_link(session.workspace)
     if link is None:
         return None
     if link.annotator != session.annotator:
@@ -100,7 +96,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     return sync
 
 
-def print_team_status(status: SyncStatus) -> None:
+def print_sync_problems(status: SyncStatus) -> None:
     """Print how many reviews were not sent to the team, and why."""
     if status.unsent:
         why = f" ({status.problem})" if status.problem else ""
@@ -125,8 +121,8 @@ def create_project(
         str,
         option(
             "--reveal RULE",
-            "When annotators see reviews of others: closed (when the item is adjudicated, or reviewed by all its"
-            " annotators in a queue), own (after their own verdict) or never.",
+            "When annotators see the reviews of others on an item: closed (after adjudication, or when all assigned"
+            " annotators have reviewed it), own (after their own verdict) or never.",
         ),
     ] = "closed",
     lead: Annotated[str | None, option("--lead NAME", "Annotator name of the lead.", show_default="you")] = None,
@@ -190,7 +186,6 @@ def invite_member(
     Example: fcreview team invite alice runs/gpt4o --role annotator
     """
     from fcreview.store.team_server import ROLES
-    from fcreview.store.workspace import check_annotator
 
     name = check_annotator(name)
     check_choice(ROLES, role, "role")
@@ -212,7 +207,6 @@ def join_team(url: UrlArgument, path: PathArgument = Path(), workspace: Workspac
     """
     from fcreview.store.team_exchange import TeamLink
     from fcreview.store.team_server import TeamError, TeamServer, parse_server_url
-    from fcreview.store.workspace import check_annotator
 
     here = _locate_workspace(path, workspace)
     warn_of_ignored_team_files(here)
@@ -348,14 +342,13 @@ def show_team_status(
         runs = _send_run_digests(server, here)
         problems += describe_run_differences(runs, server.fetch_run_digests(), exchange.link.annotator)
         problems += exchange.inbox.warnings
-        link, me = exchange.link, exchange.membership
-        role, reveal = (me.role, me.reveal) if me is not None else ("", "")
+        link, me = exchange.link, server.fetch_membership()
     if as_json:
-        about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
+        about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": me.role}
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
-    emit(f"{link.project} at {link.address} · reveal rule: {reveal}")
-    emit(f"you are {format_cell(link.annotator)} ({role}) · {format_count(unsent, 'unsent review')}")
+    emit(f"{link.project} at {link.address} · reveal rule: {me.reveal}")
+    emit(f"you are {format_cell(link.annotator)} ({me.role}) · {format_count(unsent, 'unsent review')}")
     rows = [[format_cell(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
     emit_lines(f"! {sanitize(problem)}" for problem in problems)

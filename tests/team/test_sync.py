@@ -64,11 +64,11 @@ def test_unsent_lines_are_counted_without_the_server(make_team: MakeTeam, make_w
 
 
 def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> None:
-    from fcreview.cli.commands.team import print_team_status
+    from fcreview.cli.commands.team import print_sync_problems
 
-    print_team_status(SyncStatus(received=3))
+    print_sync_problems(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
-    print_team_status(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
+    print_sync_problems(SyncStatus(unsent=12, problem="server away", refusal="the server refused 1 line: reason"))
     assert capsys.readouterr().err == (
         "fcreview: 12 reviews not sent to the team yet (server away). fcreview sends them at the next start\n"
         "fcreview: the server refused 1 line: reason\n"

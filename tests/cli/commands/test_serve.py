@@ -58,7 +58,7 @@ def test_missing_extra_is_named(cli: Cli, imported_run: Path, monkeypatch: pytes
 
 def test_user_is_added_and_hostile_names_are_refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     users = tmp_path / "users.toml"
-    monkeypatch.setattr(serve, "read_password", lambda _: "correct horse")
+    monkeypatch.setattr(serve, "ask_password", lambda _: "correct horse")
     for name in ("anna", "../evil", "a b", ".x", ""):
         done = cli("serve", "--add-user", name, "--users", users)
         assert (done.code == 0) is (name == "anna"), done.err

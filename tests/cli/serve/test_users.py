@@ -39,13 +39,13 @@ def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
 def test_invalid_line_is_refused(users_file: UsersFile, text: str) -> None:
     users_file.path.write_text(text)
     with pytest.raises(CommandError):
-        users_file.load()
+        users_file.load_password_hashes()
 
 
 def test_file_readable_by_others_is_refused(users_file: UsersFile) -> None:
     users_file.path.chmod(0o640)
     with pytest.raises(CommandError, match="chmod 600"):
-        users_file.load()
+        users_file.load_password_hashes()
     assert not users_file.is_right_password("alice", PASSWORD)
 
 
@@ -53,25 +53,25 @@ def test_file_readable_by_others_is_refused(users_file: UsersFile) -> None:
 def test_file_of_other_user_is_refused(users_file: UsersFile) -> None:
     os.chown(users_file.path, 65534, 65534)
     with pytest.raises(CommandError, match="another user"):
-        users_file.load()
+        users_file.load_password_hashes()
 
 
 def test_deeply_nested_values_are_refused(users_file: UsersFile) -> None:
     users_file.path.write_text("alice = " + "[" * 20_000 + "]" * 20_000)
     with pytest.raises(CommandError):
-        users_file.load()
+        users_file.load_password_hashes()
 
 
 def test_short_password_and_similar_name_are_refused(users_file: UsersFile) -> None:
     for name, password in (("carol", "short"), ("Alice", PASSWORD)):
         with pytest.raises(CommandError):
             users_file.set_password(name, password)
-    assert list(users_file.load()) == ["alice", "bob"]
+    assert list(users_file.load_password_hashes()) == ["alice", "bob"]
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="absent"):
-        UsersFile(tmp_path / "absent.toml").load()
+        UsersFile(tmp_path / "absent.toml").load_password_hashes()
 
 
 def test_hash_of_full_cost_round_trips() -> None:
@@ -82,10 +82,10 @@ def test_hash_of_full_cost_round_trips() -> None:
 def test_attempts_are_limited_temporarily() -> None:
     now = [0.0]
     limiter = AttemptLimiter(2, seconds=10, clock=lambda: now[0], max_keys=2)
-    assert [limiter.try_attempt("a") for _ in range(3)] == [True, True, False]
-    assert limiter.try_attempt("b")
+    assert [limiter.register_if_allowed("a") for _ in range(3)] == [True, True, False]
+    assert limiter.register_if_allowed("b")
     now[0] = 11
-    assert limiter.try_attempt("a")
+    assert limiter.register_if_allowed("a")
     for key in "cde":
-        limiter.try_attempt(key)
+        limiter.register_if_allowed(key)
     assert len(limiter._attempts) == 2

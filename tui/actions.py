@@ -1,14 +1,12 @@
 """Define every action that has a key, in one table for each screen or widget.
 
-Each action has an id, default keys, a label and a help text. The module does not import Textual, so that a
-configuration file can be checked against the tables quickly:
+The module does not import Textual, so that a configuration file can be checked against the tables quickly:
 
     [keys]
     "queue.open" = "enter,l"
     "item.pass" = "y"
 
-Default keys are mostly letters, digits, arrows, Enter, Space and Tab, because many combinations with Ctrl or Alt
-conflict with tmux or with the flow control of the terminal.
+Few default keys use Ctrl or Alt, because these conflict with tmux or with the flow control of the terminal.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ class Action:
     """Action that the user starts with one or more keys."""
 
     id: str
-    """Id of the action in a configuration file: `group.name`. The help screen shows one section for each group."""
+    """`group.name`, as in a configuration file. The help screen has one section for each group."""
     keys: str
     """Default keys in Textual's notation, separated by commas: `p`, `j,down`."""
     action: str
@@ -33,24 +31,22 @@ class Action:
     has_hint: bool = True
     """Whether the key line shows the action. The help screen shows every action."""
     help: str = ""
-    """Text on the help screen, set where the label alone would be unclear. If empty, the help screen shows the
-    label."""
+    """Text on the help screen. If empty, the help screen shows the label."""
     priority: bool = False
-    """Whether the app handles the key before the focused widget, and before keys that were pressed earlier and still
-    wait."""
+    """Whether the app handles the key before the focused widget and before waiting keys."""
 
 
 hidden = partial(Action, has_hint=False)
-"""Creates an action that the key line does not show."""
+"""Makes an action that the key line does not show."""
 
 
-def scroll_actions(group: str) -> list[Action]:
+def make_scroll_actions(id_group: str) -> list[Action]:
     """Return the actions that scroll the text of a screen."""
     return [
-        hidden(f"{group}.down", "j,down", "scroll(1)", "scroll down"),
-        hidden(f"{group}.up", "k,up", "scroll(-1)", "scroll up"),
-        hidden(f"{group}.page_down", "space,pagedown", "page(1)", "page down"),
-        hidden(f"{group}.page_up", "pageup", "page(-1)", "page up"),
+        hidden(f"{id_group}.down", "j,down", "scroll(1)", "scroll down"),
+        hidden(f"{id_group}.up", "k,up", "scroll(-1)", "scroll up"),
+        hidden(f"{id_group}.page_down", "space,pagedown", "page(1)", "page down"),
+        hidden(f"{id_group}.page_up", "pageup", "page(-1)", "page up"),
     ]
 
 
@@ -104,10 +100,9 @@ APP_ACTIONS = [
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""The help action, for the bindings of modal lists. Textual disables the app's other keys in modal screens, but not the
-palette key, because it has priority."""
+"""The help action, for the bindings of modal lists, because Textual disables keys of the app without priority there."""
 PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
-"""The help action, for prompts. The key line does not show it, because a prompt has little room."""
+"""The help action, for prompts, whose key line has little room."""
 
 LIST_ACTIONS = [
     hidden("list.down", "j,down", "move(1)", "move to the next line"),
@@ -221,7 +216,7 @@ FLIP_ACTIONS = [
         "previous flip",
         help="show the previous item that only one run passes",
     ),
-    *scroll_actions("flip"),
+    *make_scroll_actions("flip"),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
@@ -355,10 +350,10 @@ BULK_ITEM_ACTIONS = ("item.pass", "item.fail", "item.golden_wrong", "item.unsure
 BULK_REVIEW_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
     Action("bulk.record", "enter", "record", "record"),
-    *scroll_actions("bulk"),
+    *make_scroll_actions("bulk"),
     Action("bulk.cancel", "q,escape", "cancel", "cancel"),
 ]
-"""Keys of the bulk review screen. Keys that also exist on the item screen do the same on both screens."""
+"""Keys of the bulk review screen."""
 
 _SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
@@ -379,7 +374,7 @@ ADJUDICATION_ACTIONS = [
     Action("adjudication.other", "o", "enter_value", "enter value"),
     hidden("adjudication.answers", "v", "show_answers", "show the answers in full"),
 ]
-"""Keys of the adjudication screen. Keys that also exist on the item screen do the same on both screens."""
+"""Keys of the adjudication screen."""
 
 PAGER_ACTIONS = [
     Action("pager.close", "q,escape", "close", "back"),
@@ -389,7 +384,7 @@ PAGER_ACTIONS = [
     Action("pager.raw", "r", "toggle_raw", "raw text"),
     hidden("pager.fold", "left,h", "change_depth(-1)", "fold JSON by one level"),
     hidden("pager.unfold", "right,l", "change_depth(1)", "unfold JSON by one level"),
-    *scroll_actions("pager"),
+    *make_scroll_actions("pager"),
     hidden("pager.top", "home", "scroll_to_edge(-1)", "go to the top"),
     hidden("pager.bottom", "end", "scroll_to_edge(1)", "go to the end"),
     hidden("pager.copy", "y", "copy", "copy"),
@@ -483,7 +478,7 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
     *([*table, *APP_ACTIONS] for table in _DIALOGS),
     COMMAND_PALETTE_ACTIONS,
 )
-"""Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""
+"""Sets of actions that are active at the same time. Within a set, no two actions may have the same key."""
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
-"""Groups of actions that many screens share. The help screen shows these groups last."""
+"""Groups of actions that many screens share."""

@@ -136,8 +136,6 @@ def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
 
 
 class TerminalTooSmallScreen(GuardedScreen[None]):
-    """Message that covers all other screens while the terminal is too small."""
-
     takes_text = True
 
     def compose(self) -> ComposeResult:

@@ -1,6 +1,6 @@
 """Run commands, reports and exports of the command line from a screen, and define the forms for their options.
 
-An app in a browser offers files as downloads, because it writes no files on the server. The module does not import
+In a browser, the app offers files as downloads instead of writing them on the server. The module does not import
 Textual.
 """
 
@@ -41,13 +41,13 @@ class FormField:
     default: str = ""
     help: str = ""
     is_switch: bool = False
+    """Whether the option takes no value. The user then enters `yes` or `no`."""
     is_path: bool = False
     choices: Mapping[str, str] = field(default_factory=dict)
-    """Maps a text that the user may enter to the option's value. Any other text is passed on unchanged."""
+    """Value of the option by the text that the user enters. Any other text is the value itself."""
 
     @property
     def help_with_choices(self) -> str:
-        """Description of the field with its choices."""
         if self.choices:
             names = ", ".join(self.choices)
             return f"{self.name}: {names}. Right arrow completes a name. Leave empty for all {self.name}s"
@@ -64,13 +64,13 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandService:
-    """Functions that run commands of the command line on the open workspace. Screens must not import `cli`."""
+    """Functions that run commands on the open workspace, because screens must not import `cli`."""
 
     describe: Callable[[str], Sequence[FormField]]
-    """Returns the options and arguments of a command such as `queue create`, except options that select the
+    """Returns the options and arguments of a command such as `queue create`, without options that select the
     workspace."""
     run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
-    """Runs a command, given by its name, with options and arguments."""
+    """Runs a command such as `queue create` with options and arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,9 @@ class CommandForm:
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Initial values by field name. They replace the command's defaults."""
     download: str = ""
-    """Name of the field with the path of the file that the command writes, if it writes only one file. In a browser,
-    the file becomes a download."""
+    """Name of the field with the path of the command's only output file. In a browser, the file becomes a download."""
     is_read_only: bool = False
-    """Whether the command writes nothing. It is then available in a browser too."""
+    """Whether the command writes nothing."""
 
     @property
     def is_available_in_browser(self) -> bool:
@@ -128,9 +127,9 @@ FORMS = {form.command: form for form in _FORMS}
 
 
 def add_run_name_choices(fields: Sequence[FormField], names_by_number: Mapping[int, str]) -> list[FormField]:
-    """Let the field `run` show names instead of numbers. `names_by_number`: name of each run by its number."""
+    """Let the field `run` accept and show names instead of numbers. `names_by_number`: name of each run by number."""
     choices = {name: str(number) for number, name in names_by_number.items()}
-    shown = {str(number): name for number, name in names_by_number.items()}
+    shown = {number: name for name, number in choices.items()}
     return [
         replace(each, choices=choices, default=shown.get(each.default, each.default)) if each.name == "run" else each
         for each in fields
@@ -138,7 +137,7 @@ def add_run_name_choices(fields: Sequence[FormField], names_by_number: Mapping[i
 
 
 def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
-    """Return the command's options, then `--` and its arguments. Empty values are omitted."""
+    """Return the command's options, then `--` and its arguments. Fields with an empty value are omitted."""
     options, arguments = [], ["--"]
     for each, text in zip(fields, map(str.strip, values), strict=True):
         value = os.path.expanduser(text) if each.is_path else each.choices.get(text, text)  # noqa: PTH111 - `~x` may name no user
@@ -153,22 +152,21 @@ def build_command_arguments(fields: Sequence[FormField], values: Sequence[str]) 
 
 @dataclass(frozen=True, slots=True)
 class ReportServices:
-    """Report and benchmark functions that the command line passes to the screens, which must not import importers."""
+    """Functions that the command line passes to the screens, because screens must not import importers."""
 
     format_report: Callable[[Store, Sequence[int], Callable[[], bool]], str]
-    """Formats the report of the runs with these numbers, or of all runs if the sequence is empty.
+    """Formats the report of the runs with these numbers. Without numbers, it covers all runs.
 
-    The last argument is a function that returns true to cancel. A cancelled report contains the tables made so far.
+    The last argument is a function that returns True to cancel. A cancelled report contains the tables made so far.
     Raises: StoreError in blind mode.
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]
-    """Returns the functions that write benchmark files. The argument is a function that receives each warning about an
-    omitted value."""
+    """Returns the functions that write benchmark files. The argument receives a warning for each omitted value."""
     commands: CommandService | None = None
-    """Functions that run commands. None disables the forms of the palette."""
+    """None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
-    """Computes figures of runs, such as pass^k, by the conventions of each tool. The arguments are the store and the
-    numbers of the runs. An empty sequence selects all runs."""
+    """Computes figures of the runs with these numbers (of all runs without numbers), such as pass^k, by the conventions
+    of each official program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +179,13 @@ class ExportRequest:
 
 
 def path_exists(path: str) -> bool:
-    """Whether a file or folder with this path exists. A leading `~` is replaced by the home folder."""
+    """Whether a file or folder with this path exists. A leading `~` is the home folder."""
     return bool(path) and os.path.exists(expand_home(Path(path)))  # noqa: PTH110 - Path.exists raises for a long name
 
 
 def export_and_summarize(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
-    """Export the items of a view and return a one-line summary.
-
-    An existing file is replaced, because the palette has asked the user.
-
-    Raises: FcreviewError if nothing was written.
-    """
+    """Export the items of a view and return a one-line summary. An existing file is replaced, because the palette has
+    asked the user. Raises: FcreviewError if nothing was written."""
     from fcreview.exporters.base import EXPORTERS, ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
 
@@ -214,13 +208,13 @@ def export_and_summarize(store: Store, request: ExportRequest, services: ReportS
 
 
 def make_download_name(typed_path: str) -> str:
-    """Return the last part of a path that the user typed, as the name of a download."""
+    """Return the name of a download: the last part of a path that the user typed."""
     name = Path(typed_path.strip()).name
     return name if name.strip("-. ") else "download"
 
 
 def deliver_download(app: App[Any], path: Path) -> None:
-    """Offer a file to the browser, or a ZIP file of a folder. The caller may delete `path` afterwards."""
+    """Offer a file, or a folder as a ZIP file, to the browser. The caller may delete `path` afterwards."""
     if path.is_dir():
         path = Path(shutil.make_archive(str(path), "zip", path))
     app.deliver_binary(path, save_filename=path.name)
@@ -229,7 +223,7 @@ def deliver_download(app: App[Any], path: Path) -> None:
 async def run_and_deliver_download(
     app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
 ) -> CommandResult:
-    """Run the command of a form, and offer the file that it writes as a download."""
+    """Run a form's command, and offer its output file as a download."""
     flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
         paths = {

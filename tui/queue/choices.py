@@ -65,12 +65,14 @@ def build_order_choices(state: QueueState) -> ChoiceTable[str]:
 
 
 def build_issue_choices(
-    issues: Sequence[ImportIssue], missing_verdicts_by_reason: Sequence[tuple[str, int]] = ()
+    issues: Sequence[ImportIssue], missing_verdict_counts: Sequence[tuple[str, int]] = ()
 ) -> ChoiceTable[str]:
-    """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
-    the issue concerns a file. `missing_verdicts_by_reason`: why items have no recomputed verdict, as (reason, number of
-    items) pairs."""
-    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in missing_verdicts_by_reason)]
+    """Return the table of import issues. The value of a row is the filter that selects the item of the issue. It is
+    empty if the issue concerns a file.
+
+    `missing_verdict_counts`: (reason, number of items) pairs of items without a recomputed verdict.
+    """
+    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts)]
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -86,8 +88,8 @@ def build_issue_choices(
     )
 
 
-def _missing_verdict_issue(reason: str, count: int) -> ImportIssue:
-    what = f"no recomputed verdict for {format_count(count, 'item')}: {reason}"
+def _missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
+    what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
     return ImportIssue("", None, what, severity="notice")
 
 
@@ -98,17 +100,13 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 def build_suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
-    """Return a table with one row for each reason why golden answers look wrong. The value of a row is the item numbers
-    of its suspects. Reasons with many strong suspects come first."""
+    """Return the table of reasons why golden answers look wrong, with the most strong suspects first. The value of a
+    row is the item numbers of its suspects."""
     groups: dict[str, list[int]] = {}
     for item, suspicion in suspicion_by_item.items():
         groups.setdefault(suspicion.title, []).append(item)
-
-    def count_strong_suspects(item_numbers: Sequence[int]) -> int:
-        return sum(suspicion_by_item[item].is_strong for item in item_numbers)
-
-    ordered = sorted(groups.items(), key=lambda group: (-count_strong_suspects(group[1]), -len(group[1])))
-    n_strong = count_strong_suspects(list(suspicion_by_item))
+    n_strong = {title: sum(suspicion_by_item[item].is_strong for item in items) for title, items in groups.items()}
+    ordered = sorted(groups.items(), key=lambda group: (-n_strong[group[0]], -len(group[1])))
     return ChoiceTable(
         title="suspects by reason",
         noun="reason",
@@ -121,27 +119,26 @@ def build_suspect_reason_choices(suspicion_by_item: Mapping[int, Suspicion]) -> 
         rows=[
             [
                 (f"{len(items):,}", ""),
-                (f"{count_strong_suspects(items):,}", ""),
+                (f"{n_strong[title]:,}", ""),
                 (sanitize(title), "strong"),
                 (sanitize(suspicion_by_item[items[0]].summary.partition(": ")[2]), "dim"),
             ]
             for title, items in ordered
         ],
         values=[items for _, items in ordered],
-        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {n_strong:,} strong",
+        note=f"{format_count(len(suspicion_by_item), 'suspect')}, {sum(n_strong.values()):,} strong",
         empty_message="no suspects",
     )
 
 
-SHARES_MIN_CELLS = 96
+USUAL_CELLS, SHARES_MIN_CELLS, CODES_MIN_CELLS, EXAMPLES_MIN_CELLS = 76, 96, 136, 150
+"""Minimum widths of the table, in cells, for medium columns, for percentages and wide columns, for the codes of error
+types, and for examples."""
 BAR_CELLS = (4, 10)
 EXPLANATION_CELLS = (20, 41, 43)
-"""Minimum widths, in cells, of the column that explains the error type, on narrow, medium and wide screens."""
-USUAL_CELLS = 76
-CODES_MIN_CELLS = 136
+"""Minimum widths, in cells, of the narrow, medium and wide column that explains the error type."""
 MOSTLY_CELLS = (12, 22, 28)
 EXAMPLE_CELLS = 24
-EXAMPLES_MIN_CELLS = 150
 MIN_ERROR_TYPE_CELLS = 16
 
 
@@ -159,14 +156,16 @@ class ClusterRow:
 
     @property
     def filter_terms(self) -> tuple[str, ...]:
+        """Filter terms that select the items of the group or cluster."""
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
-def list_cluster_rows(groups: Sequence[ClusterGroup], unfolded_groups: set[str]) -> list[ClusterRow]:
+def list_cluster_rows(groups: Sequence[ClusterGroup], unfolded_terms: set[str]) -> list[ClusterRow]:
+    """Return the rows of the groups. `unfolded_terms`: filter terms of the unfolded groups."""
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))
-        if group.term in unfolded_groups:
+        if group.term in unfolded_terms:
             rows += [ClusterRow(group, cluster) for cluster in group.clusters]
     return rows
 
@@ -178,10 +177,11 @@ def is_unfoldable(group: ClusterGroup) -> bool:
 class ClusterExplanation(NamedTuple):
     text: str
     example: str
+    """Id and first difference of an item. Empty if there is none."""
 
 
 def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterExplanation:
-    """Explain the cluster of a row. A long error type is cut so that the rest of the explanation fits into `width`."""
+    """Explain the cluster of a row. A long error type is cut so that the explanation fits into `width`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
@@ -199,6 +199,7 @@ def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterEx
 
 
 def format_error_type_title(error_type: str) -> str:
+    """Return the meaning of an error type, or the error type itself if its meaning is unknown."""
     meaning = describe_error_type(error_type)
     return meaning[:1].upper() + meaning[1:] if meaning else sanitize(error_type)
 
@@ -213,8 +214,7 @@ def _truncate_value_pair(text: str, width: int) -> str:
 
 
 def _truncate_at_word(text: str, width: int) -> str:
-    """Cut a text after a word, or a list of names after the first name: `6 city …`. A single long name is cut in its
-    middle."""
+    """Cut a text after a word, or a list of names after the first name: `6 city …`. Cut a single name in its middle."""
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
     if display_width(text) <= width:
         return text
@@ -224,7 +224,7 @@ def _truncate_at_word(text: str, width: int) -> str:
 
 
 def _truncate_id_list(text: str, width: int) -> str:
-    """Omit ids at the end of a list until it fits. A single long id is cut in its middle."""
+    """Omit ids at the end of a list until it fits. Cut a single id in its middle."""
     if display_width(text) <= width:
         return text
     at = truncate(text, width - 1).rfind(" ")
@@ -233,7 +233,7 @@ def _truncate_id_list(text: str, width: int) -> str:
 
 @dataclass(slots=True)
 class ClusterTable(ChoiceTable[tuple[str, ...]]):
-    """Table of clusters. Each row begins with its count, its percentage of the failures and a bar."""
+    """Table of clusters. Each row begins with its prefix: the count, its percentage of the failures and a bar."""
 
     prefix_heading: Line = ()
     prefixes: Sequence[Line] = ()
@@ -245,10 +245,14 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 
 
 def build_cluster_table(
-    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_groups: set[str], width: int
+    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_terms: set[str], width: int
 ) -> ClusterTable:
-    """Return the table of clusters. `n_failures`: number of failing items. `unfolded_groups`: filter terms of the
-    unfolded groups."""
+    """Return the table of clusters of `n_failures` failing items.
+
+    Args:
+        grouping: Index of `fcreview.matching.clusters.GROUPINGS`.
+        unfolded_terms: Filter terms of the unfolded groups.
+    """
     largest = max((row.n_failures for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
     has_shares = width >= SHARES_MIN_CELLS
@@ -267,9 +271,9 @@ def build_cluster_table(
         title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
-        columns=_cluster_columns(grouping, width),
+        columns=_choose_cluster_columns(grouping, width),
         rows=_distinguish_equal_explanations(
-            [_cluster_cells(row, grouping, unfolded_groups, width) for row in rows], rows, width
+            [_make_cluster_cells(row, grouping, unfolded_terms, width) for row in rows], rows, width
         ),
         values=[row.filter_terms for row in rows],
         empty_message="no failures",
@@ -278,7 +282,7 @@ def build_cluster_table(
     )
 
 
-def _cluster_columns(grouping: int, width: int) -> list[TextColumn]:
+def _choose_cluster_columns(grouping: int, width: int) -> list[TextColumn]:
     outer, inner = SUBDIVISIONS[grouping]
     by_error = grouping == BY_ERROR_TYPE
     truncate_name = {
@@ -300,10 +304,10 @@ def _cluster_columns(grouping: int, width: int) -> list[TextColumn]:
     return columns
 
 
-def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], width: int) -> list[StyledText]:
+def _make_cluster_cells(row: ClusterRow, grouping: int, unfolded_terms: set[str], width: int) -> list[StyledText]:
     by_error, code = grouping == BY_ERROR_TYPE, ""
     if row.cluster is None:
-        sign = symbols().unfolded if row.group.term in unfolded_groups else symbols().folded
+        sign = symbols().unfolded if row.group.term in unfolded_terms else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
         name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
         if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
@@ -325,7 +329,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded_groups: set[str], wi
 def _distinguish_equal_explanations(
     row_cells: list[list[StyledText]], rows: Sequence[ClusterRow], width: int
 ) -> list[list[StyledText]]:
-    """Put the first word of the error type before each description that several groups share."""
+    """Put the first word of the error type before each explanation that several groups share."""
     counts = Counter(each[0][0] for each in row_cells)
     for each, row in zip(row_cells, rows, strict=True):
         text, style = each[0]

@@ -55,21 +55,17 @@ def find_displayed_error_type(row: QueueRow) -> str:
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
-def fails_with_equal_calls(row: QueueRow) -> bool:
-    """Whether an item fails although its calls are equal. The row must have no first difference."""
-    return row.official is False and row.n_golden > 0 and row.n_predicted > 0
-
-
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference as a line: argument, golden value and predicted value. If there is none, the line
-    explains the error type."""
+    """Return the first difference of an item: argument, golden value and predicted value. If there is none, explain the
+    error type."""
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
         error = find_displayed_error_type(row)
         if meaning := describe_error_type(error):
             return ((meaning, ""),)
-        return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls(row) and not error else ()
+        fails_with_equal_calls = row.official is False and row.n_golden > 0 and row.n_predicted > 0
+        return ((EQUAL_CALLS, "dim"),) if fails_with_equal_calls and not error else ()
     if argument and (row.diff_golden or row.diff_predicted):
         path = text.partition(" ")[0]
         what = path if path.startswith((f"{argument}.", f"{argument}[")) else argument
@@ -85,14 +81,13 @@ def difference_line(row: QueueRow) -> Line:
     return _value_pair_line(what, golden, predicted)
 
 
-def _value_pair_line(name: str | None, golden: str, predicted: str) -> Line:
-    head: Line = ((f"{sanitize(name)}  ", ""),) if name else ()
+def _value_pair_line(argument: str | None, golden: str, predicted: str) -> Line:
+    head: Line = ((f"{sanitize(argument)}  ", ""),) if argument else ()
     return (*head, (sanitize(golden), "golden"), (f" {symbols().arrow} ", "dim"), (sanitize(predicted), "predicted"))
 
 
 def parse_difference_line(text: str) -> Line:
-    """Split the text of a first difference into argument, golden value and predicted value. A text of unknown form
-    stays one part."""
+    """Return the text of a first difference as a line of `difference_line`. A text of unknown form stays one part."""
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
@@ -130,8 +125,8 @@ def shorten_difference(line: Line, width: int) -> Line:
 
 
 def _shorten_line_without_prediction(name_part: Line, golden: str, absent_part: Line, width: int) -> Line:
-    """Shorten the line of a golden value or call that the prediction lacks. The golden value of an argument is omitted
-    if it does not fit beside the name of the argument."""
+    """Shorten the line of a golden value or call that the prediction lacks. If the golden value of an argument does not
+    fit beside the name of the argument, omit it."""
     room = width - line_width((*name_part, *absent_part))
     if room >= MIN_VALUE_CELLS:
         return (*name_part, (_truncate_value(golden, room), "golden"), *absent_part)
@@ -165,18 +160,17 @@ SCORE_CELLS = 5
 FIRST_WEAK = "weak evidence from here"
 MIN_DIFFERENCE_CELLS = 18
 PREFERRED_DIFFERENCE_CELLS = 36
-"""Preferred width, in cells, of the first difference. Long ids and run names are cut to make room for it."""
+"""Preferred width, in cells, of the first difference, for which long ids and run names are cut."""
 PREFERRED_SUSPICION_CELLS = 28
 MIN_ID_CELLS = 12
 COMFORTABLE_DIFFERENCE_CELLS = 28
-"""Minimum width, in cells, of the first difference. Other verdict columns and the category are omitted before the
-difference becomes narrower."""
+"""Minimum width, in cells, of the first difference, for which verdict columns and the category are omitted."""
 MIN_COLUMN_CELLS = 8
 NARROW_CELLS = 60
-"""Width of the list, in cells, below which run names are cut to `MIN_MODEL_CELLS` to make room for ids."""
+"""Width of the list, in cells, below which run names are cut to `MIN_MODEL_CELLS`."""
 MIN_MODEL_CELLS = 5
 LEAD_CELLS = 3
-"""Width, in cells, of the cursor, the flag and a blank before the first column."""
+"""Width, in cells, of the cursor, the flag and a blank before the columns."""
 MIN_TAIL_CELLS = 3
 CATEGORY_MIN_CELLS = 90
 
@@ -190,11 +184,12 @@ class QueueColumns:
     shows_question: bool = False
     """Whether the column `difference` shows the question instead of the first difference."""
     has_narrow_titles: bool = False
+    """Whether titles of verdict columns are shortened."""
 
     @classmethod
     def fit_to_width(cls, width: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `width` wide. Columns whose value is the same in all rows are omitted.
-        In a narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
+        """Choose the columns for a list that is `width` wide. Omit columns with the same value in all rows. In a narrow
+        list, omit the recomputed, judge and official verdicts, in this order, before ids are cut."""
         size = 0 if width < 100 else 1 if width < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         hides_verdicts = blind or widths.has_score
@@ -252,8 +247,8 @@ def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[str, str] = NO_LABELS) -> Line:
-    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review) and the cells.
-    `short_names`: short forms of ids and run names."""
+    """Return a row as a line: a flag (`i` for import issues, or the symbol of a stale review) and the cells.
+    `short_names`: short forms of ids and run names, by the full forms."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
@@ -302,7 +297,7 @@ def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
 
 
 def _suspicion_line(row: SuspectRow) -> Line:
-    """Return the reasons. The first weak suspect is marked, and weak reasons are dim."""
+    """Return why a golden answer looks wrong. Weak reasons are dim, and the first weak suspect is marked."""
     title, _, details = sanitize(row.suspicion.summary).partition(":")
     mark: Line = ((f"{FIRST_WEAK} {symbols().separator} ", "warn"),) if row.is_first_weak else ()
     is_strong = row.suspicion.is_strong
@@ -310,7 +305,7 @@ def _suspicion_line(row: SuspectRow) -> Line:
 
 
 def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
-    """Map each id that is wider than `width` to a short form that keeps its end and differs from all others."""
+    """Return short forms of the ids that are wider than `width`, by id. They keep the end of the id and are unique."""
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > width}
     groups: dict[str, list[str]] = {}
     for each, text in wide.items():
@@ -327,9 +322,11 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
 
 
 def shorten_run_names(names: Sequence[str], width: int) -> dict[str, str]:
-    """Map each run name that is wider than `width` to a short form: its first words and, if another name begins with
-    these words, also its last word. In a narrow column it is the last word only, if the last words of all names differ.
-    Different names have different short forms."""
+    """Return unique short forms of the run names that are wider than `width`, by name.
+
+    A short form has the first words of the name and, if another name begins with these words, also the last word. In a
+    narrow column, it has only the last word if the last words of all names differ.
+    """
     labels, texts = shorten_ids(names, width), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
     last_words = {text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :] for text in texts}

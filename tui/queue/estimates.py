@@ -1,7 +1,4 @@
-"""Build the content of the estimates screen: accuracy of each run, its sample, and the form that draws a sample.
-
-The screen is not available in blind mode.
-"""
+"""Build the content of the estimates screen: the accuracy of each run, its sample, and the form that draws a sample."""
 
 from __future__ import annotations
 
@@ -42,25 +39,30 @@ AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of items with the same automatic verdict in a run: all items, sampled items, and review outcomes of the
-    sampled items."""
+    """Counts of a run's items with one automatic verdict."""
 
     automatic: AutomaticOutcome
     n_items: int
     n_drawn: int
+    """Number of sampled items."""
     n_decided: int
+    """Number of sampled items with a human verdict."""
     n_unsure: int
     """Number of sampled items that were skipped or whose reviews are unsure."""
     n_disagreements: int
+    """Number of sampled items on which annotators disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSample:
+    """Random sample of a run's items, from one or several queue files."""
+
     run: int
     estimate: PassRateEstimate | None = None
     outcomes: Sequence[OutcomeCounts] = ()
     queues: Sequence[QueueProgress] = ()
     problems: Sequence[str] = ()
+    """Messages about queue files that cannot be used as samples."""
 
     @property
     def n_drawn(self) -> int:
@@ -91,11 +93,10 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     return RunSample(run.run, estimate, _count_sample_outcomes(status.items), queues, status.problems)
 
 
-def describe_new_queues(known_names: Collection[str], store: Store) -> str:
-    """Describe the queue files whose names are not in `known_names`: `queue sample, 50 items for 2 annotators`."""
-    queues = [
-        read_queue(store.workspace, name) for name in list_queue_names(store.workspace) if name not in known_names
-    ]
+def describe_new_queues(old_names: Collection[str], store: Store) -> str:
+    """Describe the queue files whose names are not in `old_names`: `queue sample, 50 items for 2 annotators`."""
+    names = [name for name in list_queue_names(store.workspace) if name not in old_names]
+    queues = [read_queue(store.workspace, name) for name in names]
     return ", ".join(
         f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')}"
         f" for {format_count(len(queue.shares), 'annotator')}"
@@ -121,7 +122,7 @@ def _count_sample_outcomes(item_statuses: Sequence[ItemStatus]) -> list[OutcomeC
 
 
 def format_labels_needed(estimate: PassRateEstimate | None) -> str:
-    """Return the number of additional labels needed for an interval of ±2 points, as text."""
+    """Return how many more labels an interval of ±2 points needs: `38 more` or `enough`."""
     if estimate is None or estimate.needed is None:
         return symbols().none
     return f"{estimate.needed:,} more" if estimate.needed else "enough"
@@ -130,7 +131,12 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
 def build_accuracy_table(
     runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
 ) -> TableLines:
-    """Return a table with one line for each run. `unread_runs`: numbers of the runs whose samples are not read yet."""
+    """Return a table with a line for each run.
+
+    Args:
+        samples: Samples by run number.
+        unread_runs: Numbers of the runs whose samples are not read yet.
+    """
     labels = make_unique_run_labels(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = "labels needed" if width >= NARROW_CELLS else "more"
@@ -159,11 +165,8 @@ def build_accuracy_table(
         if bar_cells:
             blank: Line = ((" " * bar_cells, ""),)
             line += [("  ", ""), *(blank if estimate is None else estimate_bar(estimate, run, bar_cells))]
-        count = (
-            format_labels_needed(estimate)
-            if width >= NARROW_CELLS
-            else format_labels_needed(estimate).partition(" ")[0]
-        )
+        count = format_labels_needed(estimate)
+        count = count if width >= NARROW_CELLS else count.partition(" ")[0]
         line.append((count.rjust(needed_cells), "" if estimate is not None else "dim"))
         lines.append(tuple(line))
     return TableLines(make_line(heading, "dim"), lines)
@@ -196,54 +199,46 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
 def next_step_line(
     sample: RunSample | None, annotator: str, key_names: Mapping[str, str], *, can_switch_annotator: bool = True
 ) -> Line:
-    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
-
-    Args:
-        key_names: Key name by action id.
-        can_switch_annotator: Whether the user can change the annotator in the app.
-    """
+    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`. `key_names`: displayed
+    key names by action id."""
     if sample is None:
         return ()
 
-    def press_hint(action_id: str) -> str:
+    def format_press_hint(action_id: str) -> str:
         return f": press {key_names[action_id]}" if action_id in key_names else ""
 
     if not sample.n_drawn:
-        return make_line(f"No sample yet. Fill in the form to draw one{press_hint('estimates.draw')}")
+        return make_line(f"No sample yet. Fill in the form to draw one{format_press_hint('estimates.draw')}")
     unfinished = [each for each in sample.queues if each.n_reviews_left]
     own = next((each for each in unfinished if each.share.annotator == annotator), None)
     if own is not None:
         items = format_count(own.n_reviews_left, "item")
-        return make_line(f"Review your {items} of {sanitize(own.queue)}{press_hint('estimates.review')}")
+        return make_line(f"Review your {items} of {sanitize(own.queue)}{format_press_hint('estimates.review')}")
     if sample.n_disagreements:
         return make_line(
-            f"Resolve {format_count(sample.n_disagreements, 'disagreement')}{press_hint('estimates.adjudicate')}"
+            f"Resolve {format_count(sample.n_disagreements, 'disagreement')}{format_press_hint('estimates.adjudicate')}"
         )
     if unfinished:
         name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].n_reviews_left, "item")
-        as_other = (
-            f". To review as {name}{press_hint('estimates.review')}"
-            if can_switch_annotator and press_hint("estimates.review")
-            else ""
-        )
-        return make_line(f"{name} has {items} left{as_other}")
+        hint = format_press_hint("estimates.review") if can_switch_annotator else ""
+        return make_line(f"{name} has {items} left" + (f". To review as {name}{hint}" if hint else ""))
     estimate = sample.estimate
     if sum(each.n_items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(
-            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{press_hint('estimates.metrics')}"
+            f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{format_press_hint('estimates.metrics')}"
         )
     if estimate is None:
         text = "The sample covers only part of the run. Draw one from the whole run"
-        return make_line(text + press_hint("estimates.draw"), "warn")
+        return make_line(text + format_press_hint("estimates.draw"), "warn")
     if estimate.needed:
         text = f"All drawn items are reviewed. For {symbols().plus_minus} 2 points, draw {estimate.needed:,} more"
-        return make_line(text + press_hint("estimates.draw"))
+        return make_line(text + format_press_hint("estimates.draw"))
     return make_line(f"The estimate is accurate to {symbols().plus_minus} 2 points")
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
-    """Describe the range of the accuracy: the lowest value if all undecided items fail, the highest value if they pass.
-    Empty if no item is undecided."""
+    """Describe the range of the accuracy, from the value if all undecided items fail to the value if they pass. Empty
+    if no item is undecided."""
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
         return ()
@@ -263,13 +258,18 @@ def choose_sampling_command(sample: RunSample | None) -> str:
 
 
 def build_sampling_form_defaults(
-    command: str, run: RunRow, sample: RunSample | None, annotators: str, list_queue_names: Sequence[str]
+    command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the initial values of the form by field name. `list_queue_names`: names of the existing queue files."""
+    """Return the initial values of the sampling form by field name.
+
+    Args:
+        annotators: Names of annotators, separated by commas.
+        queue_names: Names of the existing queue files.
+    """
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
-    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in list_queue_names)
+    name = next(name for name in ("sample", *(f"sample-{at}" for at in range(2, 1000))) if name not in queue_names)
     has_official = run.official_known == run.n_items > 0
     return {
         "name": name,
@@ -282,16 +282,16 @@ def build_sampling_form_defaults(
 
 
 def fill_and_order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
-    """Return the fields with the initial values in `defaults`. The fields that users change most come first."""
+    """Return the fields with the initial values in `defaults`, those that users change most first."""
     filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
     return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
 
 
 def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
-    """Return a line with the expected confidence interval and the number of items for each annotator, computed from the
-    values in the form."""
-    size = _parse_count(form_values.get("size", ""))
+    """Return the expected confidence interval and the number of items for each annotator, for the values in the
+    form."""
+    size = _parse_count_or_zero(form_values.get("size", ""))
     annotators = [name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:
         return ()
@@ -304,7 +304,7 @@ def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: 
     else:
         points = 100 * Z95 * sqrt(0.25 / size * (1 - size / run.n_items))
         interval = f"expected: at most {symbols().plus_minus} {points:.0f} points"
-    shared = min(_parse_count(form_values.get("overlap", "")) or 0, size)
+    shared = min(_parse_count_or_zero(form_values.get("overlap", "")), size)
     each = ""
     if annotators:
         count = shared + -(-(size - shared) // len(annotators))
@@ -312,5 +312,5 @@ def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: 
     return make_line(f"{interval}{each}", "dim")
 
 
-def _parse_count(text: str) -> int:
+def _parse_count_or_zero(text: str) -> int:
     return int(text) if text.strip().isdecimal() and len(text) < 10 else 0

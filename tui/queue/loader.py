@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 WINDOW = 256
 MAX_ESTIMATED_ITEMS = 20_000
-"""Maximum number of items for which the queue screen estimates the pass rate of a run. 4,000 items take 0.25
-seconds."""
+"""Maximum number of items of a run whose pass rate is estimated. 4,000 items take 0.25 seconds."""
 Facets = Mapping[str, Sequence[tuple[str, int]]]
 """(value, number of items) of each filter value in the queue, by filter key."""
 
@@ -42,7 +41,7 @@ class QueueRequest:
     refresh: bool = False
     """Whether to read new reviews before the rows."""
     opens_unreviewed: bool = False
-    """Whether to move the cursor to the first item without the annotator's verdict, and to open this item."""
+    """Whether to open the first item without a verdict by the annotator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +59,10 @@ class QueuePage:
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
     unreviewed: int | None = None
-    """Number of the item to open, if the request has `opens_unreviewed` and an item is left."""
+    """Number of the item to open if the request has `opens_unreviewed`. None if no item is left."""
 
     @property
     def cursor_row(self) -> QueueRow | None:
-        """The row under the cursor."""
         at = self.cursor - self.window_index * WINDOW
         return self.rows[at] if 0 <= at < len(self.rows) else None
 
@@ -85,7 +83,7 @@ class QueueLoader:
         return await self._session.query(partial(read_page, request), interruptible=True)
 
     def clear_caches(self) -> None:
-        """Clear the caches, because the session now reads another store."""
+        """Clear the caches. Call this after the session has replaced its store."""
         self._facets, self._estimate_key, self._estimate = {}, (), None
 
     async def load_window(self, view: View, window_index: int) -> Sequence[QueueRow]:
@@ -121,14 +119,15 @@ class QueueLoader:
         return self._estimate
 
     async def find_item_number(self, item_or_id: int | str, run: int | None) -> int | None:
-        """Return the number of an item, given its id or its number. None if no item has this id."""
+        """Return the number of an item, given its number or its id. None if no item of the run (of any run, if `run` is
+        None) has this id."""
         if not isinstance(item_or_id, str):
             return item_or_id
         found = await self._session.query(lambda store: store.find_items(item_or_id, run))
         return found[0] if found else None
 
     async def load_store_warnings(self) -> str:
-        """Return the first warning and the number of further warnings about the store, or an empty string."""
+        """Return the first warning about the store and the number of further warnings. Empty if there are none."""
         warnings = await self._session.query(_list_visible_warnings)
         if len(warnings) > 1:
             return f"{warnings[0]}, and {format_count(len(warnings) - 1, 'more warning')} (run fcreview doctor)"
@@ -165,11 +164,12 @@ def _find_first_unreviewed(view: View, store: Store) -> int | None:
 
 
 def _shows_suspicion(view: View, store: Store) -> bool:
+    """Whether the rows of the view show why golden answers look wrong."""
     return view.queue == SUSPECTS_QUEUE and not store.blind
 
 
 def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[QueueRow]:
-    """Read rows of a view."""
+    """Read up to `limit` rows of a view, as `SuspectRow` in the queue of suspects."""
     rows = store.fetch_page(view, offset, limit)
     if not _shows_suspicion(view, store):
         return rows
@@ -192,7 +192,7 @@ def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
 
 
 def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
-    """Count the failing items of a view by cluster. `grouping`: index in `fcreview.matching.clusters.GROUPINGS`."""
+    """Count the failing items of a view by cluster. `grouping`: index of `fcreview.matching.clusters.GROUPINGS`."""
     clusters = store.fetch_clusters(view, grouping=grouping)
     if grouping != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
@@ -203,7 +203,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 
 def read_own_assignments(store: Store) -> Mapping[str, bool]:
-    """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
+    """Return whether each queue file of the workspace assigns items to this annotator, by queue name."""
     from fcreview.store.queue_file import list_queue_names
     from fcreview.tui.queue.state import has_assigned_items
 
@@ -246,8 +246,8 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _list_visible_warnings(store: Store) -> list[str]:
-    """Return warnings about damaged lake files, an unverified store and the journals. In blind mode, the names of other
-    annotators are hidden."""
+    """Return warnings about damaged lake files, an unverified store and the journals. In blind mode, omit those about
+    journals of other annotators."""
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
@@ -262,17 +262,15 @@ class KnownAnnotator:
 
     name: str
     facts: str = ""
-    """Items assigned to the annotator, such as `20 items left of sample`, sanitized."""
+    """Sanitized text about the assigned items, such as `20 items left of sample`."""
     queue: str | None = None
     """Name of the first queue file in which the annotator has items left. In blind mode, the first queue file that
     assigns items to the annotator."""
 
 
 def read_other_annotators(store: Store) -> list[KnownAnnotator]:
-    """List the other annotators of the workspace. Annotators with items left come first.
-
-    In blind mode, the list depends only on the queue files, and omits the progress of the annotators.
-    """
+    """List the other annotators of the workspace, those with items left first. In blind mode, list only annotators with
+    assigned items, without their progress."""
     from fcreview.store.queue_file import QueueError, list_queue_names, read_queue
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
@@ -306,24 +304,28 @@ def _is_annotator_name(name: str) -> bool:
 
 NO_ITEM = -1
 FIRST_BATCH = 50
+"""Number of rows that the search for unreviewed items reads first."""
 MAX_REMAINING = 1000
+"""Number of remaining items at which counting stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue. If the item leaves the queue after a verdict, the next item is at its
-    position."""
+    """Position of an item in a queue, from which other items are found."""
 
     view: View
     item: int
     count: int
+    """Number of items in the queue."""
     position: int | None
-    """Index of the item in the queue. None if the queue does not contain the item, or no longer contains it."""
+    """Index of the item in the queue. None if the queue does not contain the item (any longer)."""
     last_position: int = 0
+    """Last known index of the item. After an item has left the queue, the next item is at this index."""
 
     @classmethod
     def locate_item(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
-        """Find the position of an item. `previous`: navigator of the item displayed before."""
+        """Find the position of an item. `previous`: navigator of the previously displayed item. Its last position is
+        used if the queue does not contain the item."""
         position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0
         return cls(view, item, store.count_items(view), position, last if position is None else position)
@@ -337,17 +339,17 @@ class QueueNavigator:
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, store: Store) -> int | None:
-        """Return the next item without a verdict by the annotator. None if there is none up to the end of the queue."""
+        """Return the next item without a verdict by the annotator, or None at the end of the queue."""
         start = self.last_position + (0 if self.position is None else 1)
-        return next((row.item for row in self._unreviewed_rows(store, start) if row.item != self.item), None)
+        return next((row.item for row in self._read_unreviewed_rows(store, start) if row.item != self.item), None)
 
     def count_remaining_items(self, store: Store) -> RemainingItems:
-        """Count the items without a verdict by the annotator, except this item, and find the first of them."""
-        unreviewed = (row.item for row in self._unreviewed_rows(store, 0) if row.item != self.item)
+        """Count the other items without a verdict by the annotator, and find the first of them."""
+        unreviewed = (row.item for row in self._read_unreviewed_rows(store, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
 
-    def _unreviewed_rows(self, store: Store, start: int) -> Iterator[QueueRow]:
+    def _read_unreviewed_rows(self, store: Store, start: int) -> Iterator[QueueRow]:
         size = FIRST_BATCH
         while start < self.count:
             rows = store.fetch_page(self.view, start, min(size, self.count - start))
@@ -365,10 +367,11 @@ class QueueNavigator:
 
 @dataclass(frozen=True, slots=True)
 class RemainingItems:
-    """Items of a queue without a verdict by the annotator: their number and the first of them."""
+    """Items of a queue without a verdict by the annotator."""
 
     count: int
     first: int | None
+    """Number of the first item. None if no item remains."""
 
     def __str__(self) -> str:
         return f"{self.count:,} or more" if self.count >= MAX_REMAINING else f"{self.count:,}"

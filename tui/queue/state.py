@@ -1,4 +1,4 @@
-"""Keep the state of the queue: order, run and filters of the current level and of the levels above it.
+"""Keep the state of the queue: the order, run and filters of the current level and of the levels above it.
 
 The file `positions/<annotator>.json` in the workspace saves the state between sessions: {"scope": [run], "blind": bool,
 "start": options, "open": bool, "levels": [{where, search, queue, seed, run, file, items, item, line, via}]}. The last
@@ -30,19 +30,22 @@ ORDER_DESCRIPTIONS = {
     "suspects": "only items whose golden answer looks wrong, the most suspicious first",
 }
 SHUFFLED = ("random", "stratified")
+"""Orders that depend on a seed."""
 SHARE_ORDER = "items of the queue file that are assigned to you, in the file's order"
+"""Description of the order of an opened queue file."""
 ALL_RUNS = -1
 
 
 def list_available_orders(blind: bool, queue_file: str | None = None) -> dict[str, str]:
-    """Map the name of each available order to its description. `queue_file`: name of the opened queue file."""
+    """Return the descriptions of the available orders, by name. `queue_file`: name of the opened queue file, which is
+    an order too."""
     orders = {queue: ORDER_DESCRIPTIONS[queue] for queue in BUILTIN_QUEUES if not (blind and queue in VERDICT_QUEUES)}
     return {queue_file: SHARE_ORDER, **orders} if queue_file else orders
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """Settings of one level of the queue. The fields have the same meaning as in `QueueState`."""
+    """Settings of one level of the queue. `QueueState` describes the fields."""
 
     where: str = ""
     search: str = ""
@@ -61,7 +64,9 @@ class QueueState:
     """Filter, in the filter language. Empty for no filter."""
     search: str = ""
     queue: str = "failures"
+    """Name of the order (see `list_available_orders`)."""
     seed: int = 0
+    """Seed of a random order."""
     run: int | None = None
     """Number of the selected run, or None for all opened runs."""
     blind: bool = False
@@ -70,19 +75,18 @@ class QueueState:
     file: str | None = None
     """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Numbers of the selected items, such as the items behind a statistic. Empty if all items are selected. Filters
-    apply to the selected items only."""
+    """Numbers of the selected items, such as the items behind a statistic. Empty if all items are selected. The filter
+    applies to the selected items only."""
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view. If the order of the view is not available, the order of the dataset is
-        used."""
+        """Return the state that shows a view. If its order is not available, use the order of the dataset."""
         queue = view.queue if view.queue in list_available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
     @property
     def view(self) -> View:
-        """View with filter and search combined."""
+        """Items that the queue shows, with filter and search combined."""
         runs = self.scope if self.run is None else (self.run,)
         return View(self.combine_filter_and_search(), self.queue, self.seed, runs, self.queue == self.file, self.items)
 
@@ -91,7 +95,7 @@ class QueueState:
         return QueueSettings(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
 
     def restore_settings(self, settings: QueueSettings) -> None:
-        """Apply the settings of a level. An order that is no longer available, such as a queue file, is ignored."""
+        """Apply the settings of a level. Ignore an order that is no longer available."""
         self.file = settings.file or self.file
         if settings.queue in list_available_orders(self.blind, self.file):
             self.queue, self.seed = settings.queue, settings.seed
@@ -103,7 +107,7 @@ class QueueState:
         return bool(self.where or self.search or self.items)
 
     def combine_filter_and_search(self) -> str:
-        """Return filter and search combined into one filter. A search applies to texts and ids."""
+        """Return one filter for the filter and the search. A search applies to texts and ids."""
         if not self.search:
             return self.where
         search = f"(text:{quote(self.search)} OR {quote(self.search)})"
@@ -114,7 +118,7 @@ class QueueState:
         return parse_filter(where, blind=self.blind)
 
     def reset_to_filter(self, where: str) -> None:
-        """Set the filter and drop the search and the selection of items."""
+        """Set the filter, and clear the search and the selection of items."""
         self.where, self.search, self.items = where, "", ()
 
     def narrow_to_cluster(self, filter_terms: Sequence[str]) -> None:
@@ -125,24 +129,24 @@ class QueueState:
         """Return the view of the failing items of a cluster."""
         return replace(self.view, where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms))
 
-    def show_issue_item(self, where: str) -> None:
-        """Set the filter that selects the item of an import issue. If `where` is empty, the issue is about a file and
-        nothing changes."""
-        if where:
-            self.reset_to_filter(where)
+    def show_issue_item(self, issue_filter: str) -> None:
+        """Show the item of an import issue. If `issue_filter` is empty, the issue is about a file and nothing
+        changes."""
+        if issue_filter:
+            self.reset_to_filter(issue_filter)
 
     def select_items(self, item_numbers: Sequence[int]) -> None:
-        """Select items by number and drop filter and search."""
+        """Select items, and clear filter and search."""
         self.reset_to_filter("")
         self.items = tuple(item_numbers)
 
     def show_suspects(self, item_numbers: Sequence[int] = ()) -> None:
-        """List the items whose golden answer looks wrong, or only the items with these numbers."""
+        """Show the items whose golden answer looks wrong, or only the items with these numbers."""
         self.select_items(item_numbers)
         self.queue = SUSPECTS_QUEUE
 
     def open_queue_file(self, queue_name: str) -> None:
-        """Show the items of a queue file that are assigned to the annotator."""
+        """Show the items that a queue file assigns to the annotator."""
         self.file = self.queue = queue_name
 
     def select_run(self, run_number: int) -> None:
@@ -150,7 +154,7 @@ class QueueState:
         self.run = None if run_number == ALL_RUNS else run_number
 
     def set_order(self, order: str) -> None:
-        """Set an available order. Selecting a random order a second time shuffles the items again."""
+        """Set the order, if it is available. Setting a random order again reshuffles the items."""
         if order not in list_available_orders(self.blind, self.file):
             return
         if order == self.queue and order in SHUFFLED:
@@ -159,7 +163,7 @@ class QueueState:
 
 
 class ReviewProgress(NamedTuple):
-    """Progress of one annotator in a queue."""
+    """Progress of the session's annotator in the queue."""
 
     n_reviewed: int
     n_items: int
@@ -167,7 +171,10 @@ class ReviewProgress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
+    """Progress of one annotator in a queue file."""
+
     queue: str
+    """Name of the queue file."""
     share: ShareProgress
 
     @property
@@ -178,19 +185,20 @@ class QueueProgress:
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """Position of the cursor in a view: on the item `item` if the view contains it, else on the line `line`."""
+    """Position of the cursor in a view: on the item, or on the line `line` if the view does not contain the item."""
 
     item: int | None = None
     """Number of the item in the store. None if unknown. An import may change the number."""
     line: int = 0
     key: tuple[str, int] | None = None
-    """(id, run number) of the item. A later session finds the item by this key."""
+    """(id, run number), by which a later session finds the item."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCounts:
     clusters: Sequence[Cluster]
     failures: int
+    """Number of failing items."""
 
 
 @dataclass(slots=True)
@@ -200,7 +208,9 @@ class ClusterListState:
     grouping: int = 0
     """Index in `fcreview.matching.clusters.GROUPINGS`."""
     unfolded: set[str] = field(default_factory=set)
+    """Filter terms of the unfolded groups."""
     terms: tuple[str, ...] = ()
+    """Filter terms of the row under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
     """Latest counts by grouping (see `get_computed_grouping`). The list shows them until new counts are read."""
 
@@ -211,6 +221,7 @@ class ListStates:
 
     clusters: ClusterListState = field(default_factory=ClusterListState)
     selections: dict[str, Any] = field(default_factory=dict)
+    """Value of the last selected row, by the name of the list."""
 
 
 @dataclass(slots=True)
@@ -220,7 +231,8 @@ class QueueLevel:
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list, if any, where the next level was selected. `queue.back` opens this list again."""
+    """Name of the list in which the user selected the next level. `queue.back` opens this list again. Empty if there is
+    none."""
     lists: ListStates = field(default_factory=ListStates)
 
 
@@ -237,15 +249,14 @@ class QueueLevels:
         self.lists = ListStates()
 
     def push_level(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Save `settings` as a level above the current level, if the current settings differ or were chosen on the
+        """Add a level above the current level, if the current settings differ from `settings` or were chosen on the
         overview."""
         if settings != self._state.settings or opened_from == OVERVIEW:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
     def pop_level(self) -> QueueLevel | None:
-        """Restore the settings of the level above the current level, and return the restored level. None at the
-        outermost level."""
+        """Return to the level above the current level, and return this level. None at the outermost level."""
         if not self.above:
             return None
         level = self.above.pop()
@@ -254,8 +265,8 @@ class QueueLevels:
         return level
 
     def show_all_items(self, *, all_runs: bool = False) -> None:
-        """Show all items of the run, and drop the levels above that show the same run. With `all_runs`, show all items
-        of all opened runs, and drop all levels."""
+        """Show all items of the selected run, and remove the levels above that show this run too. With `all_runs`, show
+        all items of all opened runs, and remove all levels above."""
         self._state.reset_to_filter("")
         if all_runs:
             self._state.run = None
@@ -263,16 +274,13 @@ class QueueLevels:
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """Convert the settings and the cursor of a queue to a JSON object.
-
-    It is {where, search, queue, seed, run, file, items: [number], item: [id, run] or null, line}.
-    """
+    """Convert a level of the queue to the JSON object {where, search, queue, seed, run, file, items: [number], item:
+    [id, run] or null, line}."""
     return {**asdict(settings), "item": cursor.key, "line": cursor.line}
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Convert the result of `level_to_json` to settings and cursor. Raises: ValueError, TypeError or KeyError if
-    `fields` is invalid."""
+    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if `fields` is invalid."""
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
     if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
@@ -302,7 +310,7 @@ class QueuePosition:
     levels: Sequence[QueueLevel] = ()
     is_item_open: bool = False
     opens_unreviewed: bool = False
-    """Whether the first item that the annotator has not reviewed opens at the start. Not saved."""
+    """Whether the first unreviewed item opens at the start. Not saved."""
 
     def is_at_queue_start(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
@@ -313,8 +321,8 @@ class QueuePosition:
 def save_position(
     annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start_options: str = ""
 ) -> None:
-    """Save the position. `start_options`: command options that select the queue. `load_position` ignores a position
-    that was saved with other options."""
+    """Save the position. `start_options`: command-line options that select the queue. `load_position` needs the same
+    options."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
@@ -327,8 +335,8 @@ def save_position(
 def load_position(
     annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start_options: str = ""
 ) -> QueuePosition | None:
-    """Return the saved position. None if there is none, if it was saved for other runs, another blind mode or other
-    options, if a filter is invalid, or if `can_open_file` is false for a queue file."""
+    """Return the saved position. None if it cannot be restored: it was saved for other runs, another blind mode or
+    other options, a filter is invalid, or `can_open_file` returns False for a queue file."""
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None
@@ -356,7 +364,7 @@ class AnnotatorSwitch:
 
 
 def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | None) -> bool:
-    """Return whether a queue file assigns items to the annotator. False if the file cannot be read."""
+    """Whether a queue file assigns items to the annotator. False if the file cannot be read."""
     from fcreview.store.queue_file import QueueError, read_queue
 
     try:
@@ -366,14 +374,15 @@ def has_assigned_items(workspace: Workspace, queue_name: str, annotator: str | N
 
 
 def first_unreviewed_position(queue_name: str) -> QueuePosition:
-    """Return the position of the first unreviewed item of a queue file."""
+    """Return the position that opens the first unreviewed item of a queue file."""
     return QueuePosition(QueueSettings(queue=queue_name, file=queue_name), CursorPosition(), opens_unreviewed=True)
 
 
 def adapt_position_to_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
-    """Adapt a position to another annotator by leaving the queue files that assign no items to this annotator."""
+    """Return the position at which another annotator continues, without queue files that assign no items to this
+    annotator."""
 
     def can_open_level(settings: QueueSettings) -> bool:
         return settings.file is None or (

@@ -42,8 +42,7 @@ class ErrataError(FcreviewError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """Rule that accepts other argument values than the benchmark. Two rules are equal if their texts are equal, so
-    `accept 1 for 0` differs from `accept 1.0 for 0`."""
+    """Rule that accepts other argument values than the benchmark. Rules with equal texts are equal."""
 
     kind: str
     benchmark: str = ""

@@ -247,7 +247,6 @@ def read_file(path: Path, max_bytes: int | None = None) -> bytes:
 
 
 def check_file_size(descriptor: int, name: str, max_bytes: int) -> None:
-    """Raise OSError if a file has more than `max_bytes` bytes. A sparse file on a small disk can have a size of a
-    terabyte. `name` is the file name in the error."""
+    """Raise OSError, with the file `name`, if a file has more than `max_bytes` bytes."""
     if os.fstat(descriptor).st_size > max_bytes:
         raise OSError(errno.EFBIG, f"the file is larger than {max_bytes >> 20:,} MB", name)

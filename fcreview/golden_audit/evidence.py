@@ -51,8 +51,7 @@ _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
-"""Maximum length, in characters, of texts to which all of `_TEXT_FORMS` are applied. In longer texts, only differences
-in case, spaces and punctuation are ignored."""
+"""Maximum length of texts, in characters. Of longer texts, only case, spaces and punctuation are normalized."""
 CASE_DIFFERS = "same text except for case, spaces or punctuation"
 SAME_NUMBER = "same number in another notation"
 SAME_UNIT = "same unit, written differently"
@@ -314,8 +313,7 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Decoded failing answers, each with its differences from the golden answer that no passing answer has. Answers
-    without such a difference are omitted."""
+    """Decoded failing answers with differences from the golden answer that no passing answer has."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
     """`AnswerDifference.match_key` of every difference that a passing answer has."""
@@ -330,8 +328,7 @@ class QuestionEvidence:
         return (call.turn, call.index, call.name, argument, "-", "") in self.passing_differences
 
     def build_alternative_answer(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer that `runs` gave. Its text contains the number of the golden call if several
-        golden calls have the same function."""
+        """Build the alternative answer that `runs` gave. Its text names the golden call if others have its function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label

@@ -122,8 +122,7 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str | None:
-    """Describe how the golden value of an argument conflicts with the function docs: `undocumented value: unit is "x",
-    ...`. Returns None if there is no conflict."""
+    """Describe how a golden value conflicts with the function docs: `undocumented value: unit is "x"`; else None."""
     if value in ("", None):
         return None
     if parameter.kind in ("list", "object") and isinstance(value, str) and _IDENTIFIER.fullmatch(value):
@@ -178,8 +177,7 @@ def _check_power_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find damaged strings, and accepted parts of a string with different meanings: `Boston` and `MA` of `Boston,
-    MA`."""
+    """Find damaged strings, and accepted parts of a string that mean different things: `Boston` and `MA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -234,11 +232,9 @@ class GoldenAnswerIndex:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """Usage of each (function, argument) in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, accepted string) -> other accepted strings of the golden answer -> id of an item. Strings are
-        normalized."""
+        """(argument, accepted string) -> other accepted strings -> id of an item. Strings are normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question text and function names -> distinct golden answers, each with the key of an item that has it.
-        Questions of conversations are excluded."""
+        """Question text and function names -> golden answers, each with an item's key. Conversations are excluded."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
         """Item -> its question text and function names, and its golden answer."""
         for question in questions:
@@ -430,8 +426,7 @@ class TextContent:
         return f"{abs(value):.9g}" in self.scaled
 
     def has_any_word_of(self, text: str) -> bool:
-        """Whether this content contains at least one word of `text`. For a non-ASCII word, two consecutive letters are
-        sufficient, because some scripts do not separate words."""
+        """Whether this content contains a word of `text`, or two consecutive letters of a non-ASCII word."""
         folded = text.casefold()
         words = _WORD.findall(folded)
         if folded in self.text or not words:

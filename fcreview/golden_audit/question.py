@@ -77,8 +77,7 @@ def _format_arguments(arguments: Any) -> str:
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Return the first `MAX_DIFFERENCES` differences between golden and predicted calls, without the differences that
-    the benchmark's normalisation removes."""
+    """Return the first `MAX_DIFFERENCES` differences, without those that the benchmark's normalisation removes."""
     golden = {(call.turn, call.index): call for call in golden_calls}
     predicted = {(call.turn, call.index): call for call in predicted_calls}
     differences: list[AnswerDifference] = []

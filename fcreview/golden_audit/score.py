@@ -230,8 +230,7 @@ def update_reason_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators decided on one of `BENCHMARK_FAULTS` for an item of the question. Returns None if they decided
-    neither on these faults nor on the fault `model`."""
+    """Whether annotators decided on one of `BENCHMARK_FAULTS`; None if they decided neither on these nor on `model`."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -243,8 +242,7 @@ REASON_CHANCES = {
 }  # fmt: skip
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Maximum share of a dataset's questions with a kind of reason. If it is exceeded, the reasons are weakened, because
-they probably are a convention of the dataset."""
+"""Maximum share of a dataset's questions with a kind of reason. Beyond it, the kind is a convention and is weakened."""
 MIN_CONVENTION_ITEMS = 20
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})

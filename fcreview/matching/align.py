@@ -93,8 +93,7 @@ def _can_be_paired(
     rules: ComparisonRules,
     function_names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether a golden and a predicted call may be paired. `function_names` contains the names of all called functions:
-    in the golden calls, and in the predicted calls."""
+    """Whether a golden and a predicted call may be paired. `function_names` are all golden and all predicted names."""
     wanted, made = golden[pair[0]], predicted[pair[1]]
     if is_same_function(wanted, made, rules) or _is_similar_name(wanted.name, made.name):
         return True

@@ -71,8 +71,7 @@ class RepeatedCalls:
                 self._quoted.setdefault(_make_call_key(call), []).append(((message.turn, message.step, 0), call))
 
     def describe_earlier_occurrence(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before a call: `turn 1 step 2`; or None if there is none.
-        Predicted calls take precedence over quoted calls."""
+        """Return the position of the latest equal call before a call, predicted or quoted: `turn 1 step 2`; or None."""
         key, position = _make_call_key(call), _get_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]

@@ -22,8 +22,7 @@ READING_FUNCTIONS = frozenset({
     "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
     "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
 })  # fmt: skip
-"""BFCL functions that do not change the compared state, although their names do not begin with `READING_VERBS`. `echo`
-writes a file if it has a file name."""
+"""BFCL functions that do not change the compared state, although their names begin with no verb of `READING_VERBS`."""
 MIN_REPEATS = 3
 """Minimum number of equal calls that form a loop. Two equal calls may be a second attempt."""
 

@@ -144,8 +144,7 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def collect_descriptions(self, before_message: int | None = None) -> ObjectDescriptions:
-        """Collect names and options of objects from the tool results before the message with the number
-        `before_message`, or from all tool results."""
+        """Collect names and options of objects from all tool results, or from those before a message number."""
         found = ObjectDescriptions()
         earlier = self.messages if before_message is None else self.messages[: before_message - 1]
         found.add_tool_results(message.content for message in earlier if message.role == "tool")
@@ -364,8 +363,8 @@ class _UserMessages:
         return None
 
     def find_incomplete_choice(self, given_values: Sequence[str], omitted_values: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that names all described objects of the call, if none names an omitted
-        one."""
+        """Return a step at the last message that names all described objects of the call, if no message names an
+        omitted object."""
         named = [each for each in given_values if self.descriptions.has_description(each)]
         if not omitted_values or not named or any(self.find_messages_with(each) for each in omitted_values):
             return None

@@ -61,8 +61,7 @@ SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """Rules by which a benchmark treats values as equal although they are not exactly equal. Values that are equal only
-    by these rules have the state `~`. By default, no rule is set."""
+    """Rules by which a benchmark treats different values as equal, with the state `~`. By default, no rule is set."""
 
     normalise: Callable[[str], str] = str
     int_is_float: bool = False
@@ -228,8 +227,7 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values with which a value is compared. For an object or list, these are at most
-    `MAX_COMPARED_CONTAINERS` values of the same type."""
+    """Return the accepted values to compare; for an object or list, at most `MAX_COMPARED_CONTAINERS` of its type."""
     kind = get_type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of

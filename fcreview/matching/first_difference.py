@@ -115,8 +115,7 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
 def _find_state_and_reason(
     path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], is_decoded: bool
 ) -> tuple[DiffState, str | None]:
-    """Return the state and the reason in an argument's row. `is_decoded` is false if the predicted call has no
-    arguments."""
+    """Return the state and the reason in an argument's row. `is_decoded` is false without predicted arguments."""
     if not differences:
         if accepted is None:
             return "+", None

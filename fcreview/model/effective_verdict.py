@@ -82,8 +82,8 @@ OverriddenVerdict = dict[str, Any]
 
 
 def select_overridden_verdict(automatic: Mapping[str, Mapping[str, Any]], human: Any) -> OverriddenVerdict | None:
-    """Return the first automatic verdict in `SCORING_ORDER` if a human verdict overrides it, else None. `automatic`
-    maps sources to {by, value}."""
+    """Return the automatic verdict that counts if a human verdict overrides it, else None. `automatic` maps sources to
+    {by, value}."""
     if not is_definite(human):
         return None
     for source in SCORING_ORDER:

@@ -372,8 +372,7 @@ class Run:
 
     @property
     def full_title(self) -> str:
-        """Title, version and language of the benchmark: `BFCL V4`, `ACEBench v1 zh`. English is omitted. The version is
-        omitted if the title contains its number: `tau2-bench`."""
+        """Title, version and language of the benchmark: `BFCL V4`, `ACEBench v1 zh`. English is omitted."""
         title = self.title or self.benchmark
         version = "" if self.generation.lstrip("vV") in title else self.generation
         language = self.language if self.language != "en" else ""
@@ -385,8 +384,7 @@ TurnStep = tuple[int, int]
 
 
 def assign_step_numbers(item: Item) -> dict[TurnStep, int]:
-    """Map turns and steps to the step numbers that the screens show: 1, 2, 3 without gaps in each turn. The messages
-    that open a turn (step -1) are not a step."""
+    """Map turns and steps, without openings (step -1), to the step numbers on the screens: 1, 2, 3 in each turn."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[TurnStep, int] = {}

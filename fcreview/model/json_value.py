@@ -57,9 +57,8 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
-    """Format a value in one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`. The text of a tuple is `(1, 2)`,
-    of a non-finite number `NaN` or `Infinity`, and of accepted values `"C" or "F"`. A question mark follows the name of
-    an optional field: `{"unit"?: "C" or "F"}`."""
+    """Format a value in one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`, `(1, 2)`, `NaN`. Accepted values
+    become `"C" or "F"`. A question mark follows the name of an optional field: `{"unit"?: "C" or "F"}`."""
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))

@@ -41,9 +41,8 @@ class ScoredItem:
     part_verdicts: Sequence[tuple[str, str, Any]] = ()
     """(target, criterion, verdict) of each verdict on a turn, call or argument."""
     overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    """(target, criterion) -> human verdict that contradicts the automatic verdict. `valid`, `values` and
-    `part_verdicts` already contain these human verdicts. Importers use them to update values that depend on an
-    overridden verdict (see `derive_verdict`)."""
+    """(target, criterion) -> human verdict that overrides the automatic verdict. `valid`, `values` and `part_verdicts`
+    contain it. Importers derive other verdicts from it (see `derive_verdict`)."""
     reviewed: Collection[TargetCriterion] = ()
     """Targets and criteria with a human verdict or an open disagreement. Their verdicts are never derived."""
     disputed: Collection[TargetCriterion] = ()
@@ -95,8 +94,7 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def get_chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the item's chain, which is `metadata["chain"]["turn"]`, or None. The score of a chain is the
-    product of the scores of its items."""
+    """Return the id of the item's chain, or None. The score of a chain is the product of the scores of its items."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 

@@ -49,9 +49,8 @@ _KEY_FORMATS = [
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""Literal and pattern of each API key format. The pattern is applied only if the text contains the literal, because the
-search for a literal is fast. Patterns begin with letters, because a look-behind would be ten times slower. If a pattern
-has a group, the text of the group is kept."""
+"""Literal and pattern of each API key format. Texts are searched for the literal first, because this is fast. Patterns
+have no look-behind, which is ten times slower. The text of a pattern's group is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
 """Search for all literals of `_KEY_FORMATS` at once, except `earer `. This takes a quarter of the time of separate
@@ -89,8 +88,7 @@ def _is_credential_name(name: str) -> bool:
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace every string in a field with a name such as `api_key` or `password`. Do not use this for calls, because
-    their arguments can have such names."""
+    """Replace strings in fields such as `api_key` or `password`. Do not use this for the arguments of calls."""
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

@@ -81,8 +81,7 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_unsafe_chars(match: re.Match[str]) -> str:
-    """Replace the unsafe characters in a match of `_NOT_PLAIN`. A combining mark at the start of the match belongs to
-    the plain character before the match."""
+    """Replace the unsafe characters. A combining mark at the start belongs to the plain character before the match."""
     replaced: list[str] = []
     has_base, marks, after_flag = match.start() > 0, 0, False
     for char in match.group():

@@ -119,8 +119,7 @@ def _parse_number(text: str) -> int | float | None:
 
 Metadata = Mapping[str, Any]
 DerivationRule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""Target and criterion of a given verdict, and a function. The function derives another verdict, or None, from the
-given verdict and the item's metadata."""
+"""Target and criterion of a verdict, and a function that derives another verdict from it and the item's metadata."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
 """Metadata key of the golden dialog acts of a CONFETTI item."""
@@ -135,8 +134,7 @@ DECLINE_KEY = "expected"
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is unknown."""
 REWARD_CHECKS = "reward checks"
-"""Metadata key of tau-bench items: part of the reward -> checks of this part, each as [target, criterion, verdict,
-kind]. The part passes if all of its checks pass."""
+"""Metadata key of tau-bench items: part of the reward -> its checks: [target, criterion, verdict, kind]."""
 
 
 def _derive_arguments_verdict(item_verdict: Any, metadata: Metadata) -> bool | None:
@@ -215,8 +213,7 @@ def find_derivation_sources(
 def _derive_reward_or_item_verdict(
     target_criterion: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
-    """Derive the reward from the item verdict, or the item verdict from the reward. Without a verdict on either, derive
-    both from the parts of the reward and their checks."""
+    """Derive the reward or the item verdict from the other, else from the parts of the reward and their checks."""
     if target_criterion == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
         return float(verdicts[_ITEM_VERDICT])
     if target_criterion == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
@@ -244,8 +241,7 @@ class RewardPart(NamedTuple):
 
 
 def derive_reward_part(part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]) -> RewardPart:
-    """Derive a part of the reward from verdicts on the part or on its checks. Without such verdicts, the part keeps its
-    value. `checks` is the item's metadata for `REWARD_CHECKS`."""
+    """Derive a part of the reward from verdicts on it or its checks. Without them, the part keeps its value."""
     own = verdicts.get((ITEM, part.lower()))
     if isinstance(own, (bool, int, float)):
         return RewardPart(float(own), is_overridden=True)

@@ -49,8 +49,7 @@ def compute_pairwise_agreement(label_counts: FloatArray) -> FloatArray:
 
 
 def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Build the statistic for percent agreement, which is the mean agreement of all units. `agreement` contains the
-    share of equal pairs of labels in each pattern."""
+    """Build the statistic for percent agreement. `agreement` is the share of equal pairs of labels in each pattern."""
 
     def compute_mean_agreement(pattern_counts: FloatArray) -> FloatArray:
         return _divide_or_nan(pattern_counts @ agreement, pattern_counts.sum(1))
@@ -59,8 +58,7 @@ def build_percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statis
 
 
 def build_cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Build the statistic for unweighted kappa (Cohen 1960). `labels`, of shape (patterns, 2), contains the indexes of
-    the categories that the two annotators chose."""
+    """Build the statistic for unweighted kappa (Cohen 1960) from category indexes of two annotators in each pattern."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
@@ -118,8 +116,7 @@ def build_krippendorff_alpha(label_counts: FloatArray, distance: FloatArray) -> 
 
 
 def build_ordinal_krippendorff_alpha(label_counts: FloatArray) -> Statistic:
-    """Build the statistic for Krippendorff's alpha with ordered categories. The distance of two categories is the
-    squared difference of their mean ranks in the sample."""
+    """Build the statistic for ordinal alpha. The distance of categories is the squared difference of mean ranks."""
     low, high = np.triu_indices(label_counts.shape[1], 1)
     pairs = label_counts[:, low] * label_counts[:, high] / (label_counts.sum(1, keepdims=True) - 1)
 

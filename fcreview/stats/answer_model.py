@@ -102,8 +102,8 @@ class AnswerModel:
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def draw_right_answers(self, n_draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Draw which automatic answers are wrong, and their right answers. Yield a mapping for each draw: position of
-        an item with a wrong answer -> right answer."""
+        """Draw which automatic answers are wrong. Each draw is a mapping: position of a wrong answer -> right
+        answer."""
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, n_draws, seed)
         passes = posterior.passes[: posterior.n_pooled]

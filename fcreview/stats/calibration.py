@@ -281,8 +281,7 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion: by category, then by error type, then by function,
-    each with the largest groups first."""
+    """Yield the error groups of each source, judge and criterion, for each of `ERROR_GROUPINGS` the largest first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
         for grouping in ERROR_GROUPINGS:
             yield from sorted(_group_errors(group, grouping), key=lambda errors: (-errors.wrong, errors.name))

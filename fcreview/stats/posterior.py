@@ -130,8 +130,7 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
 def _draw_pool_rates(
     cells: Cells, cell_indexes: IntArray, n_pooled: int, n_estimated: int, n_all: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells). `n_pooled` and `n_estimated` are those of
-    `PosteriorDraws`."""
+    """Draw the pass rates of a pool's cells, of shape (`n_all`, cells). See `PosteriorDraws` for the other numbers."""
     reviewed, passed = cells.reviewed[cell_indexes], cells.passed[cell_indexes]
     if len(cell_indexes) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_all, 1))
@@ -221,8 +220,7 @@ def _compute_log_rising_factorial(base: FloatArray, count: IntArray) -> FloatArr
 SampleStrata = tuple[str | None, ...]
 """Stratum of an item in each random sample; None for a sample that cannot contain the item."""
 AutomaticOutcome = bool | str | None
-"""Automatic verdict, or, for criteria other than pass and fail, the kind of the automatic answer
-(`classify_answer`)."""
+"""Automatic verdict; for criteria other than pass and fail, the kind of answer (`classify_answer`)."""
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
@@ -239,8 +237,7 @@ class ItemStatus:
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if there is none."""
     human: bool | None = None
-    """Human verdict; for criteria other than pass and fail, whether the automatic answer is right. None if
-    undecided."""
+    """Human verdict; for criteria other than pass and fail, whether the automatic answer is right; or None."""
     stratum: SampleStrata | None = None
     """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0

@@ -230,8 +230,7 @@ def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
 
 
 def compute_tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the low and high end of the 95 % interval of the difference (A minus B): the differences that the score
-    test does not reject. `n` is the number of items, at least 1."""
+    """Compute the ends of the 95 % interval of the difference (A minus B) by the score test. `n` must not be 0."""
     value = (only_a - only_b) / n
     return _find_interval_end(only_a, only_b, n, value, -1.0), _find_interval_end(only_a, only_b, n, value, 1.0)
 
@@ -481,9 +480,8 @@ def _build_matrix_item(item: AlignedItem, verdicts: Sequence[bool | None], stren
 
 
 def compute_upset_score(passing_rates: Sequence[float], failing_rates: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than its passing runs. `passing_rates` must be sorted.
-    The score is the Mann-Whitney U statistic as a standard score (Mann and Whitney 1947), without correction for ties.
-    It is 0 if all runs pass or all runs fail."""
+    """Compute how much stronger an item's failing runs are than its passing runs, whose rates must be sorted: the
+    Mann-Whitney U statistic as a standard score (1947), without correction for ties; 0 if all runs agree."""
     n, m = len(passing_rates), len(failing_rates)
     if not n or not m:
         return 0.0

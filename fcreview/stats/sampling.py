@@ -49,9 +49,8 @@ class Stratum:
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes. Each stratum gets at least one item. The strata with
-    the largest remainders get the items that are left after rounding down. The result is sorted by name. Raises
-    SamplingError if `total` is too small or too large."""
+    """Allocate a sample to strata in proportion to their sizes, at least one item each. The largest remainders get the
+    items left after rounding down. Raises SamplingError if `total` is too small or too large."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:

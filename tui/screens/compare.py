@@ -266,9 +266,9 @@ class FlipScreen(GuardedScreen[None]):
 
 
 class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
-    """Screen with the pass rates of two runs by category, and with the items of a view whose verdicts differ.
+    """Screen with the pass rates of two runs by category, and with the flips among the items of a view.
 
-    Not available in blind review.
+    It is not available in blind review.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COMPARISON_ACTIONS, MODAL_HELP_ACTIONS)
@@ -328,7 +328,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         return self._comparison is None and not action.startswith("app.")
 
     def _draw_title(self) -> None:
-        """Draw the message, or the facts of the first panel if the panel has no border to show them."""
+        """Draw the message or, on a small screen, the summary that the panel's border otherwise shows."""
         if self._comparison is None:
             self._draw_waiting_time(0)
             return

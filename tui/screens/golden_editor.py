@@ -191,9 +191,9 @@ class GoldenTextArea(SafeTextArea):
 
 
 class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
-    """Editor of a golden answer, which starts with the annotator's earlier fix.
+    """Editor of a golden answer. It starts with the annotator's saved correction, if there is one.
 
-    The result is None if the user cancelled.
+    The result is the correction, or None if nothing is to be saved.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS, PROMPT_HELP_ACTIONS)
@@ -209,10 +209,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def __init__(
         self, session: Session, golden: GoldenSupport, subject: ReviewSubject, *, hides_verdicts: bool
     ) -> None:
-        """Create the editor.
-
-        If `hides_verdicts`, blind review hides verdicts, and the editor does not recompute them.
-        """
+        """Create the editor. With `hides_verdicts`, as in blind review, it does not recompute verdicts."""
         super().__init__()
         self._session, self._golden = session, golden
         self._item, self._detail = subject.item, (detail := subject.detail)
@@ -227,7 +224,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._checked = CheckedText(None)
         self._message: Line = ()
         self._confirms_cancel = False
-        """Whether the next press of the cancel key discards the changed text."""
+        """Whether the next press of the cancel key discards the changes."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")
@@ -310,8 +307,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.focus()
 
     def action_save(self) -> None:
-        """Close with the correction, or with None if it is already saved. If the text is invalid, move the cursor to
-        the problem instead."""
+        """Close with the correction. If the text is invalid, move the cursor to the problem instead."""
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
         if checked.golden_fix is not None and self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
@@ -360,7 +356,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.refresh(layout=True)
 
     def action_cancel(self) -> None:
-        """Close without saving. If the text changed, the key must be pressed twice."""
+        """Close without saving. If the text was changed, close only at the second key press."""
         if self._text_area.text == self._initial_text or self._confirms_cancel:
             self.dismiss(None)
         else:

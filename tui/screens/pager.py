@@ -1,4 +1,4 @@
-"""Show a long text on the whole screen. Only the visible part is laid out, so the text may have any length."""
+"""Show a long text on the whole screen. Only the visible part is laid out, so the text may be very long."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 
 class PagerText(NamedTuple):
-    """Text for the pager in two forms: as it is in the file, and with indented JSON."""
+    """Text for the pager in two forms."""
 
     raw: str
-    """Text as it is in the file. The copy action copies this text."""
+    """Text as in the file. The copy action copies this text."""
     indented: str
+    """Text with indented JSON."""
 
 
 async def read_records(session: Session, item_number: int, item: Item) -> PagerText:
@@ -49,9 +50,12 @@ class PagerScreen(GuardedScreen[None]):
     def __init__(
         self, title: str, text: str | Callable[[], Awaitable[PagerText]], *, find: str = "", folder: Path | None = None
     ) -> None:
-        """Create the screen for a text, or for a function that loads the text after the screen has opened.
+        """Create the screen.
 
-        The pager searches for `find` at the start. Copies of the text are written to `folder`.
+        Args:
+            text: Text to show, or a function that loads the text.
+            find: Search term at the start.
+            folder: Folder to which copies of the text are written.
         """
         super().__init__()
         self._title, self._folder = title, folder
@@ -60,7 +64,7 @@ class PagerScreen(GuardedScreen[None]):
         self._text = PagerText(text, indent_json(text)) if isinstance(text, str) else PagerText("", "")
         self._raw = False
         self._depth: int | None = None
-        """Number of indentation levels that are shown. None shows all levels."""
+        """Number of indentation levels that are shown, or None for all."""
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="pager-title")
@@ -133,7 +137,7 @@ class PagerScreen(GuardedScreen[None]):
         self._draw_bars()
 
     def action_change_depth(self, by: int) -> None:
-        """Show one indentation level less (-1) or more (1)."""
+        """Show `by` more indentation levels, or fewer if negative."""
         max_depth = max_indent_level(self._text.indented)
         if self._raw or not max_depth:
             self._draw_bars("the text has no JSON to fold")

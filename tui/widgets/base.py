@@ -1,7 +1,4 @@
-"""Provide the base classes of screens and widgets, panels with borders, the workers of screens, and a progress timer.
-
-A screen closes only once, even if its keys are pressed repeatedly.
-"""
+"""Provide base classes of screens and widgets, panels with borders, workers of screens, and a progress timer."""
 
 from __future__ import annotations
 
@@ -110,11 +107,12 @@ def work(
 
 
 def call_after_sent_keys(app: App[Any], callback: Callable[[], object]) -> None:
-    """Call `callback` after the focused widget and its ancestors have handled the keys that the app sent them."""
+    """Call `callback` after the focused widget and its ancestors have handled the keys they already received."""
     _call_after_nodes([*(app.focused or app.screen).ancestors_with_self], callback)
 
 
 def _call_after_nodes(nodes: Sequence[DOMNode], callback: Callable[[], object]) -> None:
+    """Call `callback` after each node has handled its pending messages, one node after the other."""
     if nodes:
         nodes[0].call_later(_call_after_nodes, nodes[1:], callback)
     else:
@@ -122,7 +120,7 @@ def _call_after_nodes(nodes: Sequence[DOMNode], callback: Callable[[], object]) 
 
 
 def is_screen_active(node: DOMNode) -> bool:
-    """Return whether the node's screen exists and is not being removed."""
+    """Whether the node's screen exists and is not being removed."""
     try:
         return bool(node.screen.display)
     except NoScreen:
@@ -130,7 +128,7 @@ def is_screen_active(node: DOMNode) -> bool:
 
 
 def sanitize_strip(strip: Strip) -> Strip:
-    """Return the strip with visible replacements for control characters, as wide as before."""
+    """Replace control characters by visible characters. The width does not change."""
     if all(sanitize(segment.text) == segment.text for segment in strip):
         return strip
     drawn = [Segment(sanitize(segment.text), segment.style, segment.control) for segment in strip]
@@ -167,9 +165,9 @@ class GuardedScreen(Screen[T]):
     _result_when_uncovered: tuple[T | None] | None = None
     """Result of a screen that was closed while another screen covered it. The screen closes when it is uncovered."""
     _held_keys: tuple[events.Key, ...] = ()
-    """Keys that were pressed before the screen could handle them."""
+    """Kept keys, which the screen could not handle when they were pressed."""
     _released_key: events.Key | None = None
-    """Key that waited and is being handled now."""
+    """Kept key that is being handled now."""
 
     @property
     def is_on_stack(self) -> bool:
@@ -199,15 +197,15 @@ class GuardedScreen(Screen[T]):
         return super().call_after_refresh(run)
 
     def must_wait(self, action: str) -> bool:  # noqa: ARG002
-        """Whether an action must wait until the screen has read its data. `action`: name without arguments."""
+        """Whether an action must wait until data is loaded. `action`: name of the action without arguments."""
         return False
 
     def must_ignore(self, action: str) -> bool:  # noqa: ARG002
-        """Whether an action is ignored for now, such as a review key that was pressed before the item was on screen."""
+        """Whether an action is ignored for now, such as a review before the item is on screen."""
         return False
 
     def keep_key_for_later(self, event: events.Key) -> bool:
-        """Keep a key until `handle_kept_keys` if its action must wait or an earlier key is waiting. Return whether it
+        """Keep a key for `handle_kept_keys` if its action must wait or if an earlier key is kept. Return whether it
         was kept."""
         actions = self._action_names(event)
         if not actions.isdisjoint(LEAVING_ACTIONS):
@@ -221,7 +219,7 @@ class GuardedScreen(Screen[T]):
         return True
 
     def handle_kept_keys(self) -> None:
-        """Handle the waiting keys in order, each after the screen shows the result of the key before it."""
+        """Handle the kept keys in order, each after the screen shows the result of the previous key."""
         if self._held_keys and self.is_on_stack:
             event, *later = self._held_keys
             if not any(map(self.must_wait, self._action_names(event))):
@@ -270,7 +268,7 @@ class BottomDialog(GuardedModalScreen[T]):
 MIN_BORDERED_SIZE = Size(100, 30)
 """Minimum screen size, in columns and rows, for borders around all panels."""
 FLAT_MARGIN = 6
-"""Number of cells that the title and the facts leave free in the title line of a flat panel."""
+"""Number of cells in the title line of a flat panel that neither title nor facts use."""
 
 
 def is_small_screen(screen: Size) -> bool:
@@ -309,14 +307,14 @@ class Panel(Vertical):
     def set_title(self, title: str, facts: str = "", *, flat_facts: bool = False) -> None:
         """Show a title and, at the bottom right, facts such as counts. Both are sanitized and never parsed as markup.
 
-        `flat_facts`: whether the panel also shows the facts if it has only an upper border.
+        `flat_facts`: whether a flat panel, which has only an upper border, shows the facts too.
         """
         if (title, facts, flat_facts) != (self._title, self._facts, self._shows_flat_facts):
             self._title, self._facts, self._shows_flat_facts = title, facts, flat_facts
             self._draw_titles()
 
     def set_flat(self, is_flat: bool) -> None:
-        """Draw only the title line instead of a whole border, as on a small screen, or draw the border again."""
+        """Draw only the upper border with the title, as on a small screen, or the whole border."""
         if is_flat != self.has_class("-flat"):
             self.set_class(is_flat, "-flat")
             self._draw_titles()

@@ -102,15 +102,15 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self.highlight = ""
         """Casefolded text whose matches are highlighted."""
         self.footer: Callable[[int], Sequence[Line]] = lambda _: ()
-        """Function that returns lines for the bottom of the view, given the number of rows that the document leaves
-        free. Lines that do not fit are omitted."""
+        """Returns lines for the bottom of the view. The argument is the number of rows that the document leaves free.
+        Lines that do not fit are omitted."""
         self._gutter = gutter
         self._strips: list[Strip] = []
         self._drawn_size = Size(0, 0)
         self._revealed: list[tuple[int, int, bool]] = []
-        """Arguments of the last calls of `reveal`, which are repeated when the size changes.
+        """Arguments of the last calls of `reveal`: all while the view has no size, later at most two.
 
-        The list has up to two calls or, before the view has a size, all calls.
+        They are repeated when the size changes.
         """
 
     @property
@@ -119,10 +119,7 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         return max(self.size.width - (GUTTER_WIDTH if self._gutter else 0), 1)
 
     def show(self, source: DocumentSource, *, top: RowPosition = DOCUMENT_START, cursor: int | None = None) -> None:
-        """Show a document from row `top` with the cursor on block `cursor`.
-
-        The method may be called before the view has a size. The document then appears with the first frame.
-        """
+        """Show a document from row `top` with the cursor on block `cursor`, now or as soon as the view has a size."""
         self.document_layout = DocumentLayout(source, self.cells, max(self.size.height, 1))
         self.document_layout.top = self.document_layout.clamp_top(top) if self.size else top
         if not self.size:  # A hidden view must be laid out when it is shown again.
@@ -131,9 +128,9 @@ class DocumentView(StaticFocusWidget, can_focus=True):
         self.redraw()
 
     def reveal(self, index: int, row: int = 0, *, entire_block: bool = True, keep_previous: bool = False) -> None:
-        """Scroll to a row as `DocumentLayout.reveal` does, and keep it visible when the size changes.
+        """Scroll to a row of block `index`, see `DocumentLayout.reveal`. Keep the row visible when the size changes.
 
-        With `keep_previous`, the row that was revealed before stays visible too, if both fit.
+        With `keep_previous`, keep the row of the previous call visible too, if both fit.
         """
         previous = self._revealed if not self.size else self._revealed[-1:] if keep_previous else []
         self._revealed = [*previous, (index, row, entire_block)]
@@ -269,7 +266,7 @@ class TopLine(LineBar):
 
 
 class KeyLine(LineBar):
-    """Key line of a screen, made from its active bindings. The last `keep_last` hints are never omitted."""
+    """Key line of a screen: hints for its active bindings. The last `keep_last` hints are never omitted."""
 
     DEFAULT_CSS = "KeyLine { background: $bar; }"
 
@@ -290,7 +287,7 @@ class KeyLine(LineBar):
         self.show(key_hints_line(hints, self.size.width, always))
 
     def set_priority_hints(self, hints: list[tuple[str, str]]) -> None:
-        """Show these (key, label) hints after the verdict keys, which lose their labels, and before all other hints."""
+        """Show these (key, label) hints before all others, except the verdict keys, which lose their labels."""
         if hints != self._priority_hints:
             self._priority_hints = hints
             self.update()

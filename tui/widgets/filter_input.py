@@ -127,9 +127,9 @@ class RunSearchInput(SafeInput):
 
 
 class FilterLine(Vertical):
-    """Filter or search input, hidden until `open`. Enter posts `Submitted` if the filter is valid.
+    """Input line for a filter or a search. It is hidden until `open` is called.
 
-    The screen closes the line.
+    Enter posts `Submitted` if the filter is valid. The screen then closes the line.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_LINE_ACTIONS)
@@ -153,7 +153,7 @@ class FilterLine(Vertical):
 
     @dataclass
     class CompletionRequested(Message):
-        """Posted when Tab was pressed. The screen answers with `complete`."""
+        """Posted when Tab was pressed. The screen answers with `apply_completion`."""
 
     def __init__(self, filters: AnnotatorFilters, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
@@ -163,12 +163,11 @@ class FilterLine(Vertical):
         self._filters = filters
         self._completion_context = CompletionContext(blind=filters.blind)
         self._last_completion: tuple[str, list[Completion], int] | None = None
-        """(text, completions, index): text after the last completion, all completions, and the index of the inserted
-        completion."""
+        """(text after the last completion, all completions, index of the inserted completion)."""
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
         self._filter_to_save: str | None = None
-        """Filter to save while the annotator types its name, else None."""
+        """Filter to save, while the annotator types a name for it. Otherwise None."""
         self._name_to_replace = ""
         """Name of the saved filter to replace if the annotator confirms. Empty if no confirmation is pending."""
 
@@ -179,7 +178,7 @@ class FilterLine(Vertical):
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:
-        """Show the line with a text to edit. `hint` is shown below the line until there is a message."""
+        """Show the line with a text to edit. `kind`: `filter` or `search`. `hint`: shown until there is a message."""
         self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
         self.display = True
         self._start_prompt(kind, text, hint)

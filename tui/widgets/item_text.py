@@ -37,16 +37,15 @@ from fcreview.tui.widgets.document_view import Divider, DocumentView
 
 
 class ItemText(DocumentView):
-    """Widget with the document of an item and its cursor.
+    """Widget with the document of an item and a cursor. Its keys move the cursor, fold and search.
 
-    Its keys move the cursor, fold and search. Empty until `open`.
+    The widget is empty until `open` is called.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_TEXT_ACTIONS)
 
     moves = reactive(0, repaint=False, init=False)
-    """Number of times that the cursor or the text moved. The screen watches this number to draw its bars in the same
-    frame."""
+    """Number of moves of the cursor or the text. The screen watches it to draw its bars in the same frame."""
 
     @dataclass
     class Opened(Message):
@@ -59,7 +58,7 @@ class ItemText(DocumentView):
         super().__init__(id=id)
         self.document_cursor: Cursor | None = None
         self.message: StatusMessage | None = None
-        """Message about the last move. None keeps the previous message on screen."""
+        """Message about the last move. With None, the screen keeps its previous message."""
         self.focus_list: Callable[[], None] | None = None
         """Function that moves the focus to the list beside the item. None if there is no list."""
         self.has_docs_column = False
@@ -100,20 +99,20 @@ class ItemText(DocumentView):
         return self.document_layout is None or self.document_layout.top == DOCUMENT_START
 
     def copy_state_from(self, other: ItemText) -> None:
-        """Show the item of another widget, with the same cursor, folds and scroll position."""
+        """Show the item of another widget with its cursor, folds and scroll position."""
         self.document_cursor, self.highlight = other.required_cursor, other.highlight
         top = other.document_layout.top if other.document_layout is not None else DOCUMENT_START
         self.show(BlockSource(self.required_cursor.blocks), top=top, cursor=self.required_cursor.index)
         self._show_cursor()
 
     def update_item(self, detail: ItemDetail) -> None:
-        """Show the same item with a changed review."""
+        """Show the same item with its changed reviews."""
         top = self._row_at_top()
         self.required_cursor.refresh(detail)
         self._show_blocks(top)
 
     def update_after_reload(self, detail: ItemDetail, message: StatusMessage | None) -> None:
-        """Show the same item after a reload. If its document has not changed, nothing is redrawn."""
+        """Show the same item after a reload. Redraw it only if its document has changed."""
         top, blocks = self._row_at_top(), self.required_cursor.blocks
         self.required_cursor.refresh(detail)
         if self.required_cursor.blocks != blocks:
@@ -122,7 +121,7 @@ class ItemText(DocumentView):
             self._notify_moved(message)
 
     def set_section_frames(self, frame_sections: bool) -> None:
-        """Draw frames around all sections, or only around calls, as on a small screen."""
+        """Draw frames around all sections or, as on a small screen, only around calls."""
         if self.document_cursor is not None and frame_sections != self.document_cursor.options.panels:
             top = self._row_at_top()
             self.document_cursor.options = replace(self.document_cursor.options, panels=frame_sections)
@@ -134,26 +133,26 @@ class ItemText(DocumentView):
         """Cursor in the displayed item.
 
         Raises:
-            RuntimeError: No item is open. This is an error in the program, because keys do nothing without an item.
+            RuntimeError: No item is open. This is a bug, because keys are disabled without an item.
         """
         if self.document_cursor is None:
             raise RuntimeError("no item is open")
         return self.document_cursor
 
     def scroll_to_block(self, index: int) -> None:
-        """Scroll so that a block is at the top of the screen, unless the document ends before the screen is full."""
+        """Scroll a block to the top of the screen, or as far up as the end of the document allows."""
         if self.document_layout is not None:
             self.document_layout.scroll_to(RowPosition(index, 0))
             self.redraw()
             self._notify_moved()
 
     def _row_at_top(self) -> tuple[str, int]:
-        """Return (block key, row) at the top of the screen, to restore it after the document was rebuilt."""
+        """Return (key of the block, row of the block) at the top of the screen, for `_show_blocks`."""
         layout = self.document_layout
         return (self.required_cursor.blocks[layout.top.block].key, layout.top.row) if layout else ("", 0)
 
     def _show_blocks(self, top: tuple[str, int], message: StatusMessage | None = None) -> None:
-        """Show the rebuilt document, with the row at the top that `_row_at_top` returned before."""
+        """Show the rebuilt document. `top`: row at the top of the screen, from `_row_at_top` before the rebuild."""
         key, row = top
         at = self.required_cursor.find_block_index(key, 0)
         position = RowPosition(at, row if self.required_cursor.blocks[at].key == key else 0)
@@ -170,10 +169,9 @@ class ItemText(DocumentView):
         self._notify_moved(message)
 
     def _scroll_to_target(self) -> None:
-        """Scroll to show as much as possible of the text that a verdict at the cursor applies to.
+        """Scroll to show as much as possible of the text to which a verdict at the cursor applies.
 
-        Otherwise an annotator could confirm a judge verdict without seeing the judged reply, because it is below the
-        screen.
+        An annotator must not confirm a judge verdict on a reply that is below the screen.
         """
         at = self.required_cursor.index
         until = last_index_of_target(self.required_cursor.blocks, at)
@@ -195,8 +193,7 @@ class ItemText(DocumentView):
         )
 
     def _context_panels(self, free_rows: int) -> list[Line]:
-        """Return the panels directly below the document: function docs, unless their column is shown, and other
-        runs."""
+        """Return the panels below the document: function docs, unless a column shows them, and other runs."""
         cells, detail = self.cells, self.required_cursor.detail
         functions, docs = detail.item.functions, self.required_cursor.options.docs_choice
         is_beside = self.has_docs_column or bool(docs)
@@ -212,10 +209,7 @@ class ItemText(DocumentView):
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:
-        """Functions and parameter at the cursor, else of the nearest call.
-
-        Without calls, these are the available functions.
-        """
+        """Functions and parameter at the cursor, else of the nearest call, else all available functions."""
         reading, indexed = self.required_cursor, self._indexed_item
         return (
             functions_at_block(indexed, reading.block.key)
@@ -238,7 +232,7 @@ class ItemText(DocumentView):
         self._notify_moved(StatusMessage(text, "warn"))
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block for verdicts on the target. Return False if the target has no block."""
+        """Move to the block on which verdicts apply to `target`. Return False if there is none."""
         found = self.required_cursor.move_to_target(target)
         self.show(BlockSource(self.required_cursor.blocks), cursor=self.required_cursor.index)
         self._show_cursor()
@@ -307,7 +301,7 @@ class ItemText(DocumentView):
         self._show_blocks(top, StatusMessage(message))
 
     def action_next_docs(self) -> None:
-        """Show the next set of function docs: those of the golden call, of the predicted call, all or none."""
+        """Show the next set of function docs: of the golden call, of the predicted call, all or none."""
         top = self._row_at_top()
         block = self.required_cursor.show_next_docs()
         if block is None:

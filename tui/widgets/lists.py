@@ -35,9 +35,9 @@ def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = Fa
 
 
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):
-    """List whose subclass implements `line_at`. A cursor that moves within the page redraws two lines only.
+    """List of lines with an optional cursor. A subclass implements `line_at`.
 
-    Without a cursor, the keys scroll the text.
+    A cursor move within the page redraws only two lines. Without a cursor, the keys scroll the text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(LIST_ACTIONS)
@@ -64,14 +64,14 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         self._has_cursor = cursor
         self.is_cursor_shown = True
         self.reverse_cursor = True
-        """Whether the line under the cursor is drawn in reverse, in addition to the cursor symbol."""
+        """Whether the line under the cursor is drawn in reverse video, in addition to the cursor symbol."""
 
     def line_at(self, index: int) -> Line:
         """Return a line without the cell of the cursor symbol."""
         raise NotImplementedError
 
     def set_reverse_cursor(self, is_reversed: bool) -> None:
-        """Draw the line under the cursor in reverse, or not."""
+        """Draw the line under the cursor in reverse video, or only mark it with the cursor symbol."""
         if is_reversed != self.reverse_cursor:
             self.reverse_cursor = is_reversed
             self.refresh_line(self.cursor)
@@ -101,9 +101,9 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
             self.refresh_line(index)
 
     def _scroll_to_cursor(self) -> bool:
-        """Scroll the cursor into view if necessary, and return whether the list was scrolled.
+        """If the cursor is not visible, scroll it to the middle. Return whether the list was scrolled.
 
-        It is scrolled by half a page, so that a slow connection gets one big redraw instead of many small ones.
+        On a slow connection, one big redraw is better than many small ones.
         """
         top, height = int(self.scroll_offset.y), self.size.height
         if not height or top <= self.cursor < top + height:
@@ -113,11 +113,11 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
 
     @property
     def cursor_row(self) -> int:
-        """Row of the widget, from 0, that shows the cursor."""
+        """Row of the cursor in the widget, from 0."""
         return self.cursor - int(self.scroll_offset.y)
 
     def scroll_cursor_to_row(self, row: int) -> None:
-        """Scroll until the line under the cursor is in this row of the widget, if enough lines precede it."""
+        """Scroll so that the cursor is in this row of the widget, if enough lines precede it."""
         if row != self.cursor_row:
             self._scroll_to_line(self.cursor - row)
 
@@ -210,14 +210,14 @@ class LinkedList(TextList):
 MAX_CACHED_WINDOWS = 6
 """Largest number of windows of rows in memory."""
 PREFETCH_ROWS = 64
-"""The next window is fetched when the cursor is within this number of rows of the end of a window."""
+"""Number of rows between the cursor and another window at which the other window is requested."""
 
 
 class QueueList(LineList):
     """List of a queue of any length.
 
-    It requests windows of rows with a message, and draws a row that is not loaded as `…`. The owner answers a request
-    with `add_window`.
+    The list requests windows of rows with the message `WindowRequested`, and its owner answers with `add_window`. Rows
+    that are not loaded are drawn as `…`.
     """
 
     @dataclass
@@ -226,7 +226,7 @@ class QueueList(LineList):
 
         window: int
         version: int
-        """Version of the list, to pass to `add_window`. Answers to a request of an earlier version are ignored."""
+        """Version of the list, to pass to `add_window`. The list ignores windows for an earlier version."""
 
     @dataclass
     class ColumnsChanged(Message):
@@ -245,7 +245,7 @@ class QueueList(LineList):
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
-        """Show another view of `total` rows and drop all loaded rows. `column_widths`: column widths of the rows."""
+        """Show another view of `total` rows. The owner loads them again. `column_widths`: widths of their texts."""
         self.version += 1
         self.is_waiting = False
         self._windows.clear()
@@ -256,7 +256,7 @@ class QueueList(LineList):
         self.set_line_count(total, cursor)
 
     def show_waiting(self, message: str) -> None:
-        """Show a message and no rows until `show_view` is called."""
+        """Show a message instead of the rows until `show_view` is called."""
         self.empty_line = ((f" {message}", "dim"),)
         if self.total:
             self.show_view(0, 0, self._column_widths)
@@ -296,7 +296,7 @@ class QueueList(LineList):
         return queue_row_line(row, self.columns, self._short_names_in_window(index // WINDOW))
 
     def _short_names_in_window(self, window: int) -> dict[str, str]:
-        """Return the short forms of the ids and of the names of runs in a window, see `shorten_ids`."""
+        """Map ids and run names in a window to their short forms. Names that fit the columns are missing."""
         sizes = dict(self.columns.columns)
         cells, model = sizes.get("item", 0), sizes.get("model", 0)
         key = (window, cells, model)
@@ -339,11 +339,11 @@ class QueueList(LineList):
 
     @property
     def has_cut_run_names(self) -> bool:
-        """Whether the column of run names is too narrow for some of them."""
+        """Whether some run names are cut, because their column is too narrow."""
         return 0 < dict(self.columns.columns).get("model", 0) < self._column_widths.model
 
     def find_loaded_index(self, item: int) -> int | None:
-        """Return the index of an item, or None if its row is not loaded."""
+        """Return the index of the row of an item, or None if the row is not loaded."""
         rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
         return next((index for index, row in rows if row.item == item), None)
 

@@ -120,7 +120,7 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         if reason := find_filter_problem(where, blind=context.state.blind):
             yield unavailable_command(context, "filter", names[name], sanitize(reason))
         else:
-            apply = partial(context.change_queue, "where", where)
+            apply = partial(context.apply_queue_choice, "where", where)
             yield PaletteCommand("filter", names[name], apply, sanitize(where))
     if where := context.state.combine_filter_and_search():
         save = partial(context.save_filter, where)
@@ -132,7 +132,7 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 def order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for name, description in list_available_orders(context.state.blind, context.state.file).items():
-        run = partial(context.change_queue, "order", name)
+        run = partial(context.apply_queue_choice, "order", name)
         yield PaletteCommand("order", f"order {sanitize(name)}", run, description)
 
 
@@ -140,7 +140,7 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for name, has_assigned_items in context.queue_files.items():
         if name == context.state.file:
             continue
-        label, run = f"queue {sanitize(name)}", partial(context.change_queue, "file", name)
+        label, run = f"queue {sanitize(name)}", partial(context.apply_queue_choice, "file", name)
         if has_assigned_items:
             yield PaletteCommand("queue", label, run, "items of the queue file that are assigned to you")
         else:
@@ -192,12 +192,14 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if len(runs) < 2:
         return
     run_counts = Counter(run.info.model for run in runs)
-    show_all = partial(context.change_queue, "runs", ALL_RUNS)
+    show_all = partial(context.apply_queue_choice, "runs", ALL_RUNS)
     yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
     for run in runs:
         folder = sanitize(find_run_date_or_folder(run)) if run_counts[run.info.model] > 1 else ""
         details = ", ".join(filter(None, (format_run_title(run), folder, format_count(run.n_items, "item"))))
-        yield PaletteCommand("run", sanitize(run.info.model), partial(context.change_queue, "runs", run.run), details)
+        yield PaletteCommand(
+            "run", sanitize(run.info.model), partial(context.apply_queue_choice, "runs", run.run), details
+        )
 
 
 def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:

@@ -192,17 +192,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._list.styles.height = max(min(len(lines), 3 if small else MAX_RUN_LINES), 1)
         self._list.set_lines(lines)
         self.query_one("#accuracy-panel", Panel).set_title("Accuracy", f"goal: {symbols().plus_minus} 2 points")
-        self._draw_run()
+        self._draw_selected_run()
         self._update_form()
 
     def _on_cursor_moved(self) -> None:
         if self._selected_run is not None and self._selected_run.run != self._shown_run:
             self._message = ()
-        self._draw_run()
+        self._draw_selected_run()
         self._update_form()
         self._read_samples()
 
-    def _draw_run(self) -> None:
+    def _draw_selected_run(self) -> None:
         run, sample, small = self._selected_run, self._selected_sample, self.has_class("-small")
         self._shown_run = run.run if run is not None else None
         width = self.size.width if small else self.size.width // 2 - 4
@@ -320,7 +320,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if not result.is_successful:
             self._message, self._held_keys = command_error_line(result), ()
             self.set_focus(field)
-            self._draw_run()
+            self._draw_selected_run()
             return
         self.call_after_refresh(self.handle_kept_keys)
         self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
@@ -330,7 +330,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     def action_cancel(self) -> None:
         self._message = ()
         self._list.focus()
-        self._draw_run()
+        self._draw_selected_run()
 
     # -- actions
 
@@ -391,7 +391,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _show_message(self, message: str) -> None:
         self._message = make_line(message, "warn")
-        self._draw_run()
+        self._draw_selected_run()
 
     def show_unavailable_key(self, key: str) -> None:
         self._show_message(format_unavailable_key_message(self.app, key))

@@ -166,10 +166,10 @@ class ItemPane(Vertical):
         self.text.set_section_frames(not is_small_screen(self.app.size))
         self.call_after_refresh(self.draw_bars)
 
-    def open(self, item: int) -> None:
-        """Show `item` in a pane that was just created."""
-        self._opened = item
-        self.item_reviewer.open_item(item)
+    def open(self, item_number: int) -> None:
+        """Show an item in a pane that was just created."""
+        self._opened = item_number
+        self.item_reviewer.open_item(item_number)
 
     def is_showing(self, item: int, view: View) -> bool:
         """Whether the pane displays the item of `view` with its current reviews, or will display it."""
@@ -392,13 +392,13 @@ class ItemPane(Vertical):
         if (subject := self._subject_at_key_press()) is not None:
             review_dialogs.ask_note(self, subject)
 
-    def action_prompt_for_last_item(self, prompt: str) -> None:
+    def action_prompt_for_last_item(self, dialog_name: str) -> None:
         """Open the dialog `fault`, `tag` or `note` for the last completed item, which it names."""
 
         def open_prompt(subject: ReviewSubject) -> None:
-            if prompt == "fault":
+            if dialog_name == "fault":
                 review_dialogs.ask_fault(self, subject, subject.name)
-            elif prompt == "tag":
+            elif dialog_name == "tag":
                 review_dialogs.ask_tags(self, subject, self._session, self._prefetcher, subject.name)
             else:
                 review_dialogs.ask_note(self, subject, subject.name)

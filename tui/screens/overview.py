@@ -158,8 +158,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if not self._has_lists:
             return
         for name in ("runs", "scores"):
-            self.watch(self._list(name), "scroll_y", self._on_scroll, init=False)
-        self._list("runs").focus()
+            self.watch(self._get_list(name), "scroll_y", self._on_scroll, init=False)
+        self._get_list("runs").focus()
         if self._session.shows_welcome:
             self._session.shows_welcome = False
             self._message = format_welcome_message(self.app)
@@ -170,11 +170,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Whether the lists exist. While the app quits, Textual removes them."""
         return len(self.query(OverviewList)) == len(PANELS)
 
-    def _list(self, name: str) -> OverviewList:
+    def _get_list(self, name: str) -> OverviewList:
         return self.query_one(f"#{name}", OverviewList)
 
     def on_descendant_focus(self) -> None:
-        with_cursor = self._list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
+        with_cursor = self._get_list("runs") if isinstance(self.focused, RunSearchInput) else self.focused
         for each in self.query(OverviewList):
             each.set_cursor_shown(each is with_cursor)
 
@@ -233,8 +233,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _visible_runs(self) -> list[RunRow]:
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
-            top = int(self._list(name).scroll_offset.y)
-            height = self._list(name).size.height or MAX_RUN_LINES  # 0 before the first layout
+            top = int(self._get_list(name).scroll_offset.y)
+            height = self._get_list(name).size.height or MAX_RUN_LINES  # 0 before the first layout
             runs |= {run.run: run for run in self._runs[top : top + height]}
         return list(runs.values())
 
@@ -281,7 +281,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _list_width(self, list_name: str) -> int:
         """Return the width of the lines of a list, in cells, without the cursor column."""
-        return max(self._list(list_name).size.width - 1, 20)
+        return max(self._get_list(list_name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:
         drawn = (self._runs, self._list_width("runs"), self.size.height, self._first_category)
@@ -290,7 +290,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._drawn_runs = drawn
         table = build_run_table(self._overview, self._runs, self._list_width("runs"), self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
-        runs = self._list("runs")
+        runs = self._get_list("runs")
         height = self.size.height
         limit = max(MAX_RUN_LINES, height // 3) if height >= MIN_BORDERED_SIZE.height else max(height // 4, 3)
         runs.styles.height = max(min(len(table.lines), limit), 1)
@@ -302,7 +302,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#runs-panel", Panel).set_title("1 Runs", facts)
 
     def _draw_reasons(self) -> None:
-        reasons = self._list("reasons")
+        reasons = self._get_list("reasons")
         reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
         reasons.set_lines(failure_reason_lines(self._overview.reasons or (), self._list_width("reasons")))
         self.query_one("#reasons-panel", Panel).set_title(
@@ -334,7 +334,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one("#next-panel", Panel).set_title("5 Next", facts, flat_facts=True)
 
     def _show_lines(self, list_name: str, lines: list[Line], max_rows: int) -> None:
-        widget = self._list(list_name)
+        widget = self._get_list(list_name)
         widget.styles.height = max(min(len(lines), max_rows), 1)
         widget.set_lines(lines)
 
@@ -344,7 +344,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._runs = self._arrangement.filter_and_sort_runs(self._overview.runs)
         self._drawn_runs = ()
         self._draw()
-        self._list("runs").move_cursor(0)
+        self._get_list("runs").move_cursor(0)
         self._estimate_visible_runs()
 
     def action_next_order(self) -> None:
@@ -368,10 +368,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if not keep_search:
             box.value = ""
         box.display = False
-        self._list("runs").focus()
+        self._get_list("runs").focus()
 
     def action_move(self, by: int) -> None:
-        self._list("runs").action_move(by)
+        self._get_list("runs").action_move(by)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and isinstance(self.focused, RunSearchInput):
@@ -383,12 +383,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def action_step_panel(self, by: int) -> None:
         names = self._visible_panel_names
         here = getattr(self.focused, "id", names[0])
-        self._list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
+        self._get_list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
 
     def action_focus_panel(self, number: int) -> None:
         name = PANELS[number - 1]
         if name in self._visible_panel_names:
-            self._list(name).focus()
+            self._get_list(name).focus()
 
     def action_scroll_categories(self, by: int) -> None:
         self._first_category = max(self._first_category + by, 0)
@@ -420,7 +420,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._overview.blind:
             self._show_message("estimates: not available in blind mode")
             return
-        at = self._list("runs").cursor
+        at = self._get_list("runs").cursor
 
         def apply_choice(choice: OverviewChoice | None) -> None:
             if choice is None:

@@ -90,15 +90,15 @@ class PaletteContext:
             severity: Literal["information", "error"] = "error" if style == "bad" else "information"
             self.app.notify(sanitize(message), severity=severity, markup=False)
 
-    def open_item(self, item: int) -> None:
+    def open_item(self, item_number: int) -> None:
         if self._item_pane is not None and not self._is_queue_on_top:
-            self.app.push_screen(self._item_pane.make_screen(self.state.view, item))
+            self.app.push_screen(self._item_pane.make_screen(self.state.view, item_number))
         elif self._is_queue_on_top and self._queue is not None:
-            self._queue.find_and_open_item(item)
+            self._queue.find_and_open_item(item_number)
         else:
-            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open_item(item))
+            return_to_queue(self.app, self.session, lambda queue: queue.find_and_open_item(item_number))
 
-    def change_queue(self, menu_name: str, choice: Any) -> None:
+    def apply_queue_choice(self, menu_name: str, choice: Any) -> None:
         """Return to the queue and apply a choice of one of its menus. `menu_name`: key of `QueueMenus.menus`."""
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
@@ -159,14 +159,14 @@ class PaletteContext:
     def export_items(self, format_name: str, path: str) -> None:
         """Write the items of the view to a file. Some formats write whole runs."""
         request = ExportRequest(format_name, path, self.state.view)
-        self.app.run_worker(self._export(request), group="export")
+        self.app.run_worker(self._write_export(request), group="export")
 
-    async def _export(self, request: ExportRequest) -> None:
+    async def _write_export(self, request: ExportRequest) -> None:
         services = self.session.report_services
         self.show_message(f"writing {request.path} ...")
         try:
             if self.session.in_browser:
-                summary = await self._export_for_download(request, services)
+                summary = await self._download_export(request, services)
             else:
                 summary = await self.session.query(lambda store: export_and_summarize(store, request, services))
         except (FcreviewError, OSError) as error:
@@ -174,7 +174,7 @@ class PaletteContext:
         else:
             self.show_message(summary, "good")
 
-    async def _export_for_download(self, request: ExportRequest, services: ReportServices | None) -> str:
+    async def _download_export(self, request: ExportRequest, services: ReportServices | None) -> str:
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / make_download_name(request.path)
             inside = replace(request, path=str(path))

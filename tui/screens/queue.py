@@ -160,18 +160,18 @@ class QueueScreen(GuardedScreen[None]):
         if row is None or row.item != found.item or not self._split.focus_item():
             self.open_item_screen(found.item)
 
-    def open_item_screen(self, item: int) -> None:
+    def open_item_screen(self, item_number: int) -> None:
         """Open the item on a screen of its own."""
         from fcreview.tui.screens.item_pane import ItemScreen
 
-        screen = ItemScreen(self._session, self.state.view, item)
+        screen = ItemScreen(self._session, self.state.view, item_number)
         screen.can_close_for_split = not self._split.is_split
         self.app.push_screen(screen, partial(self._on_item_screen_closed, screen))
 
-    def _on_item_screen_closed(self, screen: ItemScreen, item: int | None) -> None:
+    def _on_item_screen_closed(self, screen: ItemScreen, item_number: int | None) -> None:
         if screen.closed_for_split:  # reached even if the terminal is no longer wide enough for two panes
             self._split.take_over_item(screen.pane)
-        self._reload_view(item)
+        self._reload_view(item_number)
 
     def action_adjudicate(self) -> None:
         if self.state.blind:
@@ -236,9 +236,9 @@ class QueueScreen(GuardedScreen[None]):
             else:
                 self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
-    def _reload_view(self, item: int | None) -> None:
-        """Load the view again with the cursor on `item`, because reviews may have changed the view."""
-        self.pane.load_view(CursorPosition(item, self.list.cursor))
+    def _reload_view(self, cursor_item: int | None) -> None:
+        """Load the view again, because reviews may have changed it. `cursor_item`: number of the item at the cursor."""
+        self.pane.load_view(CursorPosition(cursor_item, self.list.cursor))
 
     # -- settings
 
@@ -311,9 +311,9 @@ class QueueScreen(GuardedScreen[None]):
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
         self.pane.load_view(self._menus.apply_choice(menu_name, choice, self.pane.cursor_position, opened_from=""))
 
-    def find_and_open_item(self, item: int) -> None:
+    def find_and_open_item(self, item_number: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
-        self.pane.load_first_rows(self.pane.cursor_position, item, "")
+        self.pane.load_first_rows(self.pane.cursor_position, item_number, "")
 
     # -- levels
 

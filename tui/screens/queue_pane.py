@@ -469,9 +469,9 @@ class QueuePane(Vertical):
         self.post_message(self.RowsLoaded(is_reread=False))
 
     @work(group="rows")
-    async def reload_row(self, item: int) -> None:
-        """Load the row of an item again after a review."""
-        version, index = self.list.version, self.list.find_loaded_index(item)
+    async def reload_row(self, item_number: int) -> None:
+        """Load the row of an item again, because the item was reviewed."""
+        version, index = self.list.version, self.list.find_loaded_index(item_number)
         if index is not None and (row := await self._loader.load_row(self._state.view, index)) is not None:
             self.list.replace_row(index, version, row)
 

@@ -53,7 +53,7 @@ class SplitView(Horizontal):
         self._creation_lock = asyncio.Lock()
         self._focus_when_created = False
         """Whether the item pane gets the focus as soon as it exists."""
-        self._is_adopting = False
+        self._is_taking_over = False
         """Whether the item pane is taking over the item of a closed `ItemScreen`."""
         self._has_new_reviews = False
         """Whether an item was reviewed since the list was last read."""
@@ -111,7 +111,7 @@ class SplitView(Horizontal):
             self._draw_focus()
             self.item_pane.draw_bars()
             if is_item_focused:
-                if self._queue.is_loading and not self._is_adopting:
+                if self._queue.is_loading and not self._is_taking_over:
                     self.item_pane.is_awaiting_list = True
                 self._show_requested_item()
                 self.item_pane.item_reviewer.start_measuring_pace()
@@ -151,7 +151,7 @@ class SplitView(Horizontal):
 
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item pane has the focus."""
-        if not self.is_split or self._list_follows_item or self._is_adopting or self._queue.is_changing_view:
+        if not self.is_split or self._list_follows_item or self._is_taking_over or self._queue.is_changing_view:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None
@@ -194,11 +194,11 @@ class SplitView(Horizontal):
 
     def take_over_item(self, pane: ItemPane) -> None:
         """Show and focus the item of `pane`, whose `ItemScreen` closed because the terminal became wide."""
-        self._is_adopting = True
-        self._adopt_item(pane)
+        self._is_taking_over = True
+        self._take_over_item(pane)
 
     @work(group="item")
-    async def _adopt_item(self, pane: ItemPane) -> None:
+    async def _take_over_item(self, pane: ItemPane) -> None:
         item = await self._get_item_pane()
         if pane.item_reviewer.has_item:
             item.copy_state_from(pane)
@@ -207,7 +207,7 @@ class SplitView(Horizontal):
             self.query_one("#item-side").display = True
             self.screen.set_focus(item.text)
             self.layout_panes()
-        self._is_adopting = False
+        self._is_taking_over = False
 
     @work(group="item")
     async def _create_item_pane(self) -> None:
@@ -226,7 +226,7 @@ class SplitView(Horizontal):
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows_list = True
                 await self.query_one("#item-side").mount(item)
-                item.visible = self._is_adopting or bool(self._queue.list.total)  # rows may be hidden meanwhile
+                item.visible = self._is_taking_over or bool(self._queue.list.total)  # rows may be hidden meanwhile
                 self.item_pane = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()

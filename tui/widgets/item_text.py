@@ -202,9 +202,9 @@ class ItemText(DocumentView):
         lines += other_runs_panel_lines(rows, cells, free_rows - len(lines))
         return [*lines, *([BLANK_LINE] * (free_rows + 1 - len(lines)))]
 
-    def show_other_runs(self, item: int, rows: Sequence[QueueRow]) -> None:
+    def show_other_runs(self, item_number: int, rows: Sequence[QueueRow]) -> None:
         """Show the rows of the item in other runs, if there is room below the document."""
-        self._other_runs = item, rows
+        self._other_runs = item_number, rows
         self.redraw()
 
     @property

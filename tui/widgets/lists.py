@@ -342,10 +342,10 @@ class QueueList(LineList):
         """Whether some run names are cut, because their column is too narrow."""
         return 0 < dict(self.columns.columns).get("model", 0) < self._column_widths.model
 
-    def find_loaded_index(self, item: int) -> int | None:
+    def find_loaded_index(self, item_number: int) -> int | None:
         """Return the index of the row of an item, or None if the row is not loaded."""
         rows = ((window * WINDOW + at, row) for window, rows in self._windows.items() for at, row in enumerate(rows))
-        return next((index for index, row in rows if row.item == item), None)
+        return next((index for index, row in rows if row.item == item_number), None)
 
     def replace_row(self, index: int, version: int, row: QueueRow) -> None:
         """Replace a loaded row, unless it belongs to an earlier version of the list."""

@@ -45,12 +45,8 @@ from fcreview.model.verdict import MILESTONES_MET
 from fcreview.safe_files import read_file
 
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
-
-
 MAX_STATE_DIFFERENCES = 40
 """Maximum number of differences between two end states that an item lists. Of the others, it has only the number."""
-
-
 MAX_STATE_DEPTH = 12
 """Maximum depth of values that are compared field by field. Deeper values are compared as a whole."""
 

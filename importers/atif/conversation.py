@@ -17,11 +17,7 @@ from fcreview.model.item import Call, Message
 from fcreview.model.json_value import to_json_text
 
 KNOWN_MINOR_VERSION = 8
-
-
 MAX_SUBAGENT_DEPTH = 5
-
-
 NO_RESULT = "(no result)"
 """Placeholder for a missing result, so that results and calls still match by position."""
 

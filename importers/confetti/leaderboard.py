@@ -147,12 +147,8 @@ def compute_mean_or_zero(values: Sequence[float]) -> float:
 
 
 SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
-
-
 ActLabelPair = tuple[frozenset[str], frozenset[str]]
 """The predicted labels and the golden labels of a turn."""
-
-
 ActLabelPairCounts = Mapping[ActLabelPair, int]
 """Predicted and golden labels -> number of turns that have them."""
 

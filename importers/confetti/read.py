@@ -50,8 +50,6 @@ from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
 
 JsonObject = dict[str, Any]
-
-
 RecordsById = dict[str, JsonObject]
 
 

@@ -225,8 +225,6 @@ _NUMBER_REDUCERS: dict[str, Callable[[list[float], int], Any]] = {
     "pass_k": lambda numbers, k: _compute_probability_of_drawing_only(_count_passes(numbers), len(numbers), k),
     "at_least": lambda numbers, k: int(_count_passes(numbers) >= k),
 }
-
-
 _VALUE_REDUCERS: dict[str, Callable[[list[Any], int], Any]] = {
     "mode": _find_most_frequent,
     "majority": _find_absolute_majority,

@@ -32,8 +32,6 @@ _REWARD_PARTS = {
     "action": "ACTION",
 }
 """Word in the scorer's explanation -> part of the reward that failed."""
-
-
 NOT_RECOMPUTED_NOTE = "the verdict depends on the simulated environment"
 
 

@@ -21,11 +21,7 @@ from fcreview.model.review import CORRECT, FAULTS
 
 FAULT_OF_SOURCE = {"agent": "model", "user": "simulator"}
 """Source of an error in a note or review -> fault in fcreview. There is no fault for the source `system`."""
-
-
 ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
-
-
 JUDGES_BY_FIELD = {"review": "review", "user_only_review": "review of the user"}
 """Field of a simulation -> name of the judge."""
 

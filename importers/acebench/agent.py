@@ -46,7 +46,7 @@ from fcreview.safe_files import read_file
 
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 MAX_STATE_DIFFERENCES = 40
-"""Maximum number of differences between two end states that an item lists. Of the others, it has only the number."""
+"""Maximum number of state differences that an item lists. If there are more, it states how many."""
 MAX_STATE_DEPTH = 12
 """Maximum depth of values that are compared field by field. Deeper values are compared as a whole."""
 
@@ -139,7 +139,7 @@ class DialogueHistory(NamedTuple):
 def _add_history_messages(item: Item, history_file: Path) -> list[int]:
     """Add the messages of a dialogue history to the item, except the agent's calls.
 
-    Return, for each call, the number of the agent's step in which it is made, from 0.
+    Return the number, from 0, of the agent's step in which each call is made.
     """
     try:
         messages, odd_lines = parse_dialogue_history(read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace"))
@@ -250,7 +250,7 @@ def find_attribute_differences(predicted: dict[str, Any], golden: dict[str, Any]
 
 
 def find_state_differences(end_state: Any, golden_state: Any) -> dict[str, StateDifference] | None:
-    """Return the differences between two end states by path, such as `FoodPlatform.users.Eve.balance`, or None.
+    """Return the differences between two end states by path, such as `FoodPlatform.users.Eve.balance`.
 
     The evaluator does not compare classes whose names differ only in case, so these are omitted.
     """
@@ -310,7 +310,7 @@ class ProcessAccuracy(NamedTuple):
 
 
 def compute_process_accuracy(messages: Any, milestones: Any, is_end_state_correct: bool) -> ProcessAccuracy:
-    """Compute the process accuracy of an agent item. It is 1 if the end state is correct."""
+    """Compute the process accuracy of an agent item from the agent's messages. It is 1 if the end state is correct."""
     if is_end_state_correct or not milestones:
         return ProcessAccuracy(1.0, 1.0)
     calls = messages if isinstance(messages, list) else []
@@ -327,7 +327,7 @@ def compute_milestone_share(messages: Sequence[Any], milestones: Sequence[str]) 
 
 
 def find_milestone_messages(messages: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the index of the message that meets each milestone, up to the first missed one."""
+    """Return the index of the message that meets each milestone, without the first missed milestone and later ones."""
     texts = [str(message).strip() for message in messages]
     found: list[int] = []
     for milestone in milestones:

@@ -43,7 +43,7 @@ def parse_file_name(path: Path) -> FileName:
 
 
 def find_language(path: Path) -> str | None:
-    """Return `en` or `zh`, the ending of the name of the nearest such parent folder, or None without one."""
+    """Return `en` or `zh`, with which the name of a parent folder ends, or None. The nearest such folder counts."""
     matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
     return next((match[1] for match in matches if match), None)
 

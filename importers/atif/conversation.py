@@ -179,7 +179,7 @@ def _list_results(step: JsonObject) -> list[JsonObject]:
 
 
 def parse_tool_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
-    """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
+    """Parse an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
         return Call("predicted", _get_call_name(entry), arguments, turn, step, index)
@@ -208,7 +208,7 @@ def _get_part_text(part: Any) -> str:
 
 
 def format_step(step: JsonObject) -> str:
-    """Return a step as text: its source, message, calls and results."""
+    """Return the source, the message, the calls and the results of a step as text."""
     calls = [parse_tool_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {get_content_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]

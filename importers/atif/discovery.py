@@ -262,7 +262,7 @@ def read_agent_and_model(path: Path) -> AgentAndModel | None:
 
 
 def _looks_like_trajectory(path: Path) -> bool:
-    """Whether the name or the first bytes of a file indicate a trajectory. If not, the rest of the file is not read."""
+    """Return whether the name or the first bytes of a file indicate a trajectory. Otherwise, it is not read."""
     if "traj" in path.name:
         return True
     try:

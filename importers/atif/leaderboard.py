@@ -19,9 +19,9 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 REWARD = "reward"
 """Criterion of the reward that decides the trial's verdict. In most files, this reward has the same name."""
 EXCEPTION_KEY = "exception"
-"""Metadata key: type of the exception that ended the trial."""
+"""Metadata key of the type of the exception that ended the trial."""
 REWARDS_KEY = "rewards"
-"""Metadata key: rewards by name. Missing if the trial was not verified."""
+"""Metadata key of the rewards by name. It is missing if the trial was not verified."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
@@ -44,7 +44,7 @@ def _apply_reward_override(item: ScoredItem) -> ScoredItem:
 
 
 def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
-    """Return the rewards of a trial by name, with the overrides by annotators; None for a trial without rewards.
+    """Return the effective rewards of a trial by name, or None for a trial without rewards.
 
     An override of the verdict sets the deciding reward (see `read.find_deciding_reward_name`) to 1 or 0.
     """
@@ -61,7 +61,7 @@ def get_effective_rewards(item: ScoredItem) -> dict[str, float] | None:
 
 
 def compute_mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
-    """Return the mean of each reward over all trials, of which those without it count as 0.
+    """Return the mean of each reward over all trials. A missing reward counts as 0.
 
     If there is only one reward, the name of its mean is `mean`.
     """

@@ -240,7 +240,7 @@ def read_trial_record(trial: TrialFiles) -> TrialRecord:
 
 
 def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
-    """Use a verifier file's rewards if `result.json` has none. If both have rewards and they differ, add an issue."""
+    """Use the rewards of a verifier file if `result.json` has none. If it has other rewards, add an issue."""
     if record.rewards is None:
         record.rewards = rewards
     elif rewards is not None:
@@ -251,7 +251,7 @@ def _merge_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | 
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
-    """Return the finite rewards by name; None if there are none. True is read as 1, and false as 0."""
+    """Return the finite rewards by name, or None without any. True is read as 1, and false as 0."""
     if isinstance(value, (int, float)):
         value = {REWARD: value}
     rewards = {
@@ -282,9 +282,9 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
 
 
 def find_deciding_reward_name(rewards: dict[str, float] | None) -> str | None:
-    """Return the name of the reward that decides the verdict; None if no reward decides it.
+    """Return the name of the reward that decides the verdict, or None if no reward decides it.
 
-    This is `reward` or, if the trial has only one reward, its name.
+    The name is `reward` or, if the trial has only one reward, the name of this reward.
     """
     if not rewards:
         return None

@@ -60,7 +60,7 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _get_reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the annotators' reward or, if they overrode only the verdict, 1 or 0. None without overrides."""
+    """Return the reward that annotators set, or 1 or 0 for an overridden verdict, or None without overrides."""
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):
         return float(reward)

@@ -75,7 +75,7 @@ Search_Flights: currency_code toId fromId returnDate departDate sort
 Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
 Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
 """
-"""Lines of function names, a colon, and parameters of these functions. An indented line continues the line above."""
+"""Each line has function names, a colon, and parameters of these functions. An indented line continues the last one."""
 
 EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
@@ -114,7 +114,7 @@ def is_equal_call(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
 
 
 def find_exact_parameter_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error that the tier `exact` finds, or None if it finds none, so that a later tier decides."""
+    """Return the first error that the tier `exact` finds, or None. Without an error, a later tier decides."""
     if predicted.get("name") != golden.get("name"):
         return CallError("func_error", f"the model calls {predicted.get('name')} instead of {golden.get('name')}")
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
@@ -267,7 +267,7 @@ class CallVerdict:
     predicted: Call
     golden: Call | None
     tier: str
-    """Tier that decided, as listed in the module docstring."""
+    """Tier that decided the verdict. The module docstring lists the tiers."""
     ok: bool | None
     """Whether the evaluator accepted the call, or None if it did not judge the call or no file states the verdict."""
     error_type: str | None = None

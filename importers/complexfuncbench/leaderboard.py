@@ -222,7 +222,7 @@ def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
 
 
 def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Compute the paper's Figure 4: the share of each error type among the failed samples with an error type."""
+    """Compute the values of the paper's Figure 4: the share of each type among the samples with an error type."""
     type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error_type(item, calls)))
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
@@ -233,7 +233,7 @@ def _compute_error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metri
 
 
 def _compute_parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Compute the paper's Figure 5: the share of compared parameters that differ in a rejected call, by type."""
+    """Compute the values of the paper's Figure 5: the share of compared parameters that differ in a rejected call."""
     wrong, compared = Counter[str](), Counter[str]()
     for item, calls in samples:
         compared.update(item.metadata.get("parameters compared") or {})

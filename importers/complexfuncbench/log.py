@@ -33,7 +33,7 @@ class LoggedComparison:
     predicted: JsonCall | None
     golden: JsonCall | None
     tier: str = "failed"
-    """Tier that decided the verdict, as listed in the module docstring of `checker`."""
+    """Tier that decided the verdict. The module docstring of `checker` lists the tiers."""
     accepted: bool = False
     error_type: str | None = None
     message: str | None = None

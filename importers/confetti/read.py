@@ -113,7 +113,7 @@ def _load_score_file(
 
 
 def get_failing_item_id(score_entry: dict[str, Any], category: str) -> str:
-    """Return the item id in the prompt of a score entry or, without one, the id for its line number (from 1)."""
+    """Return the item id of a score entry: the id in its prompt or, without one, the id for its line number, from 1."""
     prompt_id, position = as_object(score_entry.get("prompt")).get("id"), score_entry["id"]
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))
 

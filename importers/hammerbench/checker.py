@@ -34,13 +34,13 @@ ParsedCall = dict[str, Any]
 
 
 def choose_parser_name(log_path: str) -> str:
-    """Return the first of `ministral`, `xlam` and `toolace` that the path of the log contains, or `default`."""
+    """Return `ministral`, `xlam` or `toolace` if the path of the log contains it, else `default`."""
     lower_path = log_path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
 
 
 def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCall | None:
-    """Parse the call in a prediction. Return an object with a name unchanged, and None for text without a call."""
+    """Return the call in a prediction, or None for text without a call. An object with a name already is a call."""
     if isinstance(prediction, dict):
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):

@@ -59,7 +59,7 @@ def read_first_array_object(path: Path) -> dict[str, Any]:
 
 
 def get_dataset_type(folder: Path) -> str:
-    """Return the dataset type in the name of a folder of conversations. Return any other folder name unchanged."""
+    """Return the dataset type that the name of a folder contains, or the name if it contains none."""
     match = TYPE_FOLDER_NAME.fullmatch(folder.name)
     return match[1] if match else folder.name
 
@@ -85,7 +85,7 @@ def _contains_dataset_file(folder: Path) -> bool:
 
 
 def detect_language(path: Path, sample_text: str) -> str:
-    """Return `en` or `zh`: the name of the nearest such folder or, without one, the language of the text."""
+    """Return `en` or `zh`, the name of the nearest such parent folder or, without one, the language of the text."""
     folder_language = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
     return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", sample_text) else "en")
 

@@ -133,7 +133,7 @@ class ConversationTally(NamedTuple):
     right_arguments: int
     """Number of snapshots with correct arguments."""
     progress: float
-    """Share of the snapshots before the first one with wrong arguments."""
+    """Share of snapshots before the first snapshot with wrong arguments."""
     success: bool
 
 
@@ -393,7 +393,7 @@ def _compare_with_base_type(items_by_type: dict[str, list[ScoredItem]], *, from_
 def _compute_ablation_metrics(
     conversations: Sequence[Sequence[ScoredItem]], *, from_flat_log: bool
 ) -> dict[str, float]:
-    """Compute the metrics of the comparison. PR and SR always follow the script for conversations."""
+    """Compute the metrics that `_compare_with_base_type` compares. PR and SR follow the script for conversations."""
     values = compute_conversation_metrics(_count_conversations(conversations))
     flat_metrics = compute_flat_metrics(_collect_outcomes(chain(*conversations))) if from_flat_log else {}
     return values | flat_metrics if values else {}

@@ -83,7 +83,7 @@ class DialogueAndReply(NamedTuple):
 
 
 def split_golden_reply(messages: list[Message]) -> DialogueAndReply:
-    """Split the final text of the assistant from a dialogue. Without a suitable function, it is the golden answer."""
+    """Separate the final text of the assistant from a dialogue. If the model should decline, this is the golden reply."""
     if not messages or messages[-1].role != "assistant" or messages[-1].name is not None:
         return DialogueAndReply(messages, None)
     return DialogueAndReply(messages[:-1], messages[-1].content)

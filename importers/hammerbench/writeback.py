@@ -240,7 +240,7 @@ def _is_representable(item: ScoredItem, criterion_key: CriterionKey, is_first_na
 def map_items_to_indexes(
     result_file: Path, results: Sequence[Any], items: Sequence[ScoredItem]
 ) -> dict[SnapshotIndexes, ScoredItem]:
-    """Return the item of each snapshot in an `MT_res.json` by the position of the snapshot."""
+    """Return the item of each snapshot in an `MT_res.json` by the indexes of the snapshot."""
     dataset_records, type_name = load_adjacent_dataset(result_file.parent, []), get_dataset_type(result_file.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:

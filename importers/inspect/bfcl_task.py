@@ -132,7 +132,7 @@ _ERROR_TYPES = {
     r"Response mismatch": "multi_turn:execution_response_mismatch",
     r"Response (?:does not contain|contains none)": "agentic:answer_not_found",
 }
-"""Pattern of the start of the scorer's explanation -> error type."""
+"""Pattern at the start of the scorer's explanation -> error type."""
 _FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20

@@ -35,7 +35,7 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 LOG_KEY = "inspect"
 AS_RECORDED = "imported from the log, not recomputed"
 MISSING = object()
-"""Stands for the value of a score whose source has no verdict."""
+"""Value that `_derive_primary_value` returns if the item has no verdict."""
 RECOMPUTED_TABLE = "recomputed verdicts"
 WITH_EDITS = "after the edits in the log"
 
@@ -132,10 +132,10 @@ def _get_scorer_name(scorer: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """Values of one score, computed from the verdicts of one source."""
+    """Values of one score that follow from the verdicts on the items."""
 
     known: Sequence[EpochValue]
-    """Values of the samples in which the source has a verdict on every epoch."""
+    """Values of the samples that have a verdict on every epoch."""
     complete: Sequence[EpochValue]
     """Values of all scored samples. Samples that are not in `known` have the value in the log."""
     is_recorded: bool
@@ -204,7 +204,7 @@ def _choose_metric_unit(spec: MetricSpec) -> MetricUnit:
 
 
 def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
-    """Yield the values of a score after the edits in the log."""
+    """Yield the values that a score has after the edits in the log."""
     for item in items:
         scores = as_object(item.metadata.get("scores")) | as_object(item.metadata.get("edited"))
         if scorer in scores:
@@ -261,7 +261,7 @@ def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -
 
 
 def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any) -> Any:
-    """Return a recorded value after reviews of its criterion, which is `SCORER` or `SCORER.KEY`."""
+    """Return a recorded value, changed by reviews of its criterion, which is `SCORER` or `SCORER.KEY`."""
     if not item.overrides:
         return recorded
     if isinstance(recorded, dict):

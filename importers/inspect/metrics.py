@@ -30,7 +30,7 @@ class ReducedScore:
     """Score of one sample, reduced over its epochs to one value."""
 
     value: Any
-    """Reduced value, or None if the sample is not scored."""
+    """None if the sample is not scored."""
     metadata: Mapping[str, Any]
 
 
@@ -45,7 +45,7 @@ class MetricSpec:
     params: Mapping[str, Any] = field(default_factory=dict)
     is_grouped: bool = False
     recorded: float | None = None
-    """Value in the log."""
+    """Value of the metric in the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def expand_grouped_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore])
 
 
 def _number_repeated_name(name: str, specs: Sequence[MetricSpec]) -> str:
-    """Return `name`, with a number if another metric has this key. Inspect numbers repeated keys from 2."""
+    """Return `name`, with a number if a metric in `specs` has this key. Inspect numbers repeated keys from 2."""
     keys = {spec.key for spec in specs}
     numbered = (f"{name}{number}" for number in itertools.count(2))
     return next(each for each in itertools.chain([name], numbered) if each not in keys)

@@ -255,7 +255,7 @@ def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
 
 
 def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
-    """Yield an issue if recomputed metrics differ from those in the log. Both depend on the edited scores."""
+    """Yield an issue if recomputed metrics differ from those in the log. Both are computed from the edited scores."""
     stored = load_log_metrics(context.run)
     wrong: list[str] = []
     for column in stored.columns:

@@ -80,7 +80,7 @@ class ScoredPart(NamedTuple):
 
 
 def parse_part_score_name(name: str) -> ScoredPart | None:
-    """Return the part of an item that a score added by the export is about, or None for any other score."""
+    """Return the part of an item to which a score from an export refers, or None for any other score."""
     head, _, target = name.partition("/")
     start, _, criterion = head.partition(".")
     return ScoredPart(target, criterion or CORRECT) if start == PART_SCORE_PREFIX and is_address(target) else None
@@ -123,7 +123,7 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
 
 
 def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
-    """Return the state after an entry of the history. A field that is missing or `UNCHANGED` keeps its old value."""
+    """Return the state of a score after an entry of its history. A missing or `UNCHANGED` field keeps its old value."""
 
     def get_new_or_old(key: str, old: Any) -> Any:
         return old if entry.get(key, UNCHANGED) == UNCHANGED else entry[key]
@@ -168,7 +168,7 @@ def to_metric_number(value: Any) -> float:
 
 
 def _parse_text_value(text: str) -> float | None:
-    """Return the number for a text: a letter grade, yes or no, true or false, or a number. Else return None."""
+    """Return the number for a text with a letter grade, yes or no, true or false, or a number, else None."""
     known = LETTERS.get(text, _WORDS.get(text.lower()))
     try:
         return float(text.lower()) if known is None else known
@@ -211,7 +211,7 @@ def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LogScores:
-    """Data that determines which scores of a log become official, judge and item verdicts."""
+    """The roles of a log's scores: which score gives the verdict on the item, and which ones come from a judge."""
 
     primary: str | None = None
     """Name of the score that gives the verdict on the item."""

@@ -200,7 +200,7 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
 
 
 def _insert_edit_event(sample: JsonObject, score_name: str, edit: Mapping[str, Any]) -> None:
-    """Insert the event of an edit before the end of the last span of scorers."""
+    """Insert the event of an edit into the events of a sample, before the end of the last span `scorers`."""
     events = sample.get("events")
     if not isinstance(events, list):
         events = sample["events"] = []
@@ -311,7 +311,7 @@ def write_reviewed_logs(
 def _plan_edits(
     item: ScoredItem, verdicts: Sequence[ReviewedVerdict], log_metrics: LogMetrics
 ) -> Iterator[PlannedEdit]:
-    """Yield one edit for each reviewed score. Its value is the one from which the corrected metrics are computed."""
+    """Yield one edit for each reviewed score, with the value that the corrected metrics use."""
     by_score: dict[str, ReviewedVerdict] = {}
     for verdict in verdicts:
         by_score.setdefault(_choose_score_name(item, verdict, log_metrics), verdict)

@@ -98,7 +98,7 @@ class RewardParts:
         return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing_parts) or None
 
     def explain_reward(self, has_actions: bool) -> str:
-        """Explain the reward. `has_actions` states whether the task has golden actions."""
+        """Explain how the reward follows from its parts. `has_actions` states whether the task has golden actions."""
         if not self.values:
             return "no part counts for the reward"
         shown = [f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()]

@@ -58,7 +58,7 @@ class _ConversationPosition:
     turn: int = 0
     step: int = -1
     index: int = 0
-    """Number of calls in the turn."""
+    """Number of calls in this turn before the next call."""
     agent_acted: bool = False
     """Whether the agent sent a message or called a tool in this turn."""
     user_called: bool = False

@@ -69,7 +69,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
+    """Yield the items of a run: one file, or `results.json` (in `plan.data`) and one file for each simulation."""
     main = plan.data[0] if plan.data else plan.results[0]
     is_folder = plan.importer_data is not None
     document = read_json_document(main, SIMULATIONS) if plan.data or not is_folder else JsonDocument()

@@ -74,7 +74,7 @@ def read_tools_in_text(messages: Sequence[ConversationMessage]) -> list[dict[str
 
 
 def convert_actions_in_text(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Return the messages with calls and replies instead of actions in their text."""
+    """Convert the actions in the text of messages to calls and replies."""
     found: list[ConversationMessage] = []
     called: str | None = None
     for message in messages:

@@ -110,7 +110,7 @@ UnwrittenCount = int
 
 
 def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> UnwrittenCount:
-    """Set `reward_info` to the reviewed values."""
+    """Set `reward_info` of a simulation to the reviewed values."""
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_unwritten = 0
@@ -160,7 +160,7 @@ def _update_reward_breakdown(info: JsonObject, new_parts: dict[str, float], know
 
 
 def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> UnwrittenCount:
-    """Set the reward of an entry of v1 to the reviewed value. The file can represent each review."""
+    """Set the reward of an entry of v1 to the reviewed value. Return 0, because the file can represent each review."""
     entry["reward"] = get_reward(item)
     reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):

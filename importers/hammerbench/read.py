@@ -83,7 +83,7 @@ class DialogueAndReply(NamedTuple):
 
 
 def split_golden_reply(messages: list[Message]) -> DialogueAndReply:
-    """Separate the final text of the assistant from a dialogue. If the model should decline, this is the golden reply."""
+    """Separate the final text of the assistant from a dialogue. If the model should decline, this text is golden."""
     if not messages or messages[-1].role != "assistant" or messages[-1].name is not None:
         return DialogueAndReply(messages, None)
     return DialogueAndReply(messages[:-1], messages[-1].content)

@@ -205,7 +205,7 @@ class WorkspaceSession:
         `blind` excludes queues that reveal verdicts. Raises FilterError for an invalid filter, and UsageError for a
         queue that is unknown or excluded.
         """
-        from fcreview.store.filters.saved import expand_saved_filters, load_saved_filters
+        from fcreview.store.filters.saved import AnnotatorFilters
         from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
         from fcreview.store.workspace import AnnotatorState
 
@@ -216,9 +216,8 @@ class WorkspaceSession:
             raise UsageError(
                 f"--queue {queue} reveals verdicts. With --blind, choose {', '.join(open_)} or a queue file"
             )
-        where = expand_saved_filters(
-            where, load_saved_filters(AnnotatorState(self.workspace.root, self.annotator)), blind=blind
-        )
+        filters = AnnotatorFilters(AnnotatorState(self.workspace.root, self.annotator), blind=blind)
+        where = filters.expand_saved_filters(where)
         view = View(where, queue, seed, (self.find_run_number(run),) if run else self.scope)
         if queue == SUSPECTS_QUEUE:
             self.store.load_suspects(view)

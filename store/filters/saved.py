@@ -32,46 +32,6 @@ class SavedFilterError(FcreviewError):
     exit_code = EXIT_USAGE_ERROR
 
 
-def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
-    """Return the saved filters by name, in alphabetical order. A filter can be invalid (see `find_filter_problem`)."""
-    saved = sorted(state.read(FILTERS_FOLDER).items())
-    usable = [(name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)]
-    return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
-
-
-def save_filter(state: AnnotatorState, name: str, text: str) -> None:
-    """Save a filter. Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError."""
-    name = name.removeprefix(SAVED_FILTER_PREFIX)
-    if not _NAME.fullmatch(name):
-        raise SavedFilterError("invalid name. Use at most 40 letters, digits and the characters _ . -")
-    if not text.strip():
-        raise SavedFilterError("there is no filter to save, because all items are shown")
-    saved = load_saved_filters(state)
-    text = expand_saved_filters(text, saved)
-    if len(saved) >= MAX_SAVED_FILTERS and name not in saved:
-        raise SavedFilterError(
-            f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget @NAME"
-        )
-    _write_saved_filters(state, {**saved, name: text})
-
-
-def delete_filter(state: AnnotatorState, name: str) -> bool:
-    """Delete a saved filter. Returns whether it existed. Raises: SavedFilterError if the file cannot be written."""
-    saved = load_saved_filters(state)
-    existed = saved.pop(name.removeprefix(SAVED_FILTER_PREFIX), None) is not None
-    if existed:
-        _write_saved_filters(state, saved)
-    return existed
-
-
-def _write_saved_filters(state: AnnotatorState, filters: dict[str, str]) -> None:
-    try:
-        state.write(FILTERS_FOLDER, filters)
-    except OSError as error:
-        file = f"{state.path_of(FILTERS_FOLDER)}: " if state.root is not None else ""
-        raise SavedFilterError(f"{file}{error.strerror or error}") from error
-
-
 def find_filter_problem(text: str, *, blind: bool = False) -> str:
     """Return why a filter is invalid or, in blind mode, not allowed; empty if the filter is valid."""
     try:
@@ -141,7 +101,10 @@ class AnnotatorFilters:
 
     @property
     def saved_filters(self) -> dict[str, str]:
-        return load_saved_filters(self._state)
+        """Saved filters by name, in alphabetical order. A filter can be invalid (see `find_filter_problem`)."""
+        saved = sorted(self._state.read(FILTERS_FOLDER).items())
+        usable = [(name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)]
+        return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
 
     @property
     def usable_filters(self) -> dict[str, str]:
@@ -155,12 +118,34 @@ class AnnotatorFilters:
         return expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
-        """Save a filter under a name. Raises: SavedFilterError or FilterError if the name or the filter is invalid."""
-        save_filter(self._state, name, text)
+        """Save a filter. Each `@name` in it is replaced by the saved filter. Raises FilterError or SavedFilterError."""
+        name = name.removeprefix(SAVED_FILTER_PREFIX)
+        if not _NAME.fullmatch(name):
+            raise SavedFilterError("invalid name. Use at most 40 letters, digits and the characters _ . -")
+        if not text.strip():
+            raise SavedFilterError("there is no filter to save, because all items are shown")
+        saved = self.saved_filters
+        text = expand_saved_filters(text, saved)
+        if len(saved) >= MAX_SAVED_FILTERS and name not in saved:
+            raise SavedFilterError(
+                f"you already have {MAX_SAVED_FILTERS} saved filters. Delete one first with forget @NAME"
+            )
+        self._write_saved_filters({**saved, name: text})
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if it cannot be deleted."""
-        return delete_filter(self._state, name)
+        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if the file cannot be written."""
+        saved = self.saved_filters
+        existed = saved.pop(name.removeprefix(SAVED_FILTER_PREFIX), None) is not None
+        if existed:
+            self._write_saved_filters(saved)
+        return existed
+
+    def _write_saved_filters(self, filters: dict[str, str]) -> None:
+        try:
+            self._state.write(FILTERS_FOLDER, filters)
+        except OSError as error:
+            file = f"{self._state.path_of(FILTERS_FOLDER)}: " if self._state.root is not None else ""
+            raise SavedFilterError(f"{file}{error.strerror or error}") from error
 
 
 def _select_valid_texts(stored_texts: object) -> list[str]:

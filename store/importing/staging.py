@@ -133,17 +133,13 @@ def _dump_without_braces(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
-        text = orjson.dumps(to_plain_json({name: _dataclasses_to_dicts(value) for name, value in values.items()}))
+        text = dump_json({name: _dataclasses_to_dicts(value) for name, value in values.items()})
     return text[1:-1]
 
 
 def _serialize_list(elements: SharedList[Any]) -> bytes:
     if elements.json_text is None:
-        try:
-            text = orjson.dumps(elements)
-        except TypeError:
-            text = orjson.dumps(to_plain_json(_dataclasses_to_dicts(elements)))
-        elements.json_text = _copy_bytes(redact_api_keys(text))
+        elements.json_text = _copy_bytes(redact_api_keys(dump_json(elements)))
     return elements.json_text
 
 
@@ -157,7 +153,7 @@ def dump_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        return orjson.dumps(to_plain_json(value))
+        return orjson.dumps(to_plain_json(_dataclasses_to_dicts(value)))
 
 
 def _dataclasses_to_dicts(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.filters.saved import save_filter
+from fcreview.store.filters.saved import AnnotatorFilters
 from fcreview.store.workspace import AnnotatorState
 
 Cli = Callable[..., Any]
@@ -17,7 +17,9 @@ Cli = Callable[..., Any]
 @pytest.fixture
 def run_with_filter(cli: Cli, two_imported_runs: Path) -> Path:
     assert cli("import", two_imported_runs).code == 0
-    save_filter(AnnotatorState(two_imported_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
+    AnnotatorFilters(AnnotatorState(two_imported_runs / ".fcreview", "alice")).save_filter(
+        "wrong", "official:fail OR error:ast_decoder"
+    )
     return two_imported_runs
 
 

@@ -10,16 +10,18 @@ import pytest
 from fcreview.store.filters.parser import FilterError, parse_filter
 from fcreview.store.filters.saved import (
     MAX_SAVED_FILTERS,
+    AnnotatorFilters,
     SavedFilterError,
-    delete_filter,
     expand_saved_filters,
     find_filter_problem,
-    load_saved_filters,
-    save_filter,
 )
 from fcreview.store.workspace import AnnotatorState
 
 KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old": "catgory:live", "mine": "you:any"}
+
+
+def open_filters(folder: Path, annotator: str = "alice") -> AnnotatorFilters:
+    return AnnotatorFilters(AnnotatorState(folder, annotator))
 
 
 @pytest.mark.parametrize(
@@ -64,43 +66,41 @@ def test_saved_filter_reveals_no_verdicts_in_blind_mode() -> None:
 
 
 def test_filters_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
-    save_filter(AnnotatorState(tmp_path, "alice"), "@hard", "official:fail")
-    save_filter(AnnotatorState(tmp_path, "alice"), "harder", "@hard turns>=3")
-    save_filter(AnnotatorState(tmp_path, "bob"), "his", "stale")
-    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) == {
+    open_filters(tmp_path).save_filter("@hard", "official:fail")
+    open_filters(tmp_path).save_filter("harder", "@hard turns>=3")
+    open_filters(tmp_path, "bob").save_filter("his", "stale")
+    assert open_filters(tmp_path).saved_filters == {
         "hard": "official:fail",
         "harder": "(official:fail) turns>=3",
     }
-    save_filter(AnnotatorState(tmp_path, "alice"), "hard", "rule:fail")
-    assert load_saved_filters(AnnotatorState(tmp_path, "alice"))["harder"] == "(official:fail) turns>=3"
-    assert delete_filter(AnnotatorState(tmp_path, "alice"), "hard") and not delete_filter(
-        AnnotatorState(tmp_path, "alice"), "hard"
-    )
-    assert list(load_saved_filters(AnnotatorState(tmp_path, "alice"))) == ["harder"]
+    open_filters(tmp_path).save_filter("hard", "rule:fail")
+    assert open_filters(tmp_path).saved_filters["harder"] == "(official:fail) turns>=3"
+    assert open_filters(tmp_path).delete_filter("hard") and not open_filters(tmp_path).delete_filter("hard")
+    assert list(open_filters(tmp_path).saved_filters) == ["harder"]
     assert sorted(each.name for each in tmp_path.rglob("*.json")) == ["alice.json", "bob.json"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 41, "a/b", "@", '"'])
 def test_invalid_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SavedFilterError, match=r"invalid name\. Use"):
-        save_filter(AnnotatorState(tmp_path, "alice"), name, "stale")
+        open_filters(tmp_path).save_filter(name, "stale")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_invalid_filters_are_not_saved(tmp_path: Path) -> None:
     with pytest.raises(SavedFilterError, match="no filter"):
-        save_filter(AnnotatorState(tmp_path, "alice"), "all", " ")
+        open_filters(tmp_path).save_filter("all", " ")
     with pytest.raises(FilterError):
-        save_filter(AnnotatorState(tmp_path, "alice"), "bad", "catgory:live")
-    save_filter(AnnotatorState(tmp_path, "alice"), "n0", "stale")
+        open_filters(tmp_path).save_filter("bad", "catgory:live")
+    open_filters(tmp_path).save_filter("n0", "stale")
     (tmp_path / "filters" / "alice.json").write_text(json.dumps({f"n{at}": "stale" for at in range(MAX_SAVED_FILTERS)}))
     with pytest.raises(SavedFilterError, match="500 saved filters"):
-        save_filter(AnnotatorState(tmp_path, "alice"), "more", "stale")
-    save_filter(AnnotatorState(tmp_path, "alice"), "n1", "you:any")
-    assert load_saved_filters(AnnotatorState(tmp_path, "alice"))["n1"] == "you:any"
+        open_filters(tmp_path).save_filter("more", "stale")
+    open_filters(tmp_path).save_filter("n1", "you:any")
+    assert open_filters(tmp_path).saved_filters["n1"] == "you:any"
     (tmp_path / "filters" / "carol.json").mkdir()
     with pytest.raises(SavedFilterError, match=r"carol\.json"):
-        save_filter(AnnotatorState(tmp_path, "carol"), "x", "stale")
+        open_filters(tmp_path, "carol").save_filter("x", "stale")
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"])
@@ -108,4 +108,4 @@ def test_malformed_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "filters" / "alice.json"
     file.parent.mkdir()
     file.write_bytes(content)
-    assert load_saved_filters(AnnotatorState(tmp_path, "alice")) in ({}, {"ok": "stale"})
+    assert open_filters(tmp_path).saved_filters in ({}, {"ok": "stale"})

@@ -129,8 +129,7 @@ def _get_official_or_recomputed_verdict(row: QueueRow) -> bool | None:
 
 
 def list_fix_authors(label: Label) -> list[str]:
-    """Return the names of the adjudicators who recorded the label's golden fix or, if there are none, of the
-    annotators."""
+    """Return the names of the adjudicators or, if there are none, of the annotators who recorded the golden fix."""
     same = [opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]]
     by_adjudicators = [opinion for opinion in same if opinion["act"] == "adjudicate"]
     return sorted({opinion["annotator"] for opinion in by_adjudicators or same})
@@ -183,7 +182,7 @@ def _group_fixes_by_dataset(source: ExportSource) -> list[_DatasetRuns]:
         else:
             group.fixes.setdefault(item, label)
     for why, count in refused.items():
-        source.benchmark_services.print_message(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
+        source.print_note(f"{format_count(count, 'golden fix', 'golden fixes')} rejected: {why}")
     return [group for group in groups.values() if group.fixes]
 
 
@@ -215,9 +214,7 @@ def _apply_fixes_of_dataset(
                 if canonical_json(each.old) != canonical_json(each.new):
                     found.setdefault(each.item, each)
             elif isinstance(each, Unrepresentable):
-                source.benchmark_services.print_message(
-                    f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})"
-                )
+                source.print_note(f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})")
             else:
                 is_copy = bool(plan.data) and each.path in plan.results
                 (resolved.copies if is_copy else resolved.dataset)[each.path] = each.content
@@ -272,7 +269,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     root = _write_patch(folder / "golden.patch", found.dataset)
     if found.copies:
         run_root = _write_patch(folder / "run.patch", found.copies)
-        source.benchmark_services.print_message(
+        source.print_note(
             "run.patch corrects the golden answers in the run files."
             f" Apply it in {run_root} with git apply or patch -p1."
         )
@@ -281,9 +278,7 @@ def write_golden_patch(source: ExportSource, folder: Path) -> None:
     (folder / "issue.md").write_text(
         format_issue_report([each.to_errata_entry() for each in fixes], has_patch=True), "utf-8"
     )
-    source.benchmark_services.print_message(
-        f"golden.patch corrects the dataset. Apply it in {root} with git apply or patch -p1."
-    )
+    source.print_note(f"golden.patch corrects the dataset. Apply it in {root} with git apply or patch -p1.")
     source.counts = {"golden answer": len(fixes), "dataset file": len(found.dataset)}
 
 

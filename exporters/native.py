@@ -49,7 +49,7 @@ def write_benchmark_files(source: ExportSource, folder: Path) -> None:
     messages = [message for run in runs for message in _list_omission_messages(run, root)]
     advice = "Run the benchmark's own program to compute it from the new scores."
     for message in [*messages, *(f"{path.name} is omitted. {advice}" for path in dict.fromkeys(stale))]:
-        source.benchmark_services.print_message(message)
+        source.print_note(message)
 
 
 def _rewrite_run_files(source: ExportSource, run_number: int, plan: RunPlan) -> _RewrittenRun:

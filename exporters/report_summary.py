@@ -97,7 +97,7 @@ class RunPassCounts:
 
     @property
     def n_automatic_verdicts(self) -> int:
-        """Number of items with an official verdict. If there are none, number of items with a recomputed verdict."""
+        """Number of items with an official verdict or, if there are none, with a recomputed verdict."""
         return self.official[1] or self.rule[1]
 
 
@@ -278,8 +278,7 @@ class MetricRow:
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """Lowest corrected value that is possible, depending on how the open disagreements are resolved. None without open
-    disagreements."""
+    """Lowest corrected value that the open disagreements allow. None without open disagreements."""
     corrected_high: float | None = None
 
     @property

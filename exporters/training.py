@@ -87,7 +87,7 @@ class CorrectedGoldens:
 
 
 def _collect_fixes(source: ExportSource, min_annotators: int) -> dict[AnswerKey, GoldenFix | None]:
-    """Return the golden fix of each golden answer, from the reviews of all runs. It is None if fixes differ."""
+    """Return the golden fix of each golden answer, from the reviews of all runs, or None if fixes differ."""
     from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
@@ -161,8 +161,8 @@ class _RowCounts:
 
 
 def write_sft_rows(source: ExportSource, out: Sink) -> None:
-    """Write the conversation of each item that passes or has a corrected golden answer, whose calls then replace the
-    model's reply. Equal rows with golden calls are written once."""
+    """Write the conversation of each item that passes or has a corrected golden answer. Corrected golden calls replace
+    the model's reply. Equal rows with golden calls are written once."""
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
@@ -302,7 +302,7 @@ def _build_reviewed_item(detail: ItemDetail, passes: bool | None, correction: Co
 
 
 def _select_training_messages(item: _ReviewedItem, options: TrainingOptions) -> list[ChatMessage] | None:
-    """Return the messages up to the last reply of an item that passes. None if they do not suit as training data."""
+    """Return the messages up to the last reply of an item that passes. None if they cannot be training data."""
     if item.passes is not True:
         return None
     messages = _drop_messages_hidden_from_model(item.messages)

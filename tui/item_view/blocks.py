@@ -82,7 +82,7 @@ class Block:
     """Address of the part that a verdict at this block applies to. If None, the verdict applies to the enclosing turn
     or the item."""
     is_heading: bool = False
-    """Whether the cursor stops at this block even though the block cannot be folded."""
+    """Whether the cursor stops at this block although it cannot be folded."""
     is_argument: bool = False
     """Whether the block is an argument. The cursor stops at arguments only after the user moved it to an argument."""
     differs: bool = False
@@ -252,8 +252,7 @@ class IndexedItem:
         return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the model acts only in the last turn. The earlier turns then contain golden calls as messages, or no
-        actions."""
+        """Whether the earlier turns contain golden calls as messages, or nothing that the model did."""
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
         if self.item.extra.uncounted_states is not None:

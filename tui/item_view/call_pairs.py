@@ -44,7 +44,7 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair is folded until the user folds or unfolds it.
+    """Whether a pair is folded at first.
 
     Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too. A pair
     is never folded if it was reviewed, if a verdict fails it, if a judge comments on it, or if it is the decisive step.

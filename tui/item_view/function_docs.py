@@ -179,7 +179,7 @@ class RelevantFunctions:
     """Functions whose docs are relevant at the cursor. An instance without functions counts as false in a condition."""
 
     names: Sequence[str] = ()
-    """Function name of the golden call and, if another one, function name of the predicted call."""
+    """Name from the golden call, and name from the predicted call if it differs."""
     argument: str | None = None
     """Parameter under the cursor. If the cursor is on a call, the first argument with a difference."""
 

@@ -52,7 +52,7 @@ class TimelineEvent:
     observation: Message | None = None
     message: Message | None = None
     is_context: bool = False
-    """Whether the benchmark supplied the message, so that it is not from the judged model."""
+    """Whether the message is from the benchmark, not from the judged model."""
 
 
 def list_turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
@@ -137,7 +137,7 @@ MIN_REPEATS = 3
 
 
 def _group_repeats(events: Sequence[TimelineEvent]) -> list[Sequence[TimelineEvent]]:
-    """Return groups of at least `MIN_REPEATS` equal events that follow each other. Each other event is a group."""
+    """Group at least `MIN_REPEATS` equal events that follow each other. Each other event has its own group."""
     groups: list[Sequence[TimelineEvent]] = []
     at = 0
     while at < len(events):
@@ -316,8 +316,7 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
 def _repeated_event_blocks(
     indexed: IndexedItem, turn: int, repeated: Sequence[TimelineEvent], options: DisplayOptions
 ) -> list[Block]:
-    """Return one line for several equal events or, if the reader has unfolded the line, also the blocks of each
-    event."""
+    """Return one line for several equal events and, if the reader has unfolded it, the blocks of each event."""
     first, last = repeated[0], repeated[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)

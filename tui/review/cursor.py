@@ -218,7 +218,7 @@ class Cursor:
         return is_shown or any(block.target == target for block in self._build_unfolded())
 
     def find_block_index(self, block_key: str, default: int | None = None) -> int:
-        """Return the index of the block with this key, else of an enclosing block, else `default`, else 0."""
+        """Return the index of the block with this key, else of an enclosing block, else `default`, else the start."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while block_key:
             if block_key in indexes:

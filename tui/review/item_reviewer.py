@@ -212,7 +212,7 @@ class ItemReviewer:
         return is_displayed and is_current and self._prefetcher.view == view
 
     def switch_store(self, displayed: DisplayedItem, last_completed_item: int | None) -> None:
-        """Switch to the numbers of another store."""
+        """Switch to another store. Both arguments have the item numbers of that store."""
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_completed_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
@@ -273,7 +273,7 @@ class ItemReviewer:
             return subject.detail  # while quitting, the review is written although the store is no longer read
 
     async def _queue_next_item(self, outcome: ReviewOutcome) -> None:
-        """Show the next unreviewed item after the actions that are queued now, or the end of the queue."""
+        """Queue the display of the next unreviewed item or, if there is none, show that the queue has ended."""
         self._is_detail_stale = True
         next_item = await self._prefetcher.find_next_unreviewed(self.displayed)
         if next_item is None:
@@ -315,7 +315,7 @@ class ItemReviewer:
             self.record_review(subject, lambda latest: self.recorder.record_decisive_step(latest, message_number))
 
     def record_score_or_move_cursor(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion, or move the cursor to the block of this criterion if it is elsewhere.
+        """Record a score on the next criterion or, if the cursor is not at the block of this criterion, move it there.
         On an item without scores, record the override reason with the number `value`."""
         target, criterion = self.recorder.find_next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:

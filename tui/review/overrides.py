@@ -65,8 +65,7 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing. Ignore
-        decisive steps."""
+        """Set the last override from an event with a verdict, or clear it if the verdict contradicts nothing."""
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
             subject = replace(subject, target=event.target)  # The target of a score can differ from the cursor.
             over = event.overrules
@@ -86,10 +85,8 @@ class OverrideReasons:
         return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
     def key_hints(self, *, has_scores: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs of the keys that select a reason.
-
-        On a `has_scores` item, digits set scores. The only key is then the one that opens the list of reasons.
-        """
+        """Return (key, label) pairs of the keys that select a reason. On a `has_scores` item, digits set scores, so
+        that a key opens the list of reasons."""
         if self.override is None or self.is_answered:
             return []
         labels = map(self.override.format_reason_label, self._reasons)

@@ -106,11 +106,8 @@ def format_csv_cell(value: Any) -> str:
     if isinstance(value, (int, float)):
         return str(value)
     elements = value if isinstance(value, list) else [value]
-    return format_csv_cell("; ".join(map(_format_as_json_or_text, elements)))
-
-
-def _format_as_json_or_text(value: Any) -> str:
-    return orjson.dumps(value).decode() if isinstance(value, (dict, list)) else str(value)
+    texts = (orjson.dumps(each).decode() if isinstance(each, (dict, list)) else str(each) for each in elements)
+    return format_csv_cell("; ".join(texts))
 
 
 def _format_automatic_verdicts(label: Label) -> list[str]:

@@ -143,7 +143,8 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
         return []
     name_cells = min(max((display_width(sanitize(name)) for name in fields), default=0), 24)
     folded = options.frames and (not fields or options.is_folded("extra", True))
-    heading = partial(_metadata_heading, detail, folded, bool(fields)) if options.frames else _plain_metadata_heading
+    on_screen = partial(_metadata_heading, detail, folded, bool(fields))
+    heading = on_screen if options.frames else lambda cells: [rule_line((("metadata", "strong"),), cells)]
     blocks = [Block("extra", heading, foldable=options.frames and bool(fields), folded=folded, title="metadata")]
     for name, value in {} if folded else fields.items():
         value = round_numbers(value)
@@ -163,10 +164,6 @@ def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
             )
         )
     return blocks
-
-
-def _plain_metadata_heading(cells: int) -> list[Line]:
-    return [rule_line((("metadata", "strong"),), cells)]
 
 
 def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:

@@ -495,10 +495,7 @@ def _function_panel_lines(function: dict[str, Any], argument: str | None, cells:
         rows.append(lines)
     body = [*head, *(line for lines in rows for line in lines)]
     if len(body) + 2 > free_rows:  # one row for each parameter
-        body = [_cut_to_one_line(lines, inner) for lines in rows]
+        more = (f" {symbols().ellipsis}", "dim")
+        body = [fit_line((*lines[0], more), inner) if len(lines) > 1 else lines[0] for lines in rows]
         body = [*head, *body] if len(head) + len(body) + 2 <= free_rows else body
     return box_lines(title, body, cells)
-
-
-def _cut_to_one_line(lines: Sequence[Line], cells: int) -> Line:
-    return fit_line((*lines[0], (f" {symbols().ellipsis}", "dim")), cells) if len(lines) > 1 else lines[0]

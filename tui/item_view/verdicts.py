@@ -322,22 +322,22 @@ def _judge_lines_without_rationale(verdicts: Sequence[Verdict], cells: int) -> l
 def _judge_rationale_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     rationale = verdict.rationale or ""
     long = len(rationale) > 70 * max_rows or len(sanitize_and_wrap(rationale, 70, max_rows + 1)) > max_rows
+    on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
+
+    def render_lines(cells: int) -> list[Line]:
+        value, style = _judge_verdict_text(verdict, on_target)
+        head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
+        return [rule_line(head, cells), *paragraph_lines("", format_verdict_reason(verdict, None), cells, "", max_rows)]
+
     return Block(
         key,
-        partial(_judge_rationale_lines, verdict, max_rows),
+        render_lines,
         foldable=long,
         folded=long,
         opens_pager=long,
         title=f"judge {sanitize(verdict.by or '')}",
         full_text=lambda: rationale,
     )
-
-
-def _judge_rationale_lines(verdict: Verdict, max_rows: int, cells: int) -> list[Line]:
-    on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
-    value, style = _judge_verdict_text(verdict, on_target)
-    head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
-    return [rule_line(head, cells), *paragraph_lines("", format_verdict_reason(verdict, None), cells, "", max_rows)]
 
 
 def find_judge_label_verdict(item: Item) -> Verdict | None:

@@ -238,7 +238,8 @@ def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line
     kept = sorted((hint for hint in hints if hint not in accept), key=_hint_sort_key)
     if accept:
         keys = [key for key, _ in accept]
-        joined = f"{keys[0]}-{keys[-1]}" if len(keys) > 1 and _are_consecutive_digits(keys) else " ".join(keys)
+        are_consecutive = len(keys) > 1 and "".join(keys) in "123456789"
+        joined = f"{keys[0]}-{keys[-1]}" if are_consecutive else " ".join(keys)
         kept.insert(0, (joined, "accept " + " ".join(label.removeprefix("accept ") for _, label in accept)))
     for label, gap in OPTIONAL_HINTS:
         if sum(display_width(f"{key} {name}") + gap for key, name in kept) > cells + gap - 1:
@@ -249,10 +250,6 @@ def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line
 def _hint_sort_key(hint: tuple[str, str]) -> tuple[int, bool]:
     rank = next((at for at, label in enumerate(SHARED_ORDER) if hint[1].startswith(label)), len(SHARED_ORDER))
     return rank, hint[1] == "help"
-
-
-def _are_consecutive_digits(keys: Sequence[str]) -> bool:
-    return "".join(keys) in "123456789"
 
 
 def format_all_answers(case: AdjudicationCase, detail: ItemDetail) -> str:

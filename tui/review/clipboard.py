@@ -121,13 +121,8 @@ def format_call_diff(detail: ItemDetail, annotator: str, *, hide_verdicts: bool 
     """Format the comparison of golden and predicted calls and of the responses, as on the item screen."""
     options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
     blocks = build_document(detail, annotator, options)
-    comparisons = [block for block in blocks if _is_call_or_response(block.target or "")]
+    comparisons = [block for block in blocks if block.target == RESPONSE or "/call:" in (block.target or "")]
     return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
-
-
-def _is_call_or_response(block_target: str) -> bool:
-    part = parse_address(block_target)
-    return block_target == RESPONSE or (part is not None and part.call is not None)
 
 
 def format_item_markdown(detail: ItemDetail, annotator: str, open_command: str, *, hide_verdicts: bool = False) -> str:

@@ -66,7 +66,8 @@ def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
     reasons = suspicion.reasons if suspicion else ()
-    suspect = next((at for text in reasons for at in calls if _mentions_function(text, blocks[at].function)), None)
+    patterns = {at: re.compile(rf"(?<![\w.]){re.escape(blocks[at].function)}(?!\w)") for at in calls if reasons}
+    suspect = next((at for text in reasons for at in calls if patterns[at].search(text)), None)
     if suspect is not None:
         return suspect
     decisive = find_decisive_step_index(blocks)
@@ -79,10 +80,6 @@ def find_start_index(blocks: Sequence[Block], suspicion: Suspicion | None = None
 
 def find_decisive_step_index(blocks: Sequence[Block]) -> int | None:
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
-
-
-def _mentions_function(text: str, function: str) -> bool:
-    return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
 
 
 def cursor_stop_indices(blocks: Sequence[Block], *, include_arguments: bool) -> list[int]:

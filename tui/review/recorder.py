@@ -85,7 +85,8 @@ def find_unanswered_judge_verdicts(
 ) -> list[TargetCriterion]:
     """Return (target, criterion) of each judge verdict that the annotator has not reviewed, the response last.
     `answered`: verdicts that the annotator has reviewed since `detail` was read."""
-    own = {(o.target, o.criterion) for o in detail.opinions if _is_current_verdict_of(o, annotator)} | set(answered)
+    current = (each for each in detail.opinions if each.verdict is not None and not each.stale)
+    own = {*answered, *((each.target, each.criterion) for each in current if each.annotator == annotator)}
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
     left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
     return sorted(left, key=lambda each: each[0] == RESPONSE)
@@ -95,10 +96,6 @@ def _needs_answer(verdict: Verdict) -> bool:
     if verdict.target == ITEM:
         return verdict.criterion == CORRECT
     return is_answered_by_pass_fail(verdict) or verdict.criterion in ZERO_TO_TWO_CRITERIA
-
-
-def _is_current_verdict_of(opinion: Opinion, annotator: str) -> bool:
-    return opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
 
 
 VERDICTS_BY_KEY: dict[str, tuple[Any, Fault | None]] = {

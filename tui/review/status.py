@@ -133,7 +133,8 @@ def status_line(
         right = right if line_width(right) < cells else without_position
         return justify_line(((" " + format_key_hints(key_names, cells - line_width(right) - 2), "dim"),), right, cells)
     left: Line = ((" " + text, style),)
-    undo = _undo_hint(text, key_names)
+    undo_key = key_names.get("item.undo", "") if text.startswith("saved:") else ""
+    undo: Line = ((" · ", "dim"), (undo_key, "key"), (" undo", "dim")) if undo_key else ()
     pace_part: Line = ((f" {pace}", "dim"),) if pace else ()
     if target == ITEM:
         choices = [_join_parts(pace_part, right), _join_parts(pace_part, score, position)]
@@ -162,11 +163,6 @@ def _join_parts(*parts: Line) -> Line:
     for part in filter(None, parts):
         joined = (*joined, (" ·", "dim"), *part) if joined else part
     return joined
-
-
-def _undo_hint(message_text: str, key_names: Mapping[str, str]) -> Line:
-    key = key_names.get("item.undo", "")
-    return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and message_text.startswith("saved:") else ()
 
 
 def score_prompt_message(target: str, criterion: str) -> StatusMessage:

@@ -88,13 +88,7 @@ RUN_SEARCH_ACTIONS = [
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
-    hidden(
-        "app.annotator",
-        "A",
-        "app.annotator",
-        "review as another annotator",
-        help="switch to another annotator",
-    ),
+    hidden("app.annotator", "A", "app.annotator", "review as another annotator", help="switch to another annotator"),
     hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
     hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
 ]

@@ -261,7 +261,8 @@ class CellWriter:
             at = match.end()
             is_last = at == len(text)
             erasure = f"\x1b[{n_blanks}X" if is_last else f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
-            if is_last and len(row) == self._columns and all(_can_draw(self._blank_state, each) for each in row[end:]):
+            blank_state = "", (self._state or RESET)[1], RESET[2]
+            if is_last and len(row) == self._columns and all(_can_draw(blank_state, each) for each in row[end:]):
                 erasure = "\x1b[K"
             if len(erasure) >= n_blanks:
                 self._parts.append(" " * n_blanks)
@@ -270,10 +271,6 @@ class CellWriter:
             if is_last:
                 self._column = end - n_blanks
         self._parts.append(text[at:])
-
-    @property
-    def _blank_state(self) -> GraphicState:
-        return "", (self._state or RESET)[1], frozenset()
 
 
 _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")

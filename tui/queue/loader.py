@@ -143,7 +143,7 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         item = next(iter(store.find_items(*key)), None)
     unreviewed = None
     if request.opens_unreviewed:
-        item = unreviewed = _find_first_unreviewed(view, store)
+        item = unreviewed = QueueNavigator(view, NO_ITEM, total, None).find_next_unreviewed(store)
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
@@ -156,11 +156,6 @@ def read_page(request: QueueRequest, store: Store) -> QueuePage:
         )
         n_strong = store.count_strong_suspects(view)
     return QueuePage(total, cursor, window, rows, widths, read_review_progress(view, store), n_strong, unreviewed)
-
-
-def _find_first_unreviewed(view: View, store: Store) -> int | None:
-    """Return the first item without a verdict by the annotator, or None."""
-    return QueueNavigator(view, NO_ITEM, store.count_items(view), None).find_next_unreviewed(store)
 
 
 def _shows_suspicion(view: View, store: Store) -> bool:
@@ -273,6 +268,7 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     assigned items, without their progress."""
     from fcreview.store.queue_file import QueueError, list_queue_names, read_queue
     from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
+    from fcreview.store.workspace import to_safe_annotator
 
     workspace, found = store.workspace, dict[str, KnownAnnotator]()
     for queue in list_queue_names(workspace):
@@ -291,15 +287,9 @@ def read_other_annotators(store: Store) -> list[KnownAnnotator]:
     journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
     for journal in journals:
         found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
-    others = [each for each in found.values() if each.name != store.annotator and _is_annotator_name(each.name)]
-    return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
-
-
-def _is_annotator_name(name: str) -> bool:
-    """Whether the name of a journal file is an annotator name. The folder may contain other files."""
-    from fcreview.store.workspace import to_safe_annotator
-
-    return to_safe_annotator(name) == name
+    # The folder of the journals may contain other files.
+    valid = [each for each in found.values() if each.name in {to_safe_annotator(each.name)} - {store.annotator}]
+    return sorted(valid, key=lambda each: (each.queue is None, each.name.casefold()))
 
 
 NO_ITEM = -1

@@ -1,6 +1,6 @@
-"""Build the tables of agreement, calibration and conventions. If the user chooses a row, its items open.
+"""Build the tables of agreement, calibration and conventions, whose rows open items.
 
-`fcreview.stats.agreement_ratings` and `fcreview.stats.calibration` compute the statistics.
+`fcreview.stats` computes the statistics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fcreview.stats.calibration import (
     format_source_and_criterion,
     group_verdict_pairs,
 )
-from fcreview.stats.conventions import ConventionRow, RunConventions, find_spreads
+from fcreview.stats.conventions import RunConventions, find_spreads
 from fcreview.stats.intervals import compute_wilson_interval
 from fcreview.tui.text.graphics import heat_cell, interval_bar, join_boxes
 from fcreview.tui.text.lines import (
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 EMPTY_CELL: StyledText = ("", "")
 Interval = tuple[float, float, float]
+"""(low, value, high)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,18 @@ class StatisticsRow:
     interval: Interval | None = None
     explanation: str = ""
     group: int = 0
+    """Index of the group."""
     cell: ConfusionCell | None = None
+    """Cell of the confusion matrix to which the row belongs, if any."""
 
 
 WHISKER_CELLS = (12, 60)
+"""Minimum and maximum width, in cells, of the drawn intervals."""
 
 
 @dataclass(slots=True)
 class StatisticsTable(ChoiceTable[tuple[int, ...]]):
-    """Table of statistics. If there is room, each interval is drawn at the right, on a common scale up to 1."""
+    """Table of statistics. If there is room, intervals are drawn at the right, on a common scale up to 1."""
 
     intervals: Sequence[Interval | None] = ()
 
@@ -95,6 +99,7 @@ class StatisticsTable(ChoiceTable[tuple[int, ...]]):
 
 
 def make_complete_interval(low: float | None, value: float | None, high: float | None) -> Interval | None:
+    """Return an interval, or None if a part is missing."""
     return (low, value, high) if low is not None and value is not None and high is not None else None
 
 
@@ -136,8 +141,8 @@ def choose_agreement_columns(width: int) -> list[TextColumn]:
 
 
 def build_agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list[StatisticsRow]:
-    """Return the rows of the agreement table: for each group, a row that opens its items and a row for each
-    coefficient. A group is one combination of blind or open review, part of the item, and criterion."""
+    """Return the rows of the agreement table: for each group (see `group_agreement_statistics`), a row that opens its
+    items, and a row for each coefficient."""
     separator = f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     coefficients = [each.coefficient for each in statistics]
@@ -151,18 +156,18 @@ def build_agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -
         for each in members:
             figure = each.coefficient
             interval = make_complete_interval(figure.low, figure.value, figure.high)
-            texts, meaning = _coefficient_cells(figure, annotators, width), COEFFICIENT_MEANINGS[figure.metric]
-            rows.append(StatisticsRow(texts, each.items, interval, meaning, at))
+            cells = _make_coefficient_cells(figure, annotators, width)
+            rows.append(StatisticsRow(cells, each.items, interval, COEFFICIENT_MEANINGS[figure.metric], at))
     return rows
 
 
 def group_agreement_statistics(statistics: Iterable[AgreementStatistic]) -> list[list[AgreementStatistic]]:
-    """Group the coefficients by blind or open review, part of the item, and criterion."""
+    """Group statistics of the same blindness, part of the item and criterion."""
     groups = groupby(statistics, lambda each: (each.coefficient.given, get_group_key(each.coefficient)))
     return [list(members) for _, members in groups]
 
 
-def _coefficient_cells(
+def _make_coefficient_cells(
     coefficient: AgreementCoefficient, annotators_of_group: tuple[str, ...], width: int
 ) -> list[StyledText]:
     names_annotators = coefficient.metric == "cohen" or coefficient.annotators != annotators_of_group
@@ -194,14 +199,14 @@ ERROR_KIND_COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGroup:
-    """Calibration of one source on one criterion, with the verdict pairs from which it is computed."""
+    """Calibration of a source of verdicts on one criterion, with its verdict pairs."""
 
     calibration: Calibration
     pairs: tuple[VerdictPair, ...]
 
 
 def list_useful_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
-    """Return the scope `overall` and every other scope that divides the verdict pairs into more than one group."""
+    """Return the scope `overall`, and the scopes that divide the verdict pairs into several groups."""
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
         names[group.scope].add(group.name)
@@ -215,12 +220,12 @@ def compute_calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationS
 
 
 def build_calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
-    """Return the rows of each group: a row that opens all its items, a row for each cell of its confusion matrix, and
-    its measures."""
+    """Return the rows of each group: a row that opens its items, a row for each cell of its confusion matrix, and a row
+    for each measure."""
     return [replace(row, group=at) for at, group in enumerate(groups) for row in _calibration_group_rows(group)]
 
 
-SELECTIONS: dict[SelectionMethod, str] = {
+SELECTION_MEANINGS: dict[SelectionMethod, str] = {
     "random": "all items are from a random sample",
     "by hand": "items were chosen by hand, so the measures describe only these items",
     "both": "some items are from a random sample, the others were chosen by hand",
@@ -233,7 +238,7 @@ def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
     names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
     heading = f" {symbols().separator} ".join(names)
     row = _calibration_row(heading, _unique_items(group.pairs), n_pairs=calibration.n, style="strong")
-    yield replace(row, explanation=SELECTIONS[calibration.chosen])
+    yield replace(row, explanation=SELECTION_MEANINGS[calibration.chosen])
     source = format_source_and_criterion(calibration)[0]
     for cell in calibration.cells:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
@@ -250,22 +255,22 @@ def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source_name: str) -> str:
-    passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
+    """Explain a measure with its numbers of verdict pairs."""
 
     def count_pairs(automatic: bool | None, human: bool | None) -> int:
         return sum(
             cell.n for cell in calibration.cells if automatic in (None, cell.automatic) and human in (None, cell.human)
         )
 
+    value = measure != "tnr"
+    word = format_verdict(value, calibration.criterion)
+    equal = count_pairs(value, value)
     if measure in ("tpr", "tnr"):
-        value = measure == "tpr"
-        word = passed if value else failed
-        equal, total = count_pairs(value, value), count_pairs(None, value)
+        total = count_pairs(None, value)
         return f"{source_name} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
     if measure == "precision":
         total = count_pairs(True, None)
-        equal = count_pairs(True, True)
-        return f"human verdict is {passed} on {equal:,} of the {total:,} pairs with {source_name} verdict {passed}"
+        return f"human verdict is {word} on {equal:,} of the {total:,} pairs with {source_name} verdict {word}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
         return f"{source_name} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
@@ -290,7 +295,7 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
     """Return the rows of each source: a row that opens all items with a wrong verdict, and a row for each kind of
-    error, the most frequent first."""
+    error, with the most frequent kind first."""
     rows: list[StatisticsRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)
@@ -311,7 +316,9 @@ def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[Statistics
 
 
 MATRIX_CELLS = 14
+"""Width of a column of a confusion matrix, in cells."""
 PAIR_CELLS = 8
+"""Width of a column of a heat map, in cells."""
 LABEL_CELLS = 10
 GAP = 2
 
@@ -319,8 +326,8 @@ GAP = 2
 def confusion_matrix_lines(
     groups: Sequence[CalibrationGroup], row: StatisticsRow, width: int, *, has_tall_cells: bool
 ) -> list[Line]:
-    """Return the confusion matrix of the row's group. If there is room, the matrices of other groups with the same name
-    are shown beside it."""
+    """Return the confusion matrix of the row's group and, if there is room, those of groups with the same name beside
+    it. Empty if there is no room."""
     here = groups[row.group]
     matrices = [_matrix_lines(here.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True)]
     for group in groups:
@@ -337,12 +344,12 @@ def _matrix_lines(
 ) -> list[Line]:
     """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict. A cell shows its
     count and its share of the column. `cursor_cell`: cell under the cursor."""
-    values = [value for cell in calibration.cells for value in (cell.automatic, cell.human)]
-    values = (
-        [True, False]
-        if calibration.binary
-        else sorted({repr(each): each for each in values}.values(), key=_verdict_sort_key)
-    )
+    values: list[Any] = [True, False]
+    if not calibration.binary:
+        different = {repr(value): value for cell in calibration.cells for value in (cell.automatic, cell.human)}
+        values = sorted(
+            different.values(), key=lambda each: (0, each) if isinstance(each, (int, float)) else (1, repr(each))
+        )
     texts = [truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values]
     left = max(map(display_width, texts)) + 1
     heads = "".join(pad(f"human {text}", MATRIX_CELLS) for text in texts)
@@ -356,7 +363,7 @@ def _matrix_lines(
         blank: list[StyledText] = [(" " * left, "")]
         for human, total in zip(values, totals, strict=True):
             cell = next((c for c in calibration.cells if (c.automatic, c.human) == (automatic, human)), None)
-            inner, style = _matrix_cell(cell, total, verdicts_agree=automatic == human)
+            inner, style = _format_matrix_cell(cell, total, verdicts_agree=automatic == human)
             mark = symbols().cursor if cell is not None and cell is cursor_cell else " "
             body += [(mark + inner, style), (" ", "")]
             blank += [(" " * (MATRIX_CELLS - 1), style if cell is not None else ""), (" ", "")]
@@ -364,11 +371,7 @@ def _matrix_lines(
     return lines
 
 
-def _verdict_sort_key(verdict: Any) -> tuple[int, Any]:
-    return (0, verdict) if isinstance(verdict, (int, float)) else (1, repr(verdict))
-
-
-def _matrix_cell(cell: ConfusionCell | None, column_total: int, *, verdicts_agree: bool) -> StyledText:
+def _format_matrix_cell(cell: ConfusionCell | None, column_total: int, *, verdicts_agree: bool) -> StyledText:
     sign = symbols().equal if verdicts_agree else symbols().differs
     if cell is None:
         return pad(f"{sign}{0:>4}", MATRIX_CELLS - 2), "dim"
@@ -382,10 +385,11 @@ class HeatMaps(NamedTuple):
 
     lines: list[Line]
     n_annotators: int
+    """Number of annotators that fit into the matrices. 0 if no matrix fits."""
 
 
 def pairwise_heat_maps(statistics: Sequence[AgreementStatistic], width: int, max_lines: int) -> HeatMaps:
-    """Draw the heat maps of a group of statistics in at most `max_lines` lines."""
+    """Draw the matrices of a group of statistics in at most `max_lines` lines."""
     pairs = [each.coefficient for each in statistics if len(each.coefficient.annotators) == 2]
     names = sorted({name for each in pairs for name in each.annotators})
     left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1
@@ -395,12 +399,12 @@ def pairwise_heat_maps(statistics: Sequence[AgreementStatistic], width: int, max
     maps = []
     for metric, title in (("percent", "equal %"), ("cohen", "kappa")):
         values = {frozenset(each.annotators): each.value for each in pairs if each.metric == metric}
-        maps.append(_heat_map_lines(title, names[:n], values, left))
+        maps.append(_draw_heat_map(title, names[:n], values, left))
     shown = maps if 2 * line_width(maps[0][0]) + GAP <= width else maps[:1]
     return HeatMaps(join_boxes(shown), n)
 
 
-def _heat_map_lines(
+def _draw_heat_map(
     title: str, annotators: Sequence[str], value_by_pair: Mapping[frozenset[str], float | None], label_cells: int
 ) -> list[Line]:
     texts = [sanitize(name) for name in annotators]
@@ -432,8 +436,8 @@ def choose_convention_columns(width: int) -> list[TextColumn]:
 
 
 def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
-    """Return a heading for each figure of a run, then one row for each convention. The row of a convention opens the
-    items that it counts differently."""
+    """Return a heading for each figure of a run, then a row for each convention. The row opens the items that the
+    convention counts differently."""
     n_columns, separator = len(choose_convention_columns(width)), f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     for run in runs:
@@ -443,23 +447,17 @@ def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[St
             if each.figure != last:
                 last = each.figure
                 points = 100 * ranges.get(last, 0.0)
-                parts = [
-                    sanitize(run.name),
-                    last,
-                    *([f"values differ by {points:.1f} points"] if points > 1e-7 else []),
-                ]
+                difference = [f"values differ by {points:.1f} points"] if points > 1e-7 else []
+                parts = [sanitize(run.name), last, *difference]
                 rows.append(StatisticsRow([(separator.join(parts), "strong"), *[EMPTY_CELL] * (n_columns - 1)], ()))
-            rows.append(_convention_row(each, run.find_item_numbers(each), n_columns))
+            value = symbols().none if each.value is None else format_metric_value(each.value, "share", 2)
+            items = run.find_item_numbers(each)
+            cells: list[StyledText] = [
+                (f"  {'*' if each.is_own else ' '} {each.convention}", ""),
+                (value, "strong"),
+                (f"{each.n:,}", ""),
+                (f"{len(items):,}" if items else "", ""),
+                (sanitize(each.note or each.rule), "dim"),
+            ]
+            rows.append(StatisticsRow(cells[:n_columns], items))
     return rows
-
-
-def _convention_row(row: ConventionRow, items: tuple[int, ...], n_columns: int) -> StatisticsRow:
-    value = symbols().none if row.value is None else format_metric_value(row.value, "share", 2)
-    cells: list[StyledText] = [
-        (f"  {'*' if row.is_own else ' '} {row.convention}", ""),
-        (value, "strong"),
-        (f"{row.n:,}", ""),
-        (f"{len(items):,}" if items else "", ""),
-        (sanitize(row.note or row.rule), "dim"),
-    ]
-    return StatisticsRow(cells[:n_columns], items)

@@ -1,4 +1,4 @@
-"""Draw verdict badges, bars, heat cells, intervals and paths as styled text that is also readable without colour."""
+"""Draw badges, bars, heat cells, intervals, frames and the top line. Their text is readable without colour."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROGRAM_NAME = "fcreview"
 
 
 def verdict_badge(value: Any) -> StyledText:
-    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or ` – ` for no verdict."""
+    """Return the badge of a verdict: ` PASS `, ` FAIL `, ` UNSURE `, a score such as ` 2 `, or ` – ` for None."""
     if value is True:
         return " PASS ", "pass_badge"
     if value is False:
@@ -24,7 +24,7 @@ def verdict_badge(value: Any) -> StyledText:
 
 
 def bar(filled_share: float, cells: int, style: str = "primary") -> Line:
-    """Return a bar that fills `filled_share` (0 to 1) of its track. A share above 0 fills at least one cell."""
+    """Return a bar whose filled part is `filled_share` (0 to 1). A share above 0 fills at least one cell."""
     sign = symbols()
     filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
     return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
@@ -45,7 +45,7 @@ def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
 
 
 def heat_cell(rate: float | None, cells: int) -> StyledText:
-    """Return a rate from 0 to 1 in percent, such as `76.2`, on a background from red to green."""
+    """Return a rate (0 to 1) in percent, such as `76.2`, on a background from red to green."""
     if rate is None:
         return symbols().none.center(cells), "dim"
     return f"{rate * 100:.1f}".center(cells), f"{HEAT}{round(rate * 100)}"
@@ -54,26 +54,24 @@ def heat_cell(rate: float | None, cells: int) -> StyledText:
 def interval_bar(
     low: float, point: float, high: float, scale: tuple[float, float], cells: int, marked_value: float | None = None
 ) -> Line:
-    """Return a line that shows an interval, its point estimate and optionally another value, `marked_value`.
-
-    All values have the unit of `scale`, the (lowest, highest) value on the line.
-    """
+    """Draw an interval with its point estimate and a mark at `marked_value`, if given. `scale`: (lowest, highest) value
+    on the line."""
     sign = symbols()
 
-    def column(value: float) -> int:
+    def find_column(value: float) -> int:
         share = (value - scale[0]) / ((scale[1] - scale[0]) or 1)
         return round(max(0.0, min(share, 1.0)) * (cells - 1))
 
-    first, last = column(low), column(high)
+    first, last = find_column(low), find_column(high)
     parts = [(sign.filled, "") if first <= at <= last else (sign.track, "track") for at in range(cells)]
     if marked_value is not None:
-        parts[column(marked_value)] = (sign.official, "primary")
-    parts[column(point)] = (sign.point, "strong")
+        parts[find_column(marked_value)] = (sign.official, "primary")
+    parts[find_column(point)] = (sign.point, "strong")
     return tuple(parts)
 
 
 FRAME_CELLS = 4
-"""Number of cells in a line that the two sides of a frame take."""
+"""Width, in cells, of the two sides of a frame."""
 
 
 def frame_top(title: Line, cells: int, border: str = "track") -> Line:
@@ -114,14 +112,14 @@ def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
 
 
 MIN_NAME_CELLS = 6
-"""Minimum width, in cells, of a path name whose beginning is cut."""
+"""Minimum width, in cells, of a name in the path whose beginning is cut."""
 
 
 def top_line(path: tuple[str, ...], right_text: Line, cells: int) -> Line:
     """Return the top line of a screen: the program name, the path to the screen, and a text on the right.
 
-    `path`: sanitized names. The last name is that of the screen. If the line is too short, the first names are omitted
-    or lose their beginning. The end of a run's name distinguishes it from other runs of the model.
+    `path`: sanitized names, the name of the screen last. If the line is too short, the first names are omitted or lose
+    their beginning, because the end of a run's name distinguishes it from other runs of the model.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")

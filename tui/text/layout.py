@@ -1,8 +1,8 @@
-"""Lay out long documents: compute the rows on screen, and present texts as documents. The module draws nothing.
+"""Compute which rows of a long document are on screen, and divide texts into documents.
 
-A document is a list of blocks, and a block is laid out only when it comes into view. The scroll position is the (block,
-row) of the top line instead of a line number. So nothing above the top line has to be measured, and the position is
-kept when the width changes or a block above unfolds.
+A document is a list of blocks. A block is laid out only when it comes into view. The scroll position is the (block,
+row) of the top line, not a line number. So nothing above the top line has to be measured, and the position stays when
+the width changes or a block above unfolds.
 """
 
 from __future__ import annotations
@@ -45,17 +45,18 @@ class DocumentLayout:
         self.source = source
         self.cells, self.height = cells, height
         self.top = DOCUMENT_START
+        """Position of the row at the top of the window."""
         self._lines: OrderedDict[int, Sequence[Line]] = OrderedDict()
 
     def resize(self, cells: int, height: int) -> None:
-        """Change the size of the window. The same row stays at the top if possible."""
+        """Change the size of the window. The top row stays at the top if possible."""
         if cells != self.cells:
             self._lines.clear()
         self.cells, self.height = cells, height
         self.top = self.clamp_top(self.top)
 
     def block_lines(self, index: int) -> Sequence[Line]:
-        """Return the lines of a block at the window's width, from the cache if possible."""
+        """Return the lines of a block at the window's width."""
         cached = self._lines.get(index)
         if cached is None:
             cached = self._lines[index] = self.source.lines(index, self.cells)
@@ -75,10 +76,10 @@ class DocumentLayout:
             index, row = index + 1, 0
         return rows
 
-    def move_position(self, position: RowPosition, rows: int) -> RowPosition:
-        """Return the position `rows` below `position` (above if negative), limited to the rows of the document."""
+    def move_position(self, position: RowPosition, by_rows: int) -> RowPosition:
+        """Return the position `by_rows` below `position` (above if negative), limited to the rows of the document."""
         index, row = position
-        row += rows
+        row += by_rows
         while row < 0 and index > 0:
             index -= 1
             row += len(self.block_lines(index))
@@ -96,7 +97,7 @@ class DocumentLayout:
         return self.move_position(RowPosition(len(self.source), 0), -self.height)
 
     def clamp_top(self, position: RowPosition) -> RowPosition:
-        """Clamp a top position to the document and to at most `find_last_top`."""
+        """Limit a top position to the document and to `find_last_top`."""
         if not len(self.source):
             return DOCUMENT_START
         block, row = position
@@ -105,7 +106,7 @@ class DocumentLayout:
         return min(RowPosition(index, row), self.find_last_top())
 
     def scroll_by(self, rows: int) -> None:
-        """Scroll down by `rows`, or up if negative."""
+        """Scroll down by `rows` rows, or up if negative."""
         self.top = self.clamp_top(self.move_position(self.top, rows))
 
     def scroll_to(self, position: RowPosition) -> None:
@@ -113,7 +114,8 @@ class DocumentLayout:
         self.top = self.clamp_top(position)
 
     def reveal(self, index: int, row: int = 0, *, entire_block: bool = True) -> None:
-        """Scroll as little as possible to show a row and, with `entire_block`, as much of its block as fits."""
+        """Scroll as little as possible to show row `row` of block `index` and, with `entire_block`, the rows of the
+        block below it, as many as fit."""
         rows = self.visible_rows()
         last_row = max(row, min(len(self.block_lines(index)) - 1, row + self.height - 2) if entire_block else row)
         if (index, row) in rows and (index, last_row) in rows:
@@ -126,10 +128,8 @@ class DocumentLayout:
 
     @property
     def scroll_position(self) -> str:
-        """Position of the window: `top`, `40 %` or `end`. Empty if the whole document is visible.
-
-        The percentage is the part of the document above the bottom of the window, counted in blocks.
-        """
+        """Position of the window: `top`, the percentage of blocks above its bottom (`40 %`), or `end`. Empty if the
+        whole document is visible."""
         if self.top >= self.find_last_top():
             return "" if self.top == DOCUMENT_START else "end"
         if self.top == DOCUMENT_START:
@@ -140,14 +140,14 @@ class DocumentLayout:
 
 
 CHUNK_SIZE = 4096
-"""Largest number of characters in a chunk. A longer line is split, if possible after a blank or comma."""
+"""Maximum number of characters in a chunk. A longer line is split, if possible after a blank or comma."""
 INDENT_WIDTH = 2
 INDENT_LIMIT = 3_000_000
-"""Longest JSON text, in characters, that is indented or folded."""
+"""Maximum length, in characters, of a JSON text that is indented or folded."""
 
 
 class TextSource:
-    """Text of any size as a document. Its blocks are chunks of at most `CHUNK_SIZE` characters, split at line ends."""
+    """Text of any size as a document. Its blocks are chunks: lines, or parts of lines longer than `CHUNK_SIZE`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -156,33 +156,31 @@ class TextSource:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def chunk(self, index: int) -> str:
+    def read_chunk(self, index: int) -> str:
         """Return the text of a chunk without its line end."""
         end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[index] : end].removesuffix("\n")
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
         """Return the lines of a chunk, wrapped to `cells`."""
-        return [((row, ""),) for row in sanitize_and_wrap(self.chunk(index), cells)]
+        return [((row, ""),) for row in sanitize_and_wrap(self.read_chunk(index), cells)]
 
-    def find_row(self, offset: int, cells: int) -> tuple[int, int]:
-        """Return (chunk, row) of the character at `offset`.
-
-        The row is inexact if control characters before `offset` are drawn wider than one cell.
-        """
+    def find_row(self, offset: int, cells: int) -> RowPosition:
+        """Return the row with the character at `offset`. It is inexact if control characters before `offset` are drawn
+        wider than one cell."""
         index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
-        rows = sanitize_and_wrap(self.chunk(index), cells)
+        rows = sanitize_and_wrap(self.read_chunk(index), cells)
         remaining = len("".join(sanitize_and_wrap(before, cells)))
         for row, text in enumerate(rows):
             if remaining < len(text):
-                return index, row
+                return RowPosition(index, row)
             remaining -= len(text)
-        return index, max(len(rows) - 1, 0)
+        return RowPosition(index, max(len(rows) - 1, 0))
 
 
 def find_chunk_starts(text: str) -> list[int]:
-    """Return the offsets where chunks begin: at every line, and within lines longer than `CHUNK_SIZE`."""
+    """Return the offsets where chunks begin (see `TextSource`)."""
     starts: list[int] = []
     start = 0
     while True:
@@ -199,7 +197,7 @@ def find_chunk_starts(text: str) -> list[int]:
 
 
 def _find_chunk_end(text: str, start: int) -> int:
-    """Return where to split a long line that begins at `start`."""
+    """Return the offset where to split a long line that begins at `start`."""
     limit = start + CHUNK_SIZE
     for separator in (" ", ","):
         at = text.rfind(separator, limit - 200, limit)
@@ -219,7 +217,7 @@ def indent_json(text: str) -> str:
 
 
 def max_indent_level(text: str) -> int:
-    """Return the highest indentation level of a text, 0 if no line is indented."""
+    """Return the highest indentation level of a text. 0 if no line is indented or the text is too long to fold."""
     return max((_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
 
 
@@ -243,20 +241,20 @@ def _indent_level(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // INDENT_WIDTH
 
 
-def find_match_offset(text: str, needle: str, current: int, direction: int) -> int | None:
-    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of `needle`, wrapping around at
-    the end.
+def find_match_offset(text: str, searched: str, current_offset: int, direction: int) -> int | None:
+    """Return the offset of the next (`direction` 1) or previous (`direction` -1) match of `searched`, wrapping around
+    at the end. None if there is no match.
 
-    `current` is the offset of the current match, or -1 before the first search. The search ignores case unless `needle`
-    contains an upper-case letter. Such a search is also faster, because the text is not converted to lower case.
+    `current_offset`: offset of the current match, or -1 before the first search. The search ignores case unless
+    `searched` contains an upper-case letter.
     """
-    if needle == needle.lower():
+    if searched == searched.lower():
         lowered = text.lower()
         text = lowered if len(lowered) == len(text) else text
     if direction > 0:
-        at = text.find(needle, current + 1)
-        at = at if at >= 0 else text.find(needle)
+        at = text.find(searched, current_offset + 1)
+        at = at if at >= 0 else text.find(searched)
     else:
-        at = text.rfind(needle, 0, current + len(needle) - 1) if current > 0 else -1
-        at = at if at >= 0 else text.rfind(needle)
+        at = text.rfind(searched, 0, current_offset + len(searched) - 1) if current_offset > 0 else -1
+        at = at if at >= 0 else text.rfind(searched)
     return at if at >= 0 else None

@@ -1,7 +1,7 @@
-"""Build styled lines as plain data, with the formatting of all screens: wrapping, truncation, tables, JSON, panes.
+"""Build styled lines as plain data: wrap, truncate and align texts, and format tables, JSON and pane widths.
 
-A style is a name that `styles.style` resolves when the line is drawn (`dim`, `strong`, `bad`, `diff`).
-Widths are display cells. Text from data has been sanitized with `fcreview.model.sanitize` unless stated otherwise.
+A style is a name such as `dim` or `diff`, which `styles.style` resolves when the line is drawn. Widths are display
+cells. Texts are visible: text from data has been sanitized with `fcreview.model.sanitize`, unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -19,16 +19,13 @@ from fcreview.tui.text.styles import symbols
 
 JSON_WIDTH = 76
 MAX_JSON_CHARS = 200_000
-"""Maximum length, in characters, of a text to format as JSON. Each value is serialized once per nesting level, which
-is slow for longer texts."""
+"""Maximum length, in characters, of a JSON text to format. Longer texts take too long, because each value is serialized
+once per nesting level."""
 
 
 def format_json(value: Any, cells: int = JSON_WIDTH, indentation: int = 0) -> str:
-    """Format a JSON value. An object or list that does not fit into `cells` has one line for each member.
-
-    Raises:
-        ValueError, TypeError, RecursionError: As `json.dumps`.
-    """
+    """Format a JSON value. An object or list that does not fit into `cells` has one line for each member. Raises the
+    exceptions of `json.dumps`."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) + indentation <= cells or not isinstance(value, (dict, list)) or not value:
         return text
@@ -56,13 +53,14 @@ def format_json_text(text: str) -> str:
 
 
 StyledText = tuple[str, str]
+"""(text, name of its style)"""
 Line = tuple[StyledText, ...]
 KeyHint = tuple[str, str]
 """(displayed name of a key, label of its action) in the key line."""
 
 BLANK_LINE: Line = ()
 RULE_MARGIN = 6
-"""Number of cells in a horizontal rule for the dashes and blanks around its text."""
+"""Minimum width, in cells, of the dashes and blanks around the text of a horizontal rule."""
 
 
 def make_line(text: str, style: str = "") -> Line:
@@ -78,8 +76,8 @@ def line_width(line: Line) -> int:
     return sum(display_width(text) for text, _ in line)
 
 
-def _row_end(text: str, start: int, cells: int) -> int:
-    """Return the end offset of the longest slice from `start` that fits into `cells`, at least one character long."""
+def _find_row_end(text: str, start: int, cells: int) -> int:
+    """Return the end offset of the longest slice from `start` that fits into `cells`. It has at least one character."""
     end, used = start, 0
     while end < len(text):
         used += display_width(text[end])
@@ -91,8 +89,8 @@ def _row_end(text: str, start: int, cells: int) -> int:
     return end
 
 
-def _text_of_first_rows(text: str, cells: int, max_rows: int) -> str:
-    """Return enough of a text to fill more than `max_rows` rows. A cell may hold a character and its combining
+def _cut_after_first_rows(text: str, cells: int, max_rows: int) -> str:
+    """Return a beginning of a text that fills more than `max_rows` rows. A cell may hold a character and its combining
     marks."""
     return text[: (max_rows + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
@@ -102,19 +100,18 @@ WORD_SIGNS = "._/-,:"
 
 
 def wrap_sanitized(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Split visible text into rows of at most `cells` cells. The joined rows are the text.
+    """Split visible text into rows of at most `cells` cells, at most `max_rows` if given. The joined rows are the text.
 
     A row ends after a blank if the row's second half has one, or if the next word fits on a row. Otherwise it ends
-    inside a word, after a sign such as `.` or `_` if the second half has one. With `max_rows`, at most that many rows
-    are made, and the cost does not depend on the rest of the text.
+    inside a word, after a sign such as `.` or `_` if the second half has one.
     """
     cells = max(cells, 1)
     if max_rows is not None:
-        text = _text_of_first_rows(text, cells, max_rows)
+        text = _cut_after_first_rows(text, cells, max_rows)
     rows: list[str] = []
     start, size, is_ascii = 0, len(text), text.isascii()
     while start < size and (max_rows is None or len(rows) < max_rows):
-        end = min(start + cells, size) if is_ascii else _row_end(text, start, cells)
+        end = min(start + cells, size) if is_ascii else _find_row_end(text, start, cells)
         if end < size:
             blank = text.rfind(" ", start + 1, end)
             half = start + (end - start) // 2
@@ -134,9 +131,9 @@ def _word_fits(text: str, start: int, cells: int) -> bool:
 
 
 def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> list[str]:
-    """Sanitize text from data and wrap it, keeping its line breaks. With `max_rows`, return at most that many rows."""
+    """Sanitize text from data and wrap it, keeping its line breaks. Return at most `max_rows` rows if given."""
     if max_rows is not None:
-        text = _text_of_first_rows(text, max(cells, 1), max_rows)
+        text = _cut_after_first_rows(text, max(cells, 1), max_rows)
     rows: list[str] = []
     for part in sanitize_lines(text):
         remaining = None if max_rows is None else max_rows - len(rows)
@@ -146,14 +143,20 @@ def sanitize_and_wrap(text: str, cells: int, max_rows: int | None = None) -> lis
     return rows
 
 
-def wrap_first_rows(text: str, cells: int, max_rows: int) -> tuple[list[str], bool]:
-    """Return a tuple (rows, has_more): the first `max_rows` rows of a text from data, and whether more rows follow."""
+class FirstRows(NamedTuple):
+    rows: list[str]
+    has_more: bool
+    """Whether more rows follow."""
+
+
+def wrap_first_rows(text: str, cells: int, max_rows: int) -> FirstRows:
+    """Sanitize text from data, and return its first `max_rows` rows."""
     rows = sanitize_and_wrap(text, cells, max_rows + 1)
-    return rows[:max_rows], len(rows) > max_rows
+    return FirstRows(rows[:max_rows], len(rows) > max_rows)
 
 
 def format_size(text: str) -> str:
-    """Format the size of a text in UTF-8: `12 KB`. A lone surrogate counts as three bytes."""
+    """Format the size of a text in UTF-8: `12 KB`."""
     n = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if n < 1000:
         return f"{n} B"
@@ -161,13 +164,13 @@ def format_size(text: str) -> str:
 
 
 def prefix_rows_with_label(label: str, rows: Sequence[str], style: str = "", label_style: str = "dim") -> list[Line]:
-    """Return the rows as lines, with the label before the first row and blanks before all other rows."""
+    """Return lines with the label before the first row and blanks before the other rows."""
     indent = " " * display_width(label)
     return [((label if at == 0 else indent, label_style), (row, style)) for at, row in enumerate(rows)]
 
 
 def rule_line(line: Line, cells: int, dash: str = "") -> Line:
-    """Return `── text ─────────` over the whole width. The text is clipped so that two dashes remain after it."""
+    """Return `── text ─────────`, `cells` wide. The text is clipped so that at least two dashes follow."""
     dash = dash or symbols().rule
     fitted = fit_line(line, max(cells - RULE_MARGIN, 1))
     rest = max(cells - 4 - line_width(fitted), 0)
@@ -175,7 +178,7 @@ def rule_line(line: Line, cells: int, dash: str = "") -> Line:
 
 
 def fit_line(line: Line, cells: int) -> Line:
-    """Clip a line to `cells`, with `…` at the cut. Trailing blanks are removed first, without `…`."""
+    """Clip a line to `cells`, with `…` at the cut. If only trailing blanks are cut, there is no `…`."""
     if line_width(line) <= cells:
         return line
     stripped = list(line)
@@ -194,7 +197,8 @@ def fit_line(line: Line, cells: int) -> Line:
 
 
 def justify_line(left: Line, right: Line, cells: int) -> Line:
-    """Return a line with `left` at its start and `right` at its end. If both do not fit, `left` is clipped."""
+    """Return a line, `cells` wide, with `left` at its start and `right` at its end. If both do not fit, `left` is
+    clipped."""
     right = fit_line(right, cells)
     room = cells - line_width(right)
     left = fit_line(left, max(room - 1, 0))
@@ -207,7 +211,7 @@ def pad_text(text: str, cells: int, style: str = "") -> StyledText:
 
 
 MIN_PREFIX_WIDTH = 4
-"""Minimum width, in cells, of a shortened prefix. A shorter prefix is omitted."""
+"""Minimum width, in cells, of a shortened prefix of an error type. A shorter prefix is omitted."""
 _QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 
 
@@ -218,10 +222,8 @@ def truncate(text: str, cells: int) -> str:
 
 
 def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
-    """Shorten a visible name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
-
-    `head_share` is the fraction of the width for the beginning of the name.
-    """
+    """Shorten a name in the middle, since names mostly differ at the end: `live_…le_23-20-0`. `head_share`: part of
+    the width (0 to 1) for the beginning."""
     if display_width(text) <= cells:
         return text
     if cells < 4:
@@ -232,10 +234,7 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
 
 
 def truncate_error_type(text: str, cells: int) -> str:
-    """Shorten an error type such as `simple_function_checker:wrong_count`: `…:wrong_count`.
-
-    The part after the last colon is kept if it fits, because it distinguishes the types.
-    """
+    """Shorten an error type: `…:wrong_count`. The part after the last colon distinguishes error types."""
     if display_width(text) <= cells:
         return text
     kind = text.rpartition(":")[2]
@@ -246,7 +245,7 @@ def truncate_error_type(text: str, cells: int) -> str:
 
 
 def truncate_difference(text: str, cells: int) -> str:
-    """Shorten the text of a first difference by the qualifiers of dotted names: `…queryViolation not called`."""
+    """Shorten the text of a first difference. Prefixes of dotted names are cut first: `…queryViolation not called`."""
     if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
     return truncate(text, cells)
@@ -262,24 +261,24 @@ def _prefix_that_fits(text: str, cells: int) -> str:
 
 
 def center_text(text: str, cells: int) -> str:
-    """Pad a visible text on both sides to `cells`."""
+    """Pad a text on both sides to `cells`."""
     left = (cells - display_width(text)) // 2
     return " " * left + pad(text, cells - left)
 
 
 def replace_missing_value_sign(text: str) -> str:
-    """Replace the sign of an unknown value with the sign in the active symbol set."""
+    """Return the sign of a missing value in the active symbol set if `text` is the usual sign, else `text`."""
     return symbols().none if text == wording.NO_VALUE else text
 
 
-def format_pass_rate(passes: int, items_with_verdict: int, items: int) -> str:
+def format_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
     """Format a pass rate: `71.3 %`, `71.3 % of 998` if not all items have a verdict, a dash if no item has one."""
-    return wording.format_rate_with_count(passes, items_with_verdict, items) if items_with_verdict else symbols().none
+    return wording.format_rate_with_count(n_passing, n_with_verdict, n_items) if n_with_verdict else symbols().none
 
 
-def format_recomputed_pass_rate(passes: int, items_with_verdict: int, items: int) -> str:
+def format_recomputed_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
     """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the active symbol set."""
-    return wording.format_recomputed_rate(passes, items_with_verdict, items, symbols().none)
+    return wording.format_recomputed_rate(n_passing, n_with_verdict, n_items, symbols().none)
 
 
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
@@ -296,7 +295,7 @@ def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2
 
 
 def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
-    """Return the number of blanks between hints, at most 3. A number below 1 means that the hints do not fit."""
+    """Return the number of blanks between hints, at most 3. Below 1, the hints do not fit."""
     if len(hints) < 2:
         return 3
     used = sum(display_width(f"{key} {label}".rstrip()) for key, label in hints)
@@ -304,7 +303,8 @@ def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:
-    """Return `counting failures · 2 s · Esc cancels`. `cancel_key` is empty if no key cancels."""
+    """Return `counting failures · 2 s · Esc cancels`. `cancel_key`: displayed name of the key, empty if no key
+    cancels."""
     parts = [activity, f"{seconds:.0f} s" if seconds >= 1 else "", f"{cancel_key} cancels" if cancel_key else ""]
     return f" {symbols().separator} ".join(filter(None, parts))
 
@@ -317,7 +317,7 @@ LIST_WIDTH = 66
 MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
 """Largest widths of the list pane, in cells: beside item and function docs, and beside the item only."""
 MIN_ITEM_WIDTH = 90
-"""Minimum width, in cells, of the item text beside function docs: room for a name and two values of about 40 cells."""
+"""Minimum width, in cells, of the item text beside function docs: a name and two values of about 40 cells."""
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
 THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
@@ -325,14 +325,14 @@ THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 
 
 def list_pane_width(screen_width: int) -> int:
-    """Return the width of the list pane. The rest, except a divider of one cell, is the item pane."""
+    """Return the width of the list pane beside the item pane."""
     if screen_width < THREE_PANES_MIN_WIDTH:
         return min(MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) // 2, MAX_PAIR_LIST_WIDTH)
     return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
 
 
 def docs_column_width(pane_width: int) -> int:
-    """Return the width of the function docs in an item pane, 0 if they do not fit. The divider is not included."""
+    """Return the width of the function docs in an item pane, without the divider. 0 if they do not fit."""
     spare = pane_width - MIN_ITEM_WIDTH - 1 - MIN_DOCS_WIDTH
     return min(MIN_DOCS_WIDTH + spare // 2, MAX_DOCS_WIDTH) if spare >= 0 else 0
 
@@ -341,11 +341,10 @@ def docs_column_width(pane_width: int) -> int:
 class TextColumn:
     title: str
     align_right: bool = False
-    """Whether the column is aligned right, as numbers are."""
     truncate: Callable[[str, int], str] = truncate
-    """Function that shortens text to a number of cells."""
+    """Shortens a text to a number of cells."""
     min_width: int = 6
-    """Width in cells below which the column shrinks only if no other column can."""
+    """Width, in cells, below which the column shrinks only if no other column can."""
 
 
 class TableLines(NamedTuple):
@@ -375,7 +374,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ChoiceTable(Generic[T]):
-    """Table in which the user chooses a row. Each row has visible text and the value that it selects."""
+    """Table in which the user chooses a row."""
 
     title: str
     noun: str
@@ -383,13 +382,15 @@ class ChoiceTable(Generic[T]):
     columns: Sequence[TextColumn]
     rows: Sequence[Sequence[StyledText]]
     values: Sequence[T]
+    """Value that each row selects."""
     cursor: int = 0
+    """Index of the row under the cursor."""
     empty_message: str = "no entries"
     """Message shown instead of rows if there are none."""
     note: str = ""
     """Text at the right end of the title line."""
     compact: bool = False
-    """Whether the list is only as high as its lines, so that the screen behind the list stays visible."""
+    """Whether the list is only as high as its lines, so that the screen behind it stays visible."""
     total: int | None = None
     """Number of entries for the title, if it differs from the number of rows."""
 

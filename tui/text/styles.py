@@ -233,7 +233,6 @@ class Symbols:
 ASCII_SYMBOLS = Symbols(
     passed="P",
     failed="F",
-    unsure="?",
     none="-",
     disputed="X",
     partial="o",

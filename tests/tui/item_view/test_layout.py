@@ -88,14 +88,14 @@ def test_revealed_row_is_visible(sizes: list[int], height: int, data: st.DataObj
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_chunks_join_to_the_text(text: str) -> None:
     source = TextSource(text)
-    assert "\n".join(source.chunk(n) for n in range(len(source))) == text
+    assert "\n".join(source.read_chunk(n) for n in range(len(source))) == text
 
 
 def test_long_line_is_split_into_chunks() -> None:
     text = "word, " * 50_000
     starts = find_chunk_starts(text)
     assert max(b - a for a, b in pairwise(starts)) <= CHUNK_SIZE
-    assert "".join(TextSource(text).chunk(n) for n in range(len(starts))) == text
+    assert "".join(TextSource(text).read_chunk(n) for n in range(len(starts))) == text
     assert all(text[start - 1] == " " for start in starts[1:])
 
 

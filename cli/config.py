@@ -224,8 +224,7 @@ def _check_setting(name: str, value: Any) -> Any:
 
 
 def _read_limited_text(file: Path) -> str:
-    """Read a file of limited size. Refuse a pipe, which would block. The size limit stops at devices that never end,
-    and `/dev/null` is an empty file."""
+    """Read a text file of limited size. Refuse a pipe, which would block, and devices that never end."""
     if file.is_fifo():
         raise CommandError(f"{file} is a pipe. The configuration must be a regular file")
     with file.open("rb") as stream:

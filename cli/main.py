@@ -44,8 +44,7 @@ OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "fa
 """Texts of errors that Python and the operating system raise when memory is exhausted."""
 MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
-"""Number of new objects between two garbage collections. The default is lower, but imports create many objects that
-stay in use."""
+"""Number of new objects between garbage collections. It is high, because imports create many lasting objects."""
 TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does, so that it cleans up. SIGHUP reports a dropped connection."""
 _received_signals: list[int] = []

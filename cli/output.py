@@ -44,13 +44,11 @@ def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
 
 
 class OutputClosedError(Exception):
-    """Raised when a program such as `head` has closed the pipe from standard output. The command then ends without an
-    error message."""
+    """Raised when a program such as `head` has closed the pipe. The command then ends without an error message."""
 
 
 class _JsonEscapes(dict[int, str]):
-    """Table for `str.translate` that maps invisible and control characters to JSON escapes. `__missing__` computes each
-    entry on first use."""
+    """Table for `str.translate` that maps invisible and control characters to JSON escapes, computed on first use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -98,9 +96,10 @@ def _convert_to_plain_tree(value: Any) -> Any:
     return value
 
 
-def emit_json(value: Any) -> None:
-    """Print a value as a line of JSON."""
-    emit_raw_bytes(format_json_line(value))
+def emit_json(*values: Any) -> None:
+    """Print each value as a line of JSON."""
+    for value in values:
+        emit_raw_bytes(format_json_line(value))
 
 
 def emit_raw_bytes(chunk: bytes) -> None:
@@ -248,8 +247,7 @@ def format_table(
 def _format_wrapped_table(
     rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], page_width: int
 ) -> list[str]:
-    """Format a table whose last column is wrapped. Columns that do not fit on the page follow in a second table, which
-    repeats the first column."""
+    """Format a table with a wrapped last column. Columns that do not fit follow in a second table."""
     ends = list(accumulate(width + COLUMN_GAP for width in widths))
     n = min(max(2, sum(end - COLUMN_GAP <= page_width for end in ends)), len(widths))
     start = ends[n - 2] if n > 1 else 0

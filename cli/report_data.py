@@ -51,8 +51,7 @@ class ReportPart:
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Yield the metrics of each run. Combined metrics follow for each model with several runs, if the benchmark defines
-    such metrics."""
+    """Yield the metrics of each run, then the combined metrics of several runs of a model, if the benchmark has any."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -158,8 +157,7 @@ MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each ru
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
-    """Build the report page for all runs, or for the run with this number or model. Raises StoreError during a blind
-    review."""
+    """Build the report page of all runs or of the run with this number or model. Raises StoreError if blind."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -382,8 +380,7 @@ def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate |
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text. Stop when `is_stopped` returns True. For `page_width`, see
-    `format_table`."""
+    """Build the report of all runs as text. Stop when `is_stopped` is true. For `page_width`, see `format_table`."""
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

@@ -138,8 +138,7 @@ class Login(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeaderLogin:
-    """Login by a proxy that sends the annotator's name in a header. The proxy also sends a secret, unless no other
-    program can connect to the server."""
+    """Login by a proxy that sends the annotator's name in a header, and a secret if other programs can connect."""
 
     header: str
     secret: str | None = None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.

@@ -263,8 +263,7 @@ class BrowserServer:
         return websocket
 
     async def _wait_for_ending_sessions(self, annotator: str) -> None:
-        """Wait until sessions of the annotator that are about to end have saved their positions, so that a reloaded
-        page can resume there."""
+        """Wait until the annotator's ending sessions have saved their positions, where a reloaded page resumes."""
         endings = [task for session, task in self._endings.items() if session.annotator == annotator]
         if endings:
             await asyncio.wait(endings)

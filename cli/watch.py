@@ -156,8 +156,7 @@ def main() -> None:
 
 
 def import_and_report_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
-    """Import new and changed files, and return the JSON object that the import process prints. `option_fields` are the
-    fields of a `WorkspaceOptions`."""
+    """Import changes, and return the JSON that the process prints. `option_fields` are those of WorkspaceOptions."""
     from fcreview.store.importing.run_importer import ItemSnapshot
 
     paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))

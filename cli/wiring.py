@@ -38,8 +38,7 @@ MAX_OUTPUT = 4_000_000  # limit of a command's output that the app shows, in byt
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Create the functions with which exporters find and rewrite the files of runs. The search for files starts at the
-    first call."""
+    """Create the functions with which exporters find and rewrite run files. The first call starts the search."""
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
@@ -183,8 +182,7 @@ def build_python_arguments(session: WorkspaceSession, command: str, arguments: S
 
 
 async def _run_python(arguments: Sequence[str]) -> CommandResult:
-    """Run Python with these arguments. With `-P`, it imports no modules from the working folder, which may contain
-    files of other users."""
+    """Run Python, with `-P` so that it imports no modules from the working folder, where others may write."""
     from fcreview.tui.commands import CommandResult
 
     process = await asyncio.create_subprocess_exec(

@@ -101,8 +101,7 @@ def _find_lake_at(path: Path) -> str | None:
 
 
 def resolve_lake_location(location: str) -> str:
-    """Return the absolute path or the `s3://` address of a lake. `Path` changes `s3://` to `s3:/`, so that `location`
-    may begin with `s3:/`."""
+    """Return the path or address of a lake. `Path` changes `s3://` to `s3:/`, so both forms are accepted."""
     if location.startswith(_S3):
         return "s3://" + location[len(_S3) :].strip("/")
     return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
@@ -226,8 +225,7 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review. If the queue is a file, the view has only the items that it assigns to the
-        annotator. For the parameters, see `build_view`."""
+        """Build a view for review. Limit a queue file to the annotator's items. For parameters, see `build_view`."""
         default = "dataset" if blind else "failures"
         return self.limit_to_assigned_items(
             self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind)

@@ -15,7 +15,7 @@ command searches for their dataset. If the file is lost or damaged, fcreview sea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
@@ -298,18 +298,7 @@ def import_discovered_runs(
 def set_decoders_and_errata(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
-    """Set the decoder and the errata of each run, from the options or from earlier commands."""
-    set_and_save_decoders(plans, options.decoder, config.decoders, workspace)
-    set_and_save_errata(plans, options.errata, workspace)
-
-
-def set_and_save_decoders(
-    plans: Iterable[RunPlan], decoder_option: str | None, decoders_by_model: Mapping[str, str], workspace: Workspace
-) -> None:
-    """Set the decoder of each BFCL run, and save the value of --decoder.
-
-    `decoders_by_model` are the configured decoders by name of the model folder, in which `*` matches any text.
-    """
+    """Set the decoder and the errata of each run, and save the values of --decoder and --errata for later commands."""
     from fcreview.store.importing.source_files import build_run_key
 
     file = workspace.root / "decoders.json"
@@ -319,16 +308,17 @@ def set_and_save_decoders(
         if plan.run.benchmark != "bfcl":
             continue
         key = build_run_key(workspace, plan.run)
-        if decoder_option == DEFAULT_DECODER:
+        if options.decoder == DEFAULT_DECODER:
             kept.pop(key, None)
-        elif decoder_option:
-            kept[key] = decoder_option
-        usual = next((name for model, name in decoders_by_model.items() if fnmatchcase(plan.run.model, model)), "")
+        elif options.decoder:
+            kept[key] = options.decoder
+        usual = next((name for model, name in config.decoders.items() if fnmatchcase(plan.run.model, model)), "")
         chosen = str(kept.get(key) or usual)
         plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
     if kept != before:
         with suppress(OSError):
             workspace.files.write_json(file, kept)
+    set_and_save_errata(plans, options.errata, workspace)
 
 
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"

@@ -47,8 +47,7 @@ def _print_self_agreement(repeated_ratings: Sequence[RepeatedRating], *, as_json
 
     coefficients = list(compute_self_agreement(repeated_ratings))
     if as_json:
-        for figure in coefficients:
-            emit_json(figure)
+        emit_json(*coefficients)
         return
     if not coefficients:
         return
@@ -133,8 +132,7 @@ def agreement(
 
         coefficients = compute_agreement(group, scopes, how)
         if as_json:
-            for figure in coefficients:
-                emit_json(figure)
+            emit_json(*coefficients)
         else:
             _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
     _print_self_agreement(repeated_ratings, as_json=as_json)
@@ -155,8 +153,7 @@ def _print_agreement_tables(
     *,
     all_tables: bool,
 ) -> None:
-    """Print the agreement tables. Unless `all_tables`, omit each table that has only one group, because it repeats the
-    overall table."""
+    """Print the tables. Unless `all_tables`, omit tables with one group, because they repeat the overall table."""
     unsure = sum(not is_definite(rating.value) for rating in ratings)
     names = sorted({rating.annotator for rating in ratings})
     parts = [

@@ -90,8 +90,7 @@ def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def _format_event_summary(event: dict[str, Any]) -> str:
-    """Format an event, for example as `adjudicates item · correct pass · fault: golden · tags a, b`. The text is not
-    sanitised."""
+    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`, unsanitised."""
     verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
     if event["act"] == "retract":
         return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"

@@ -47,8 +47,7 @@ class ComparisonSide:
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
 ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}  # marks for terminals without Unicode
 MAX_END_RUNS = 20
-"""Number of the best and of the weakest runs whose verdicts a long matrix shows. A matrix is long if it has more than
-three times this number of runs."""
+"""Number of best and of weakest runs that a matrix shows if it has more than three times this number of runs."""
 
 
 def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None) -> None:
@@ -148,8 +147,7 @@ def _print_comparison_json(
     )
     for part in comparison.categories:
         emit_json({"kind": "category", "category": part.category} | _build_group_json(part, *sources))
-    for flip in comparison.flips[:limit]:
-        emit_json(_build_flip_json(flip))
+    emit_json(*map(_build_flip_json, comparison.flips[:limit]))
 
 
 def _build_group_json(

@@ -50,8 +50,7 @@ def demo(
 
 
 def _copy_sample_runs(target: Path | None) -> Path:
-    """Copy the sample runs to the folder `target` or to a temporary folder, and return the folder. If `target` has a
-    copy, use this copy."""
+    """Copy the sample runs to `target`, unless it has a copy, or to a temporary folder. Return the folder."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
             raise CommandError(f"{target} is not an empty folder. Choose another folder")

@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
+from fcreview.cli.options import ONE_PATH_HELP, JsonOption, WorkspaceOptions, argument, workspace_command
 from fcreview.cli.output import can_show_app, emit, emit_json, format_cell
 from fcreview.cli.workspace import NOT_VERIFIED_ADVICE, find_lake_location, is_whole_workspace, locate_workspace
 from fcreview.cli.workspace_import import (
@@ -37,10 +37,7 @@ MAX_ISSUES = 20  # maximum number of import issues that are printed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
 Fact = dict[str, Any]  # JSON object {kind, name, value, problem}; `problem` is true for something damaged or missing
 
-OPTIONAL_PATH_ARGUMENT = (
-    Annotated[Path, argument("PATH", "A run, a folder of runs, or a folder with a workspace.", show_default=True)],
-    Path(),
-)
+OPTIONAL_PATH_ARGUMENT = (Annotated[Path, argument("PATH", ONE_PATH_HELP, show_default=True)], Path())
 
 
 @workspace_command("format", common_options=("data", "workspace"), path_argument=OPTIONAL_PATH_ARGUMENT)
@@ -83,8 +80,8 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
         *_collect_versions_and_terminal_facts(),
     ]
-    for fact in facts if as_json else ():
-        emit_json(fact)
+    if as_json:
+        emit_json(*facts)
     for fact in () if as_json else _merge_similar_facts(facts):
         mark = "!" if fact["problem"] else " "
         emit(f"{mark} {fact['kind']:<15} {format_cell(': '.join(filter(None, (fact['name'], fact['value']))))}")

@@ -125,8 +125,7 @@ def _print_estimates(
 ) -> None:
     sample_counts = _count_sample_outcomes(statuses)
     if as_json:
-        for each in estimates:
-            emit_json(_build_estimate_json(rows, each, sample_counts))
+        emit_json(*(_build_estimate_json(rows, each, sample_counts) for each in estimates))
     elif len(rows) == 1 or estimates:
         _print_estimate_tables(rows, estimates, sample_counts, half_width)
 
@@ -237,8 +236,7 @@ def format_estimate_and_interval(estimate: MetricEstimate) -> tuple[str, str]:
 
 
 def _format_bounds(estimate: MetricEstimate) -> str:
-    """Format the range of the value as `71.8 to 79.0 %`, or as `–` without a range. At the low end, all undecided items
-    fail. At the high end, they pass."""
+    """Format the value if all undecided items fail, and if all pass, as `71.8 to 79.0 %`, or `–` if unknown."""
     if estimate.bounds is None:
         return NO_VALUE
     low, high = (format_metric_value(each, estimate.unit, estimate.digits) for each in estimate.bounds)

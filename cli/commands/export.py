@@ -17,7 +17,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.store.label_fields import LabelSelection, TrainingOptions
+    from fcreview.store.label_fields import LabelSelection
     from fcreview.store.rows import View
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
@@ -70,9 +70,11 @@ def export(
 
     choice = _parse_label_selection(only, with_)
     if format in TRAINING_FORMATS:
-        choice = replace(
-            choice, training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour)
-        )
+        from fcreview.store.label_fields import FLAVOURS, TrainingOptions
+
+        known = check_choice(FLAVOURS, flavour, "--flavour")
+        training = TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
+        choice = replace(choice, training=training)
     if check and format != "inspect":
         raise UsageError("--check needs --format inspect")
     if format in EXPORTERS and EXPORTERS[format].writes_runs and (where or only != "all" or with_ or queue):
@@ -110,15 +112,6 @@ def _parse_label_selection(only: str, with_option: str | None) -> LabelSelection
     if with_option not in (None, "content"):
         raise UsageError(f"--with {with_option} is invalid. Use --with content")
     return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), with_option is not None)
-
-
-def _parse_training_options(
-    agreed: int, trust_rule: bool, max_pairs: int, exclude_benchmark_goldens: bool, flavour: str
-) -> TrainingOptions:
-    from fcreview.store.label_fields import FLAVOURS, TrainingOptions
-
-    known = check_choice(FLAVOURS, flavour, "--flavour")
-    return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
 
 
 def _warn_of_missing_datasets(exported_runs: Path) -> None:

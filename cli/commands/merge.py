@@ -42,8 +42,7 @@ class MergedErrata:
     known: int = 0  # number of golden answers or rules that both workspaces have
     rules: int = 0  # number of new rules in `errata`
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
-    """Keys [benchmark, generation, language, category, id] of items for which the workspaces have different
-    corrections. This workspace keeps its own corrections."""
+    """Keys [benchmark, generation, language, category, id] of items with different corrections in the workspaces."""
     kept_as: str = ""  # name of the file in .fcreview with all errata of the other workspace; empty without conflicts
     why: str = ""  # reason why the file could not be merged; empty on success
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 MAX_PRINTED_ITEMS = 40  # maximum number of items that are printed without a terminal
 MAX_COPIED_ITEMS = 20_000  # maximum number of items of a lake that are copied to a local store
 StartScreen = Literal["queue", "resume", "overview", "adjudicate"]
-"""What the app shows first. `resume` is the item that the annotator saw last. `overview` is this item or, without such
-an item, the overview of several runs."""
+"""First screen. `resume` opens the item seen last. So does `overview`, else it shows the overview of several runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +179,7 @@ def make_app(
     start_options: str = "",
     switch: AnnotatorSwitch | None = None,
 ) -> FcreviewApp:
-    """Create the app for the annotator of the session. `switch` is the user's request to change to this annotator, if
-    the app ran for another annotator before."""
+    """Create the app. `switch` is the request to change to this annotator, if the app ran for another one before."""
     from fcreview.store.database import pause_garbage_collection
 
     with pause_garbage_collection():  # imports create many objects that stay in use
@@ -245,8 +243,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
 
 
 def _configure_for_browser(screens: Session) -> None:
-    """Set up the app for a browser. There, it may write only files of the annotator, so that it saves the theme with
-    the annotator's state."""
+    """Set up the app for a browser, in which it may write only the annotator's files, such as the theme."""
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import resolve_theme_name
 

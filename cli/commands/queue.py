@@ -56,8 +56,7 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
                 print_message(f"fcreview: {broken}")
         queues = [each for each in queue_files if not isinstance(each, QueueError)]
         if as_json:
-            for queue in queues:
-                emit_json(_build_queue_json(session, queue))
+            emit_json(*(_build_queue_json(session, queue) for queue in queues))
             return
         rows = [
             [format_cell(queue.name), f"{len(queue.items):,}", format_cell(each.annotator), each.summary]
@@ -70,8 +69,7 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object of a queue. In the progress of an annotator, `total` counts an item with a hidden duplicate
-    twice."""
+    """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
     names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
     return {
         "queue": queue.name,
@@ -98,8 +96,7 @@ def show_queue_details(
             fields = ("name", "size", "drawn", "probability")
             strata = [{name: getattr(each, name) for name in fields} for each in queue.strata]
             emit_json(_build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs})
-            for item in _build_queue_item_json(queue):
-                emit_json(item)
+            emit_json(*_build_queue_item_json(queue))
             return
         _print_queue(session, queue)
 

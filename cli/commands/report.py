@@ -93,8 +93,7 @@ def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: b
         fields = build_run_fields(row)
         found = compute_run_conventions(session.store.analysis, row.run, row.info).rows
         if as_json:
-            for each in found:
-                emit_json(_without_item_count(fields) | asdict(each))
+            emit_json(*(_without_item_count(fields) | asdict(each) for each in found))
         else:
             emit_lines(_format_conventions(fields, found))
 

@@ -231,8 +231,7 @@ class ReviewLoop:
 def format_plain_item_lines(
     detail: ItemDetail, annotator: str, *, hide_verdicts: bool, full: bool = False
 ) -> Iterator[str]:
-    """Format the item as lines of sanitised text, without columns and horizontal rules. With `full`, messages and long
-    texts are complete."""
+    """Format the item as sanitised lines without columns. With `full`, messages and long texts are complete."""
     if not hide_verdicts:
         yield format_item_heading(detail)
     options = DisplayOptions(

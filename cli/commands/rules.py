@@ -17,15 +17,14 @@ from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspa
 from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.workspace import load_workspace_errata, locate_workspace, read_workspace_file, supports_equivalences
 from fcreview.cli.workspace_import import discover_runs, open_workspace, set_decoders_and_errata
+from fcreview.equivalence import EquivalenceRule, parse_rule
 from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
-from fcreview.model.item import Item
+from fcreview.model.item import Item, Run
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.equivalence import EquivalenceRule
-    from fcreview.model.item import Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
 
@@ -50,8 +49,7 @@ class RuleFlip:
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes in addition to the workspace's errata. Raises CommandError if the rule
-    applies to none of the runs."""
+    """Find the verdicts that a rule changes. Raises CommandError if the rule applies to none of the runs."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_decoders_and_errata(plans, replace(options, decoder=None, errata=None), config, workspace)
@@ -82,12 +80,10 @@ def _read_items(plan: RunPlan) -> Iterator[Item]:
 
 
 def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
-    """Print the verdicts that a rule changes. Changes from pass to fail come first, because they are usually
-    unintended."""
+    """Print the verdicts that a rule changes. Changes to fail come first, because they are usually unintended."""
     ordered = sorted(flips, key=lambda flip: flip.passes)
     if as_json:
-        for flip in ordered:
-            emit_json(flip.as_json())
+        emit_json(*(flip.as_json() for flip in ordered))
         return
     if not flips:
         emit("The rule changes no recomputed verdict. Run fcreview doctor to check that no dataset is missing")
@@ -130,8 +126,7 @@ def list_rules(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         in_errata = errata.rules if errata else ()
         rules = list(dict.fromkeys([*load_accepted_rules(session.workspace), *in_errata]))
         if as_json:
-            for rule in rules:
-                emit_json({**rule.as_json(), "says": str(rule), "applied": rule in in_errata})
+            emit_json(*({**each.as_json(), "says": str(each), "applied": each in in_errata} for each in rules))
             return
         rows = [
             [
@@ -168,8 +163,6 @@ def preview_rule(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOpt
 
     Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
-    from fcreview.equivalence import parse_rule
-
     parsed = parse_rule(rule)
     with open_workspace(options):
         print_verdict_flips(list(find_verdict_flips(options, parsed)), as_json=as_json)
@@ -184,8 +177,6 @@ def accept_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
-    from fcreview.equivalence import parse_rule
-
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
         known = load_accepted_rules(session.workspace)
@@ -206,8 +197,6 @@ def remove_rule(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     Example: fcreview rules remove result/ 'ignore-case in city'
     """
-    from fcreview.equivalence import parse_rule
-
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
         known = load_accepted_rules(session.workspace)

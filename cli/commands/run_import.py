@@ -1,5 +1,4 @@
-"""`fcreview import`: import runs into the workspace or a lake, here or on a Dask cluster. `fcreview schema`: print the
-JSON Schema of the generic format."""
+"""`fcreview import`: import runs into a workspace or a lake. `fcreview schema`: print the generic format's schema."""
 
 from __future__ import annotations
 
@@ -93,8 +92,7 @@ def import_(
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
     if as_json:
-        for each in (*rows, *issues):
-            emit_json(each)
+        emit_json(*rows, *issues)
     elif rows or issues:
         _print_import_summary(rows, issues, location, time.perf_counter() - started)
     if not rows and (part is None or dask is not None):

@@ -31,7 +31,6 @@ from fcreview.tui.text.lines import plain_text, sanitize_and_wrap
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
-    from fcreview.tui.item_view.blocks import Block
     from fcreview.tui.text.lines import Line
 
 MAX_SEARCHED = 20_000  # maximum number of ids that are searched for a similar id
@@ -131,8 +130,7 @@ def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: b
 
 
 def format_item_heading(detail: ItemDetail) -> str:
-    """Format a line with the id, the verdicts and the error type, such as `simple_3   official fail   recomp. fail
-    judge -   human -   value_error`."""
+    """Format a line such as `simple_3   official fail   recomp. fail   judge -   human -   value_error`."""
     row = detail.row
     sources = (("official", row.official), ("recomp.", row.rule), ("judge", row.judge), ("human", row.human))
     verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
@@ -171,8 +169,7 @@ summary, .dim, .equal { opacity: .65; }
 
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
-    """Render the HTML page of an item. `heading` is a line with the verdicts. Readers of the page can unfold long
-    texts."""
+    """Render the HTML page of an item, on which readers can unfold long texts. `heading` has the verdicts."""
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))

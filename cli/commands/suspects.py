@@ -48,8 +48,7 @@ def suspects(
     with open_workspace(options) as session:
         ranking = fetch_ranked_suspects(session, where, run)
         if as_json:
-            for rank, suspect in enumerate(ranking[:limit], 1):
-                emit_json(_build_suspect_json(rank, suspect))
+            emit_json(*(_build_suspect_json(rank, suspect) for rank, suspect in enumerate(ranking[:limit], 1)))
         else:
             _print_suspects(ranking, limit or DEFAULT_LIMIT)
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
@@ -109,8 +108,7 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
 
 
 def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
-    """Format a suspect as a line such as `  1  0.92  simple_3  simple  12 of 12 runs fail`, and lines with the
-    question, the reasons and the alternative answer."""
+    """Format `  1  0.92  simple_3  simple  12 of 12 runs fail`, the question, the reasons and the alternative."""
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"

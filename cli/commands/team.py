@@ -163,8 +163,7 @@ def _print_trial_server_commands(project: str) -> None:
 
 
 def _print_invitation(address: ServerAddress, password: str) -> None:
-    """Print the command with which the new member joins. It contains localhost instead of a socket, because a login
-    over a socket asks for no password."""
+    """Print the command with which the member joins. It uses localhost, because a socket login asks for no password."""
     if address.host.startswith("/"):
         address = replace(address, host="localhost")
     emit(f"join with: fcreview team join {address}")

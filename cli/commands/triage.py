@@ -95,8 +95,7 @@ def triage(
         if not clusters and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
         if as_json:
-            for cluster in clusters[:limit]:
-                emit_json(_build_cluster_json(cluster, failing, grouping))
+            emit_json(*(_build_cluster_json(cluster, failing, grouping) for cluster in clusters[:limit]))
         else:
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
             if steps and has_decisive_steps(clusters):
@@ -184,8 +183,7 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
-    """Format a group as lines: its row of the table, the meaning of the error type, an example, and its largest
-    subgroups."""
+    """Format the group's row, the meaning of its error type, an example, and its largest subgroups."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
     widths = _compute_column_widths(n_failing)

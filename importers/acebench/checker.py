@@ -152,9 +152,8 @@ def check_value_type(predicted: Any, golden: Any, declared: DeclaredType) -> Typ
     if predicted in ("true", "false") and isinstance(predicted, str):
         predicted = predicted == "true"
     has_declared_type = type(predicted) is expected
-    if has_declared_type and (
-        declared.name not in NESTED_TYPES or _has_elements_of_declared_type(predicted, golden, declared)
-    ):
+    is_nested = declared.name in NESTED_TYPES
+    if has_declared_type and (not is_nested or _has_elements_of_declared_type(predicted, golden, declared)):
         return TypeCheck(True, skip)
     if golden != "" and (type(predicted) is type(golden) or predicted == golden):
         return TypeCheck(not has_declared_type, True)

@@ -23,6 +23,7 @@ from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Prefix that names the speaker of a message in a transcript. `system` means the assistant."""
 OTHER_ANSWERS = "other accepted answers"
+RULES = "ACEBench rules"
 
 
 def fill_non_agent_item(
@@ -125,9 +126,8 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
     if not outcome.valid:
         set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
-    item.verdicts.append(
-        Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="ACEBench rules")
-    )
+    verdict = Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by=RULES)
+    item.verdicts.append(verdict)
 
 
 def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "") -> list[Message]:
@@ -135,9 +135,8 @@ def parse_transcript(transcript: str, *, time: str = "", user_profile: str = "")
 
     The time and the user profile become system messages at the start, as in the model's prompt.
     """
-    messages = [
-        Message(0, -1, "system", text, name) for text, name in ((time, "time"), (user_profile, "profile")) if text
-    ]
+    named_texts = (("time", time), ("profile", user_profile))
+    messages = [Message(0, -1, "system", text, name) for name, text in named_texts if text]
     speakers = list(_SPEAKER.finditer(transcript))
     if not speakers:
         return [*messages, Message(0, -1, "user", transcript.strip())]

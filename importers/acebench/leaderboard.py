@@ -102,9 +102,8 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         for kind in ("normal", "special", "agent")
     ]
     exact = {name: rate.exact for name, rate in scores.items()}
-    corrected = compute_summary_row(
-        exact, _get_rounded_values(process), compute_paper_weights(counts), swap_object_columns=False
-    )
+    weights = compute_paper_weights(counts)
+    corrected = compute_summary_row(exact, _get_rounded_values(process), weights, swap_object_columns=False)
     note = "weighted by the square root of the sample counts, as in the paper's appendix E"
     found += [
         Metric("sound", name, corrected[name], note=note if name == "Summary" else "")

@@ -251,9 +251,8 @@ def _apply_erratum(
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
-            correction = corrections.report_stale_entry(
-                correction.entry, f"the new golden answer is not valid: {error}"
-            )
+            reason = f"the new golden answer is not valid: {error}"
+            correction = corrections.report_stale_entry(correction.entry, reason)
     item.extra.erratum = correction.erratum
     return golden if correction.entry is None else correction.entry.new
 

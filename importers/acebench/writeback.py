@@ -95,15 +95,13 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _is_representable(item: ScoredItem, criterion_key: CriterionKey) -> bool:
-    return writeback.is_item_verdict(item, criterion_key) or (
-        criterion_key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
-    )
+    is_process = criterion_key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
+    return is_process or writeback.is_item_verdict(item, criterion_key)
 
 
 def _has_override(item: ScoredItem) -> bool:
-    return writeback.get_item_override(item) is not None or isinstance(
-        item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float)
-    )
+    process_accuracy = item.overrides.get((ITEM, PROCESS_ACCURACY))
+    return writeback.get_item_override(item) is not None or isinstance(process_accuracy, (int, float))
 
 
 def _rewrite_score_file(
@@ -128,9 +126,8 @@ def _rewrite_score_file(
             edits.added.append((order[item.id], make_failure_entry(inputs, item, results.get(item.id, {}))))
             n_gained_passes -= 1
     header = next((record for _, record in records if "total_count" in record), {})
-    edits.replaced[writeback.find_header_line_number(content)] = _update_header(
-        header, inputs.category, items, verdicts, n_gained_passes
-    )
+    new_header = _update_header(header, inputs.category, items, verdicts, n_gained_passes)
+    edits.replaced[writeback.find_header_line_number(content)] = new_header
     return writeback.apply_line_edits(content, edits)
 
 

@@ -80,9 +80,8 @@ def _check_schema_version(conversation: Conversation, version: Any) -> None:
     if not major.isdecimal() or not minor.isdecimal():
         conversation.problems.append(f"schema_version is {to_json_text(version)[:60]}, but ATIF-v1.N was expected")
     elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
-        conversation.problems.append(
-            f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
-        )
+        problem = f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown"
+        conversation.problems.append(problem)
 
 
 def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
@@ -90,7 +89,7 @@ def _add_copied_steps(conversation: Conversation, copied: list[str]) -> None:
     if copied:
         text = "steps copied from an earlier trajectory:\n" + "\n".join(copied)
         conversation.messages.append(
-            Message(conversation.n_turns - 1, max(conversation.step, -1), "log", text, "copied context")
+            Message(conversation.n_turns - 1, conversation.step, "log", text, "copied context")
         )
         copied.clear()
 
@@ -101,9 +100,8 @@ def _add_step(conversation: Conversation, step: JsonObject, number: int, subagen
         _add_agent_step(conversation, step, text, subagents)
         return
     if source not in ("user", "system"):
-        conversation.problems.append(
-            f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message"
-        )
+        problem = f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message"
+        conversation.problems.append(problem)
     if source == "user" and conversation.step >= 0:
         conversation.n_turns, conversation.step, conversation.n_calls_in_turn = conversation.n_turns + 1, -1, 0
     turn, at = conversation.n_turns - 1, conversation.step
@@ -112,8 +110,8 @@ def _add_step(conversation: Conversation, step: JsonObject, number: int, subagen
     elif text or "observation" not in step:
         conversation.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
     if calls := step.get("tool_calls"):
-        what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
-        conversation.problems.append(what)
+        problem = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
+        conversation.problems.append(problem)
         conversation.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in _list_results(step):
         conversation.messages.append(Message(turn, at, "log", get_content_text(result.get("content")), "observation"))
@@ -136,9 +134,8 @@ def _add_agent_step(conversation: Conversation, step: JsonObject, text: str, sub
     if given is not None and not isinstance(given, list):
         conversation.problems.append("tool_calls of a step is not a list, so the step was imported without calls")
     entries = list_objects(given)
-    conversation.calls += [
-        parse_tool_call(entry, turn, at, index) for index, entry in enumerate(entries, conversation.n_calls_in_turn)
-    ]
+    numbered = enumerate(entries, conversation.n_calls_in_turn)
+    conversation.calls += [parse_tool_call(entry, turn, at, index) for index, entry in numbered]
     conversation.n_calls_in_turn += len(entries)
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
@@ -168,9 +165,8 @@ def _add_results(
             reference = to_json_text(each["source_call_id"])[:60]
             conversation.problems.append(f"a result refers to the call {reference}, which its step does not contain")
         text = get_content_text(each.get("content"))
-        conversation.messages.append(
-            Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
-        )
+        message = Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
+        conversation.messages.append(message)
         subagents.add_subagent_messages(conversation, each, at)
 
 
@@ -229,9 +225,8 @@ class _Subagents:
         for reference in [references] if isinstance(references, dict) else as_list(references):
             subagent = self._find_trajectory(reference) if isinstance(reference, dict) else None
             if subagent is None:
-                conversation.problems.append(
-                    f"the trajectory of the subagent {to_json_text(reference)[:120]} was not found"
-                )
+                problem = f"the trajectory of the subagent {to_json_text(reference)[:120]} was not found"
+                conversation.problems.append(problem)
                 continue
             agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
             name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"

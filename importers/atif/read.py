@@ -67,10 +67,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     known_ids: set[str] = set()
     rewards: list[Mapping[str, float] | None] = []
     for trial in files.trials:
-        reader = (
-            _read_jsonl_items if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial_item
-        )
-        for each in reader(trial, plan.run.generation or "all"):
+        is_jsonl = trial.documents and trial.documents[0].suffix in LINE_SUFFIXES
+        for each in (_read_jsonl_items if is_jsonl else _read_trial_item)(trial, plan.run.generation or "all"):
             if isinstance(each, Item):
                 if each.id in known_ids:
                     name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
@@ -110,9 +108,8 @@ def _read_trial_item(trial: TrialFiles, category: str) -> Iterator[Item | Import
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
         text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
         add_issue(item, text[:300], str(trial.documents[-1]))
-    yield fill_safely(
-        item, partial(_fill_item, item, documents, record, partial(_read_referenced_document, trial, item.issues))
-    )
+    read_document_at = partial(_read_referenced_document, trial, item.issues)
+    yield fill_safely(item, partial(_fill_item, item, documents, record, read_document_at))
 
 
 def _read_referenced_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
@@ -146,14 +143,13 @@ def _add_conversation(item: Item, conversation: Conversation, documents: list[Js
     for problem in dict.fromkeys(conversation.problems):
         add_issue(item, problem)
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
-    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), conversation.usage.get("prompt_tokens"))
-    item.tokens_out = _first_valid_count(
-        final.get("total_completion_tokens"), conversation.usage.get("completion_tokens")
-    )
+    usage = conversation.usage
+    item.tokens_in = _first_valid_count(final.get("total_prompt_tokens"), usage.get("prompt_tokens"))
+    item.tokens_out = _first_valid_count(final.get("total_completion_tokens"), usage.get("completion_tokens"))
     cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
     facts: JsonObject = {
-        "cost_usd": cost if is_number(cost) else conversation.usage.get("cost_usd"),
-        "cached_tokens": cached if is_number(cached) else conversation.usage.get("cached_tokens"),
+        "cost_usd": cost if is_number(cost) else usage.get("cost_usd"),
+        "cached_tokens": cached if is_number(cached) else usage.get("cached_tokens"),
         "steps": conversation.n_document_steps or None,
         "subagents": conversation.subagents or None,
     }
@@ -275,9 +271,8 @@ def _read_reward_file(path: Path, record: TrialRecord) -> dict[str, float] | Non
     try:
         return read_rewards(float(text)) if len(text) < 40 else None
     except ValueError:
-        record.issues.append(
-            ImportIssue(str(path), 1, "the file does not contain a number, so the trial has no reward", text[:100])
-        )
+        what = "the file does not contain a number, so the trial has no reward"
+        record.issues.append(ImportIssue(str(path), 1, what, text[:100]))
         return None
 
 

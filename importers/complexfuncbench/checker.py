@@ -325,9 +325,8 @@ def _find_logged_verdict(
 
 
 def _choose_unused_golden_call(golden_calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    return next(
-        (call for call in golden_calls if call.index not in accepted_indexes), golden_calls[0] if golden_calls else None
-    )
+    first = next(iter(golden_calls), None)
+    return next((call for call in golden_calls if call.index not in accepted_indexes), first)
 
 
 def _infer_verdict_from_reply(

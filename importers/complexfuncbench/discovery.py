@@ -63,9 +63,8 @@ def _make_plan(
     dataset = os.path.commonpath([each.absolute() for each in files]) if len(files) > 1 else "".join(map(str, files))
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
     run.settings["experiment"] = result_file.stem
-    plan = RunPlan(
-        run, [result_file], data=files, reason="the records have gen_convs, message and count_dict", needs_scores=False
-    )
+    reason = "the records have gen_convs, message and count_dict"
+    plan = RunPlan(run, [result_file], data=files, reason=reason, needs_scores=False)
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
     if not files:
         text = f"{DATASET_NAME} was not found, so there are no golden calls. Pass --data DIR, the folder of the file."

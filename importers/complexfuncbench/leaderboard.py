@@ -67,9 +67,8 @@ def list_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     """Return the predicted calls that the importer stored in the item's metadata, with their overrides."""
     calls = []
     for address, call in as_object(item.metadata.get("calls")).items():
-        override = item.overrides.get(
-            (address, EQUIVALENT), item.derive_verdict("complexfuncbench", address, EQUIVALENT)
-        )
+        derived = item.derive_verdict("complexfuncbench", address, EQUIVALENT)
+        override = item.overrides.get((address, EQUIVALENT), derived)
         wrong = call.get("wrong") or {}
         calls.append(ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override))
     return calls
@@ -134,11 +133,10 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
     Rates are in percent, and response scores are from 0 to 2. A domain without a success has no success rate.
     """
     successes = Counter(outcome.domain for outcome in outcomes if outcome.success)
+    domains = _group_by_domain(outcomes)
     return {
         "Domain Success Rate": {name: n / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, n in successes.items()},
-        "Domain Call Accuracy": {
-            name: compute_call_accuracy(part) for name, part in _group_by_domain(outcomes).items()
-        },
+        "Domain Call Accuracy": {name: compute_call_accuracy(part) for name, part in domains.items()},
         "Overall Success Rate": successes.total() / N_SAMPLES * 100,
         "Overall Call Accuracy": compute_call_accuracy(outcomes),
         "Complete Score": compute_mean_score([outcome.completeness for outcome in outcomes]),

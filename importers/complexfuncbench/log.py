@@ -121,9 +121,8 @@ def parse_log(text: str) -> EvaluationLog:
             _read_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
-            comparison = LoggedComparison(
-                _get_call_or_none(parse_python_literal(predicted)), _get_call_or_none(parse_python_literal(golden))
-            )
+            first, second = (_get_call_or_none(parse_python_literal(text)) for text in (predicted, golden))
+            comparison = LoggedComparison(first, second)
             turn.comparisons.append(comparison)
         elif comparison is not None and try_apply_outcome(record, comparison):
             continue

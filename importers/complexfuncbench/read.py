@@ -92,9 +92,7 @@ def _read_item(
 ) -> Item:
     record = row.value
     category = record["id"].rpartition("-")[0]  # The id `Car-Rental-12` has the category `Car-Rental`.
-    item = Item(
-        id=item_id, category=category, file=str(result_file), line=row.line, offset=row.offset, length=row.length
-    )
+    item = Item(item_id, category, file=str(result_file), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
     item.rule_note = NOT_RECOMPUTED_NOTE
@@ -159,9 +157,8 @@ def _read_item_from_log(sample_id: str, log_file: Path, sample: dict[str, Any] |
     item = Item(id=sample_id, category=sample_id.rpartition("-")[0], file=str(log_file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no result record, because the run ended without an answer"
-    add_issue(
-        item, "this log has no result record, so the sample has no official verdict", str(log_file), severity="notice"
-    )
+    what = "this log has no result record, so the sample has no official verdict"
+    add_issue(item, what, str(log_file), severity="notice")
     return fill_safely(item, lambda: _fill_item_from_log(item, sample, _read_log(log_file, item)))
 
 
@@ -214,9 +211,8 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 
 
 def _store_metric_inputs(item: Item, verdicts_by_address: dict[str, CallVerdict]) -> None:
-    item.extra.metadata["calls"] = {
-        address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()
-    }
+    calls = {address: summarize_call(verdict) for address, verdict in verdicts_by_address.items()}
+    item.extra.metadata["calls"] = calls
     item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts_by_address.values()))
 
 

@@ -113,14 +113,10 @@ def apply_overrides_to_log(
         dataset_record: dataset record of the sample, or None.
         overrides: address of a call -> whether an annotator accepts it.
     """
-    log, predicted_path, golden_path = (
-        parse_log(log_text),
-        checker.parse_predicted_path(result_record),
-        checker.parse_golden_path(dataset_record),
-    )
-    verdicts = checker.derive_call_verdicts(
-        predicted_path, golden_path, (dataset_record or {}).get("functions") or [], log
-    )
+    log, predicted_path = parse_log(log_text), checker.parse_predicted_path(result_record)
+    golden_path = checker.parse_golden_path(dataset_record)
+    function_docs = (dataset_record or {}).get("functions") or []
+    verdicts = checker.derive_call_verdicts(predicted_path, golden_path, function_docs, log)
     comparisons = _find_comparison_positions(predicted_path, log)
     by_address = checker.index_verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
     positions = {address: comparisons.get(each.predicted.index) for address, each in by_address.items()}
@@ -248,10 +244,8 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
     if writeback.get_item_override(item) is True:
         new_record["message"] = "Success."
     elif writeback.get_item_override(item) is False:
-        new_record["message"] = {
-            "error_type": get_sample_error_type(item, calls),
-            "content": writeback.ANNOTATOR_REASON,
-        }
+        error_type = get_sample_error_type(item, calls)
+        new_record["message"] = {"error_type": error_type, "content": writeback.ANNOTATOR_REASON}
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):
         new_record["count_dict"] = counts | {"correct_call_num": compute_call_counts(item, calls).correct}
@@ -259,11 +253,10 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
     for criterion, name in RESPONSE_SCORE_FIELDS.items():
         value = item.overrides.get((RESPONSE, criterion))
         if isinstance(value, int):
-            missing = {
-                each: {"score": NO_SCORE, "reason": "the judge gave no score"}
-                for each in RESPONSE_SCORE_FIELDS.values()
-            }
-            scores = dict(scores) if isinstance(scores, dict) else missing
+            missing = {"score": NO_SCORE, "reason": "the judge gave no score"}
+            scores = (
+                dict(scores) if isinstance(scores, dict) else dict.fromkeys(RESPONSE_SCORE_FIELDS.values(), missing)
+            )
             before = scores.get(name)
             scores[name] = (before if isinstance(before, dict) else {}) | {"score": value}
             new_record["resp_eval"] = scores

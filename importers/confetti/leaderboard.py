@@ -79,11 +79,8 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
             products[turn] = products.get(turn, 1.0) * score
     if not products:
         return []
-    metrics = [
-        Metric(
-            "function calling", "soft accuracy, chain product per turn", compute_mean_or_zero(list(products.values()))
-        )
-    ]
+    mean = compute_mean_or_zero(list(products.values()))
+    metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean)]
     tables: dict[str, Callable[[ScoredItem], str]] = {
         "by chain length": lambda item: str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+",
         "by functions offered": lambda item: _choose_bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
@@ -93,10 +90,8 @@ def _compute_chain_metrics(item_scores: Sequence[tuple[ScoredItem, float | None]
         groups: defaultdict[str, list[float]] = defaultdict(list)
         for turn, product in products.items():
             groups[group_name(items_by_turn[turn])].append(product)
-        metrics += [
-            Metric(table, name, compute_mean_or_zero(part), note=f"{len(part)} turns")
-            for name, part in sorted(groups.items())
-        ]
+        for name, part in sorted(groups.items()):
+            metrics.append(Metric(table, name, compute_mean_or_zero(part), note=f"{len(part)} turns"))
     return metrics
 
 

@@ -149,9 +149,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 def _read_item(item_id: str, row: JsonRecord, result_file: Path, records: RunRecords) -> Item:
     record, category = row.value, RESULT_FILES[result_file.name]
     question, answer = records.questions.get(record["id"], {}), records.answers.get(record["id"])
-    item = Item(
-        id=item_id, category=category, file=str(result_file), line=row.line, offset=row.offset, length=row.length
-    )
+    item = Item(item_id, category, file=str(result_file), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record.get("result"))
     item.golden_hash = answer_hash(answer.get("ground_truth")) if answer else ""
     return fill_safely(item, lambda: _fill_item(item, record, question, answer, records))

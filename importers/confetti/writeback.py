@@ -255,10 +255,8 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
         return None
     calls = []
     for call in item.golden:
-        arguments = (call.arguments or {}).items()
-        calls.append(
-            {call.name: {name: list(map(_to_golden_fix_value, accepted.any_of)) for name, accepted in arguments}}
-        )
+        accepted = {name: each.any_of for name, each in (call.arguments or {}).items()}
+        calls.append({call.name: {name: list(map(_to_golden_fix_value, each)) for name, each in accepted.items()}})
     return {FIX_FIELD: calls}
 
 
@@ -279,9 +277,8 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
         return checker.has_common_act_label(labels, golden_answer)
     if not isinstance(record, dict) or not item.functions:
         return None
-    return checker.check_reply(
-        record.get("result"), checker.make_bfcl_dataset_item(item.id, item.functions, golden_answer)
-    ).valid
+    dataset_item = checker.make_bfcl_dataset_item(item.id, item.functions, golden_answer)
+    return checker.check_reply(record.get("result"), dataset_item).valid
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

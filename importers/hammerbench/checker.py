@@ -45,11 +45,9 @@ def parse_prediction(prediction: Any, parser_name: str = "default") -> ParsedCal
         return prediction if isinstance(prediction.get("name"), str) else None
     if not isinstance(prediction, str):
         return None
-    parse = {"ministral": _parse_ministral_reply, "xlam": _parse_xlam_reply, "toolace": _parse_toolace_reply}.get(
-        parser_name, _parse_default_reply
-    )
+    parsers = {"ministral": _parse_ministral_reply, "xlam": _parse_xlam_reply, "toolace": _parse_toolace_reply}
     try:
-        return parse(prediction)
+        return parsers.get(parser_name, _parse_default_reply)(prediction)
     except (ValueError, RecursionError, MemoryError):
         return None
 

@@ -114,8 +114,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
             continue
         new_content = _dump_with_layout_of(value, json.loads(before), raw)
         if new_content is None:
-            text = f"golden answers in {path.name}, because its JSON layout is unknown"
-            yield Unrepresentable(text, len(changes))
+            yield Unrepresentable(f"golden answers in {path.name}, whose JSON layout is unknown", len(changes))
             continue
         yield RewrittenFile(path, new_content)
         for key, old, new in changes:
@@ -204,7 +203,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         text = "pass verdicts by the judge on answers whose function or argument names are not the golden ones"
         yield Unrepresentable(text, n_refused)
     if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
-        text = "pass verdicts on answers that contain 'sorry', because the script counts these as rejections"
+        text = "pass verdicts on answers that contain 'sorry', which the script counts as rejections"
         yield Unrepresentable(text, n_rejected)
     yield from rewritten_files
 
@@ -225,16 +224,14 @@ def _is_representable(item: ScoredItem, criterion_key: CriterionKey, is_first_na
     if target != ITEM:
         return False
     if criterion in JUDGE_CRITERIA:
-        return SAME_NAMES_KEY in item.metadata and (
-            item.overrides[criterion_key] is False or bool(item.metadata[SAME_NAMES_KEY])
-        )
+        same_names = item.metadata.get(SAME_NAMES_KEY)
+        return same_names is not None and (item.overrides[criterion_key] is False or bool(same_names))
     if is_first_name_ok is None:
         return False
     if criterion == "func_ok":
         return split_item_id(item.id)[2] == 1
-    return criterion == "args_ok" or (
-        criterion == CORRECT and (is_first_name_ok or item.overrides[criterion_key] is False)
-    )
+    may_pass = is_first_name_ok or item.overrides[criterion_key] is False
+    return criterion == "args_ok" or (criterion == CORRECT and may_pass)
 
 
 def map_items_to_indexes(

@@ -189,12 +189,10 @@ def _compute_metrics_of_column(column: ScoreColumn, values: ColumnValues, table:
         note = ""
         if values.is_recorded and (not has_rule or not values.known):
             value, note = spec.recorded, AS_RECORDED
-        n, total = (
-            sum(s.value is not None for s in select_scores_of_metric(spec, each)) for each in (reduced, complete)
-        )
-        yield Metric(
-            table, spec.key, value, _choose_metric_unit(spec), int(spec.is_grouped), note, n, total or None, "samples"
-        )
+        scores = (select_scores_of_metric(spec, each) for each in (reduced, complete))
+        n, total = (sum(score.value is not None for score in each) for each in scores)
+        unit, level = _choose_metric_unit(spec), int(spec.is_grouped)
+        yield Metric(table, spec.key, value, unit, level, note, n, total or None, "samples")
 
 
 def _choose_metric_unit(spec: MetricSpec) -> MetricUnit:

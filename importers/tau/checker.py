@@ -312,11 +312,10 @@ def _read_official_parts(recorded: dict[str, Any], counted_parts: Sequence[str])
     parts.missing_texts = [str(each.get("info")) for each in _list_failed_checks(recorded.get("communicate_checks"))]
     actions = (each.get("action") for each in _list_failed_checks(recorded.get("action_checks"), "action_match"))
     parts.missing_actions = [str(action.get("name")) for action in actions if isinstance(action, dict)]
-    nl_assertions, env_assertions = (
-        _list_failed_checks(recorded.get(name)) for name in ("nl_assertions", "env_assertions")
-    )
-    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in nl_assertions]
-    parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in env_assertions]
+    failed = _list_failed_checks(recorded.get("nl_assertions"))
+    parts.unmet_assertions = [str(each.get("nl_assertion")) for each in failed]
+    failed = _list_failed_checks(recorded.get("env_assertions"))
+    parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in failed]
     return parts
 
 

@@ -170,10 +170,9 @@ def _count_judge_errors(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _count_outcomes(items: Sequence[ScoredItem]) -> list[Metric]:
-    outcomes = {True: "success", None: "no verdict"}
-    return _make_count_metrics(
-        "outcomes", Counter(outcomes.get(get_success(i)) or _get_effective_error_type(i) for i in items)
-    )
+    names = {True: "success", None: "no verdict"}
+    outcomes = Counter(names.get(get_success(item)) or _get_effective_error_type(item) for item in items)
+    return _make_count_metrics("outcomes", outcomes)
 
 
 def _make_count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
@@ -198,9 +197,7 @@ EXCEPTION = "error"
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
     planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
-    trials = [
-        Trial(each.id, each.group or each.id, get_success(each) is True, _classify_ending(each)) for each in items
-    ]
+    trials = [Trial(i.id, i.group or i.id, get_success(i) is True, _classify_ending(i)) for i in items]
     own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
     return TrialTable(trials, own, planned if isinstance(planned, int) else None)
 

@@ -83,17 +83,13 @@ class RunPassCounts:
     n_sampled: int = 0
 
     @property
-    def pass_rate(self) -> float:
-        """Pass rate, from 0 to 1, by official verdicts if there are any, else by recomputed verdicts. -1 without
-        verdicts."""
-        for passed, known in (self.official, self.stated, self.rule):
-            if known:
-                return passed / known
-        return -1.0
+    def pass_rate(self) -> float | None:
+        """Pass rate, from 0 to 1, by official verdicts or, if there are none, by recomputed verdicts."""
+        return next((passed / known for passed, known in (self.official, self.stated, self.rule) if known), None)
 
     @property
-    def corrected_pass_rate(self) -> float:
-        return self.corrected[0] / self.corrected[1] if self.corrected[1] else -1.0
+    def corrected_pass_rate(self) -> float | None:
+        return self.corrected[0] / self.corrected[1] if self.corrected[1] else None
 
     @property
     def n_automatic_verdicts(self) -> int:
@@ -107,6 +103,10 @@ class SuspectCounts:
     confirmed: int
     """Number of suspect questions on which annotators found a fault of the benchmark."""
     strong: int = 0
+
+
+def _sort_key(rate: float | None) -> float:
+    return -1.0 if rate is None else rate
 
 
 def build_summary_cards(
@@ -134,10 +134,12 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     if not sizes:
         return []
     kind, items = max(sizes, key=lambda key: (sizes[key], key[1]))
-    best = max((run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: run.pass_rate)
+    best = max(
+        (run for run in runs if (run.kind, run.items) == (kind, items)), key=lambda run: _sort_key(run.pass_rate)
+    )
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
     label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
-    rate = f"{100 * best.pass_rate:.1f} %" if best.pass_rate >= 0 else NO_VALUE
+    rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
     part = f"{best.n_automatic_verdicts:,} of " if 0 < best.n_automatic_verdicts < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
     return [Card(label, rate, note), _build_estimate_card(best)]
@@ -171,7 +173,8 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return the section with pass rates by category: a table for each dataset, with the best run first."""
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.pass_rate, reverse=True)
+        of = [run for run in runs if run.kind == kind]
+        of.sort(key=lambda run: _sort_key(run.pass_rate), reverse=True)
         sizes: Counter[str] = Counter()
         for run in of:
             sizes.update({name: n for name, (n, _) in run.categories.items()})
@@ -187,7 +190,7 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
 
 
 def _format_category_cells(run: RunPassCounts, category_names: Sequence[str]) -> list[str]:
-    overall = f"{100 * run.pass_rate:.1f}" if run.pass_rate >= 0 else NO_VALUE
+    overall = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
     if 0 < run.n_automatic_verdicts < run.items:
         overall += f" of {run.n_automatic_verdicts:,}"
     shares = (run.categories.get(name, (0, None))[1] for name in category_names)
@@ -226,7 +229,8 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
     heads = ["items", "official", "recomputed", "corrected"]
     more = ["estimated, 95 % CI", "labels for ±2"]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.corrected_pass_rate, reverse=True)
+        of = [run for run in runs if run.kind == kind]
+        of.sort(key=lambda run: _sort_key(run.corrected_pass_rate), reverse=True)
         has_estimates = any(run.estimate is not None for run in of)
         shown = [kind, *heads, *(more if has_estimates else [])]
         rows = [_build_score_row(run, has_estimates=has_estimates) for run in of]

@@ -287,13 +287,8 @@ class IndexedItem:
         return next((each.turn for each in parts if mark and self.message_number(each) == mark.message_number), None)
 
     @cached_property
-    def _repeated_calls(self) -> RepeatedCalls:
+    def repeated_calls(self) -> RepeatedCalls:
         return RepeatedCalls(self.item)
-
-    def describe_earlier_occurrence(self, call: Call) -> str | None:
-        """Return the turn and step in which the model made the same call earlier, such as `turn 1 step 2`. None if the
-        model did not make it earlier."""
-        return self._repeated_calls.describe_earlier_occurrence(call)
 
     def golden_and_predicted_call(self, pair: CallPair) -> tuple[Call | None, Call | None]:
         """Return (golden call, predicted call) of a pair. A missing call is None."""

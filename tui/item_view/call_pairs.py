@@ -181,8 +181,9 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
         remarks.append("not counted")
     if golden and predicted and golden.name != predicted.name and all(place.path for place in pair.diff):
         remarks.append(f"predicted as {predicted.name}")
-    if predicted is not None and pair.state in "!+ " and (duplicate := indexed.describe_earlier_occurrence(predicted)):
-        remarks.append(f"duplicate of {duplicate}")
+    if predicted is not None and pair.state in "!+ ":
+        earlier = indexed.repeated_calls.describe_earlier_occurrence(predicted)
+        remarks += [f"duplicate of {earlier}"] if earlier else []
     if (compared := find_golden_compared_with_extra(indexed, pair, address)) is not None:
         number = next((n for n, other in enumerate(indexed.pairs[pair.turn], 1) if other.golden == compared.index), 0)
         remarks.append(f"vs golden call {number}")

@@ -479,7 +479,7 @@ def _reason_lines(
     else:
         lines += _append_error_type(paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells)
         if second.sentence and second.sentence != first.sentence:
-            rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
+            rest = second if second.code != first.code else replace(second, code="")
             lines += _labelled_reason_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
     show_turn = "turn" in f"{first.sentence} {second.sentence}"
     note_rows = 1 if options.frames else RATIONALE_ROWS

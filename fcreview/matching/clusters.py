@@ -60,14 +60,8 @@ class Cluster:
     @property
     def names_by_grouping(self) -> tuple[str | None, ...]:
         """Value of each property in `GROUPINGS`; None for a property that the failures do not share."""
-        return (
-            self.error_type or None,
-            self.function,
-            self.argument,
-            self.category,
-            self._value_pair,
-            self.decisive_step,
-        )
+        error_type = self.error_type or None
+        return error_type, self.function, self.argument, self.category, self._value_pair, self.decisive_step
 
     @property
     def description(self) -> str:

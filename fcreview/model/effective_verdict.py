@@ -371,7 +371,7 @@ def find_latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
     return max(found, key=lambda o: o.time) if found else None
 
 
-def _collect_part_verdicts(opinions: Iterable[Opinion]) -> dict[str, Any]:
+def _collect_part_verdicts(opinions: Iterable[Opinion]) -> PartVerdicts:
     verdicts: dict[str, Any] = {}
     for criterion in reversed(ROLL_UP_CRITERIA):
         by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)

@@ -40,20 +40,20 @@ def is_string_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def abbreviate(value: Any, limit: int = 60) -> str:
-    """Format a value with `to_json_text`, and shorten the text to about `limit` characters."""
+def abbreviate(value: Any, max_length: int = 60) -> str:
+    """Format a value with `to_json_text`, and shorten the text to at most `max_length` characters."""
     if isinstance(value, str):
-        value = value[: limit + 1]
+        value = value[: max_length + 1]
     text = to_json_text(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-def abbreviate_golden(value: Any, limit: int = 60) -> str:
+def abbreviate_golden(value: Any, max_length: int = 60) -> str:
     """Format a golden value with `abbreviate`: the first accepted value and the number of others, `"km" or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
-        return abbreviate(value, limit)
+        return abbreviate(value, max_length)
     more = len(value.any_of) - 1
-    return abbreviate(value.any_of[0], limit) + (f" or {more} more" if more else "")
+    return abbreviate(value.any_of[0], max_length) + (f" or {more} more" if more else "")
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:

@@ -280,12 +280,8 @@ def _find_differently_counted_items(table: TrialTable, convention: Convention, f
             yield trial.item
 
 
-class _Averaging(NamedTuple):
-    by_task: bool
-    denominator: Denominator
-
-
-def _get_averaging(convention: Convention, figure: str) -> _Averaging:
+def _get_averaging(convention: Convention, figure: str) -> tuple[bool, Denominator]:
+    """Return how a figure is averaged: whether by task, and over which number of trials."""
     if figure == "accuracy":
-        return _Averaging(convention.by_task, "planned" if convention.trials == "planned" else "run")
-    return _Averaging(True, convention.trials)
+        return convention.by_task, "planned" if convention.trials == "planned" else "run"
+    return True, convention.trials

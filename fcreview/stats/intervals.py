@@ -20,14 +20,15 @@ NORMAL_QUANTILE = 1.959963984540054
 """Half-width of a normal 95 % interval, in standard deviations."""
 
 
-def compute_wilson_interval(n_passed: int, n: int) -> tuple[float, float] | None:
-    """Compute the ends of the 95 % interval of the share `n_passed / n`, from 0 to 1. Returns None if `n` is 0."""
-    if n == 0:
+def compute_wilson_interval(n_passed: int, n_all: int) -> tuple[float, float] | None:
+    """Compute the ends of the 95 % interval of the share `n_passed / n_all`, or return None if `n_all` is 0."""
+    if n_all == 0:
         return None
-    share, square = n_passed / n, NORMAL_QUANTILE**2 / n
+    share, square = n_passed / n_all, NORMAL_QUANTILE**2 / n_all
     center = (share + square / 2) / (1 + square)
-    half_width = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n + square / (4 * n))
-    return max(0.0, center - half_width) if n_passed else 0.0, min(1.0, center + half_width) if n_passed < n else 1.0
+    half_width = NORMAL_QUANTILE / (1 + square) * sqrt(share * (1 - share) / n_all + square / (4 * n_all))
+    low, high = max(0.0, center - half_width), min(1.0, center + half_width)
+    return low if n_passed else 0.0, high if n_passed < n_all else 1.0
 
 
 DisagreementKind = tuple[str, bool, str]

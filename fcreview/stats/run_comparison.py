@@ -220,7 +220,7 @@ def compute_difference(counts: PairedCounts) -> RateDifference:
 
 
 def compute_mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1."""
+    """Compute the exact two-sided p-value of McNemar's test from the numbers of items that only A and only B passes."""
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
     for at in range(fewer):

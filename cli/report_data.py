@@ -375,7 +375,7 @@ def format_metric_lines(
 
 
 def _format_metric_remarks(metric: summary.MetricRow, interval: MetricEstimate | None) -> str:
-    sample = summary.describe_sample(interval, metric) if interval is not None else ""
+    sample = summary.format_sample_and_bounds(interval, metric) if interval is not None else ""
     return "; ".join(filter(None, (summary.format_denominator(metric), format_cell(metric.note), sample)))
 
 

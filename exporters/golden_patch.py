@@ -110,7 +110,7 @@ class ResolvedFix:
         return ErrataEntry(
             **self._identity_fields, question_hash=hash_question(messages), old=self.applied.old, new=self.applied.new,
             question=join_user_messages(messages) or self.detail.item.question,
-            reasons=tuple(list_opinion_notes(self.label)), settled_by=tuple(list_fix_authors(self.label)),
+            reasons=tuple(list_review_notes(self.label)), settled_by=tuple(list_fix_authors(self.label)),
             decided_by=self.label["decided_by"], file=self.applied.path.name, title=self.detail.run.full_title,
             evidence=Evidence(len(self.rows), self._n_passing_before, failed),
         )  # fmt: skip
@@ -120,7 +120,7 @@ class ResolvedFix:
             "file": self.applied.path.relative_to(dataset_root).as_posix(),
             "old": self.applied.old, "new": self.applied.new,
             "decided_by": self.label["decided_by"], "settled_by": list_fix_authors(self.label),
-            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passing_before,
+            "reasons": list_review_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passing_before,
         }  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def list_fix_authors(label: Label) -> list[str]:
     return sorted({opinion["annotator"] for opinion in by_adjudicators or same})
 
 
-def list_opinion_notes(label: Label) -> list[str]:
+def list_review_notes(label: Label) -> list[str]:
     return [opinion["note"] for opinion in label["opinions"] if opinion["note"]]
 
 

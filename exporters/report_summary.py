@@ -351,6 +351,7 @@ def _format_metric_cells(
     row: MetricRow, sources: Sequence[MetricSource], estimates: EstimateByMetric, optional_headings: Sequence[str]
 ) -> list[str]:
     found = estimates.get(row.key)
+    sample = format_sample_and_bounds(found, row) if found else ""
     optional = {
         OPEN_DISAGREEMENTS: format_open_disagreements(row),
         ESTIMATE_HEADING: format_estimate(found, row) if found else "",
@@ -359,7 +360,7 @@ def _format_metric_cells(
         row.name,
         *(_format_metric_value(get_displayed_value(row, source), row) for source in sources),
         *(optional[head] for head in optional_headings),
-        "; ".join(filter(None, (format_denominator(row), row.note, describe_sample(found, row) if found else ""))),
+        "; ".join(filter(None, (format_denominator(row), row.note, sample))),
     ]
 
 
@@ -371,7 +372,7 @@ def format_estimate(estimate: MetricEstimate, row: MetricRow) -> str:
     return f"{_format_metric_value(estimate.estimated, row)} [{low}, {high}]"
 
 
-def describe_sample(estimate: MetricEstimate, row: MetricRow) -> str:
+def format_sample_and_bounds(estimate: MetricEstimate, row: MetricRow) -> str:
     """Format the size of the sample and the bounds of the estimate: `120 sampled, 71.8 to 79.0 %, depending on 5
     undecided items`."""
     text = f"{estimate.n_random:,} sampled"

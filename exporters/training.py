@@ -180,7 +180,7 @@ def write_sft_rows(source: ExportSource, out: Sink) -> None:
             seen.add(digest)
         out.write(_encode_row(item, content, options, is_corrected=bool(corrected)))
         counts.count_row(item, is_corrected=bool(corrected))
-    _finish_training_export(source, "sft", counts)
+    _set_counts_and_dataset_card(source, "sft", counts)
 
 
 def write_preference_pairs(source: ExportSource, out: Sink) -> None:
@@ -208,10 +208,10 @@ def write_preference_pairs(source: ExportSource, out: Sink) -> None:
             n_pairs[key] += 1
             out.write(body)
             counts.count_row(pair.wrong, is_corrected=is_corrected)
-    _finish_training_export(source, "preference", counts)
+    _set_counts_and_dataset_card(source, "preference", counts)
 
 
-def _finish_training_export(source: ExportSource, format_name: str, counts: _RowCounts) -> None:
+def _set_counts_and_dataset_card(source: ExportSource, format_name: str, counts: _RowCounts) -> None:
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:

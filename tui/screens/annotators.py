@@ -56,11 +56,6 @@ def find_other_with_items_left(queue_progress: Sequence[QueueProgress], own_name
     return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
 
 
-def format_switch_question(progress: QueueProgress) -> str:
-    name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
-    return f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
-
-
 def switch_refusal_reason(app: App[Any], session: Session) -> str:
     """Return why the user cannot switch to another annotator now. Empty if switching is possible."""
     if session.fixed_annotator_reason:
@@ -104,9 +99,9 @@ def switch_annotator(app: App[Any], session: Session, name: str) -> None:
 def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgress) -> None:
     """Ask whether to continue as the annotator of `progress`, who has items left in a queue file."""
     switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
-    _call_if_confirmed(
-        app, format_switch_question(progress), lambda: _request_switch(app, session, switch, is_known=True)
-    )
+    name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
+    question = f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
+    _call_if_confirmed(app, question, lambda: _request_switch(app, session, switch, is_known=True))
 
 
 def _call_if_confirmed(app: App[Any], question: str, action: Callable[[], object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, islice
@@ -33,7 +33,8 @@ from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.header import format_run_title, make_unique_run_labels
 from fcreview.tui.queue.state import ALL_RUNS, list_available_orders
-from fcreview.tui.screens.palette_context import PaletteContext
+from fcreview.tui.screens.annotators import switch_annotator
+from fcreview.tui.screens.palette_context import PaletteContext, open_estimates
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.text.styles import is_colour_enabled, style, symbols
 from fcreview.tui.themes import list_theme_names
@@ -43,10 +44,6 @@ from fcreview.tui.widgets.document_view import KeyLine
 if TYPE_CHECKING:
     from textual.command import ProviderSource
     from textual.types import IgnoreReturnCallbackType
-
-    from fcreview.tui.screens.palette_context import PaletteContext
-
-from collections.abc import Sequence
 
 MIN_QUERY = 2
 """Smallest number of typed characters for which items are searched."""
@@ -150,7 +147,7 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 def annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that continue as another annotator of the workspace."""
     for each in context.annotators:
-        run = partial(context.review_as, each.name)
+        run = partial(switch_annotator, context.app, context.session, each.name)
         yield PaletteCommand(
             "people", f"review as {sanitize(each.name)}", run, f"switch to this annotator; {each.facts}"
         )
@@ -210,7 +207,7 @@ def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield PaletteCommand("screen", label, partial(context.run_queue_action, action), help_text)
     if not context.state.blind:
         help_text = "accuracy of each run, its sample, and a form to draw more items"
-        yield PaletteCommand("screen", "estimates", context.open_estimates, help_text)
+        yield PaletteCommand("screen", "estimates", partial(open_estimates, context.app, context.session), help_text)
 
 
 def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:

@@ -295,8 +295,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     def on_descendant_focus(self) -> None:
         self.call_after_refresh(self._draw_bars)
 
-    def on_descendant_blur(self) -> None:
-        self.call_after_refresh(self._draw_bars)
+    on_descendant_blur = on_descendant_focus
 
     # -- keys
 

@@ -79,33 +79,27 @@ class KeyPressContext:
     """
 
     def __init__(self) -> None:
-        self._drawn: ReviewSubject | None = None
+        self.drawn: ReviewSubject | None = None
+        """Item and target that the header and the status line name."""
+        self.drawn_at = inf
+        """When the item appeared on screen."""
         self._previous: ReviewSubject | None = None
-        self._drawn_at = inf
         self._from_list = False
-
-    def record_displayed_subject(self, subject: ReviewSubject) -> None:
-        """Record the item and target that the header and the status line now name."""
-        self._drawn = subject
 
     def record_new_item(self, *, is_from_list: bool) -> None:
         """Record that a new item was selected but is not on screen yet.
 
         `is_from_list`: the item was selected in the list, which already highlights it.
         """
-        self._previous, self._drawn_at, self._from_list = None if is_from_list else self._drawn, inf, is_from_list
-
-    def record_draw_time(self, time: float) -> None:
-        """Record when the new item appeared on screen."""
-        self._drawn_at = time
+        self._previous, self.drawn_at, self._from_list = None if is_from_list else self.drawn, inf, is_from_list
 
     def is_item_ambiguous(self, key_time: float | None) -> bool:
         """Whether list and header named different items when the key was pressed."""
-        return self._from_list and key_time is not None and key_time < self._drawn_at
+        return self._from_list and key_time is not None and key_time < self.drawn_at
 
     def subject_at_key_press(self, key_time: float | None, current: ReviewSubject) -> ReviewSubject:
         """Return the item and target on screen when the key was pressed. `current`: those on screen now."""
-        return current if self._previous is None or key_time is None or key_time >= self._drawn_at else self._previous
+        return current if self._previous is None or key_time is None or key_time >= self.drawn_at else self._previous
 
 
 class ItemPane(Vertical):
@@ -308,7 +302,7 @@ class ItemPane(Vertical):
 
     @work(exclusive=True, group="prefetch")
     async def _prefetch(self) -> None:
-        self._key_press.record_draw_time(monotonic())
+        self._key_press.drawn_at = monotonic()
         self._show_suspicion_if_hidden()
         await self._prefetcher.prefetch(self.item_reviewer.displayed, self.item_reviewer.direction)
         if self.item_reviewer.pace.unreviewed_at_start is None and not self.follows_list:
@@ -335,7 +329,7 @@ class ItemPane(Vertical):
             is_hidden, names_item = cursor.hides_verdicts, not self.is_named_above
             header = header_line(displayed.detail, position, count, cells, hide_verdicts=is_hidden, show_id=names_item)
             self.query_one("#item-header", LineBar).show(header)
-            self._key_press.record_displayed_subject(subject := self._current_subject())
+            self._key_press.drawn = subject = self._current_subject()
             question = self.item_reviewer.pending_question(subject)
             scroll_position, pace = self.text.scroll_position, self.item_reviewer.pace.summary
             status = status_line(self._message, question, scroll_position, cursor.in_arguments, cells, keys, pace)

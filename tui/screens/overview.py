@@ -467,21 +467,14 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
             self.app.push_screen(AdjudicationScreen(self._session, self._view), self._reload)
         else:
+            all_failures: OverviewChoice = ("order", "failures") if self._overview.n_failures == 0 else ("clusters", ())
             choices: dict[str, OverviewChoice] = {
-                "failures": self._failures_choice,
+                "failures": ("order", "dataset") if self._overview.blind else all_failures,
                 "suspects": ("order", SUSPECTS_QUEUE),
                 "runs": ("menu", "runs"),
                 "compare": ("menu", "runs"),
             }
             self.dismiss(choices[list_name])
-
-    @property
-    def _failures_choice(self) -> OverviewChoice:
-        if self._overview.blind:
-            return "order", "dataset"
-        if self._overview.n_failures == 0:
-            return "order", "failures"
-        return "clusters", ()
 
     def _reload(self, _: None) -> None:
         self._load_overview()

@@ -196,14 +196,6 @@ class PaletteContext:
             values |= {"item": row.id} | ({"run": str(row.run)} if form.command == "audit" else {})
         open_command_form(self.app, self.session, form, values)
 
-    def open_estimates(self) -> None:
-        open_estimates(self.app, self.session)
-
-    def review_as(self, annotator: str) -> None:
-        from fcreview.tui.screens.annotators import switch_annotator
-
-        switch_annotator(self.app, self.session, annotator)
-
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.annotator_filters.saved_filters
 

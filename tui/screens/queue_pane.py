@@ -22,7 +22,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.keymap import find_action_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import build_issue_choices, build_order_choices, build_suspect_reason_choices
-from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
+from fcreview.tui.queue.columns import queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
 from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState, ReviewProgress
 from fcreview.tui.screens.prompts import PickerScreen
@@ -227,12 +227,11 @@ class QueuePane(Vertical):
         yield LineBar(id="rates")
         with Panel(id="queue-panel"):
             yield LineBar(id="heading")
-            yield QueueList(EMPTY_COLUMNS, id="list")
+            yield QueueList(blind=self._state.blind, id="list")
         yield LineBar(id="queue-message")
         yield FilterLine(self._session.annotator_filters)
 
     def on_mount(self) -> None:
-        self.list.set_blind(self._state.blind)
         self.watch(self.list, "cursor", self._draw_position, init=False)
 
     def load_first_rows(self, cursor: CursorPosition, item_or_id: int | str | None, message: str) -> None:
@@ -349,10 +348,6 @@ class QueuePane(Vertical):
         place = header.QueueCursor(position, total, run_name, n_strong)
         facts = header.format_queue_facts(self._displayed_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
-
-    def set_flat(self, flat: bool) -> None:
-        """Draw the list without border, as on a small screen."""
-        self.query_one("#queue-panel", Panel).set_flat(flat)
 
     def on_resize(self) -> None:
         self._draw_header()

@@ -22,7 +22,7 @@ from fcreview.tui.queue.state import CursorPosition, QueueState
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, list_pane_width
-from fcreview.tui.widgets.base import is_small_screen, work
+from fcreview.tui.widgets.base import Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import Divider
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class SplitView(Horizontal):
         side.display = split or not self.is_item_focused
         self.query_one("#item-side").display = split or self.is_item_focused
         flat = is_small_screen(self.app.size)
-        self._queue.set_flat(flat)
+        self._queue.query_one(Panel).set_flat(flat)
         divider = self.query_one(Divider)
         divider.display, divider.visible = split, flat
         if self.item_pane is not None:

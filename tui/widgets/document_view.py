@@ -68,19 +68,15 @@ class LineBar(Widget):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self._line: Line = ()
-
-    @property
-    def line(self) -> Line:
-        return self._line
+        self.line: Line = ()
 
     def show(self, line: Line) -> None:
-        if line != self._line:
-            self._line = line
+        if line != self.line:
+            self.line = line
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        return render_strip(fit_line(self._line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
+        return render_strip(fit_line(self.line, self.size.width) if y == 0 else (), self.size.width, self.rich_style)
 
 
 class DocumentView(StaticFocusWidget, can_focus=True):

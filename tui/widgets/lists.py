@@ -20,7 +20,7 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.columns import QueueColumns, queue_row_line, shorten_ids, shorten_run_names
+from fcreview.tui.queue.columns import EMPTY_COLUMNS, QueueColumns, queue_row_line, shorten_ids, shorten_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.styles import style, symbols
@@ -232,14 +232,14 @@ class QueueList(LineList):
     class ColumnsChanged(Message):
         """Posted when the columns changed."""
 
-    def __init__(self, columns: QueueColumns, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(self, *, blind: bool, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.columns = columns
+        self.columns = EMPTY_COLUMNS
         self.version = 0
         self.is_waiting = False
         """Whether a message replaces the rows until another view is loaded."""
         self._column_widths = ColumnWidths()
-        self._blind = False
+        self._blind = blind
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
         self._requested: set[int] = set()
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
@@ -317,11 +317,6 @@ class QueueList(LineList):
         for neighbour in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
                 self._request_window(neighbour // WINDOW)
-
-    def set_blind(self, blind: bool) -> None:
-        """Hide or show the columns that blind review hides."""
-        self._blind = blind
-        self._update_columns()
 
     def on_resize(self) -> None:
         super().on_resize()

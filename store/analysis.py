@@ -51,8 +51,7 @@ class UnblindedAnalysis:
         return self._run_query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
-        """Return the items of a run for each verdict source, to compute metrics. `with_errata` adds the source
-        `errata`."""
+        """Return the items of a run for each verdict source. `with_errata` adds the source `errata`."""
         return self._run_query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
 
     def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
@@ -83,11 +82,11 @@ class UnblindedAnalysis:
             yield from self._run_query(fetch).items()
 
     def fetch_automatically_scored_items(self, run: int) -> list[ScoredItem]:
-        """Return the items of a run with their automatic verdicts, as if the run had no reviews."""
+        """Return the items of a run with the verdicts that corrected metrics would use without reviews."""
         return self._run_query(lambda: scored_items.fetch_automatically_scored_items(self._connection, run))
 
     def fetch_verdict_pairs(self, view: View) -> list[VerdictPair]:
-        """Return (automatic verdict, resolved human verdict) pairs on the same target and criterion."""
+        """Pair each automatic verdict with the resolved human verdict on the same target and criterion."""
         from fcreview.store.queries.estimation import fetch_verdict_pairs  # imports NumPy, which is slow to load
 
         return self._run_query(lambda: fetch_verdict_pairs(self._connection, self._workspace, self._reviews, view))
@@ -108,8 +107,7 @@ class UnblindedAnalysis:
         )
 
     def fetch_ratings(self, view: View) -> list[Rating]:
-        """Return one rating for each current verdict of each annotator, including "unsure". Bulk reviews are
-        omitted."""
+        """Return a rating for each current verdict of each annotator, also "unsure", but not in bulk reviews."""
         return self._run_query(
             lambda: [
                 Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
@@ -152,19 +150,19 @@ class UnblindedAnalysis:
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:
         """Return the open disagreements on one item. Raises: KeyError if the item does not exist."""
 
-        def find() -> list[Disagreement]:
+        def find_on_item() -> list[Disagreement]:
             key, *hashes = self._reviews.fetch_key_and_hashes(item)
             opinions = self._reviews.events.compute_opinions(key, *hashes)
             return self._find_disagreements(ReviewedItem(item, key, (hashes[0], hashes[1]), opinions))
 
-        return self._run_query(find)
+        return self._run_query(find_on_item)
 
     def _iter_reviewed_items(self, view: View, *, with_bulk: bool = False) -> Iterator[ReviewedItem]:
         selected = set(view_items.fetch_sorted_item_numbers(self._connection, view, only_reviewed=True))
         return self._reviews.iter_reviewed_items(selected, with_bulk=with_bulk)
 
     def _find_disagreements(self, reviewed: ReviewedItem) -> list[Disagreement]:
-        context = self._reviews.roll_up_context(reviewed.item)
+        context = self._reviews.get_roll_up_context(reviewed.item)
         return find_disagreements(reviewed.key, reviewed.opinions, context)
 
     def find_unreviewed_items(self, view: View) -> list[int]:

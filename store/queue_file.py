@@ -245,15 +245,13 @@ class QueueItemTable:
             self._queues[name] = queue
         return self._queues[name]
 
-    def item_numbers(self, name: str) -> list[int | None]:
-        """Return the item number of each item in `QueueFile.items`; None for an item that the database no longer
-        has."""
+    def find_item_numbers(self, name: str) -> list[int | None]:
+        """Return the number of each item in `QueueFile.items`; None for an item that is no longer in the database."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_item_numbers(self, queue: QueueFile) -> list[int | None]:
-        """Return the item number of each sampled item. If several runs of a model have the item, prefer the sampled
-        answer."""
+        """Return the number of each sampled item. If several runs of a model have it, prefer the sampled answer."""
         index = ItemIndex(self._connection)
         index.load_items(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
@@ -283,7 +281,7 @@ def measure_queue_progress(
     queue_name: str, queue_items: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
     """Return the progress of all annotators of a queue, or only of `annotator`. Stale verdicts do not count."""
-    queue, items = queue_items.load_queue(queue_name), queue_items.item_numbers(queue_name)
+    queue, items = queue_items.load_queue(queue_name), queue_items.find_item_numbers(queue_name)
     progress = []
     for share in queue.shares:
         if annotator not in (None, share.annotator):
@@ -304,4 +302,4 @@ def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables,
         return False
     hashes = reference.prediction_hash, reference.golden_hash
     opinions = reviews.events.compute_opinions_of_annotator(key, annotator, *hashes, is_duplicate=is_duplicate)
-    return annotator in collect_verdicts(opinions, reviews.roll_up_context(item))[ITEM_CORRECT].verdicts
+    return annotator in collect_verdicts(opinions, reviews.get_roll_up_context(item))[ITEM_CORRECT].verdicts

@@ -165,14 +165,14 @@ class Store:
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
-        """Read the item's record in the result file. Raises StoreError if the file no longer contains the record, and
-        in blind mode if this annotator has not reviewed the item."""
+        """Read the item's record in the result file as text, without API keys. Raises StoreError if the file no longer
+        contains the record, and in blind mode if this annotator has not reviewed the item."""
         self._raise_if_record_is_hidden(item)
         return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, item))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file. Return None if there is none. Raises StoreError under the same
-        conditions as `read_raw_record`."""
+        """Read the item's record in the score file like `read_raw_record`; None without a record, which is usual for
+        passing items."""
         self._raise_if_record_is_hidden(item)
         return self._run_query(lambda: item_detail.read_score_record(self.connection, self.workspace, item))
 
@@ -182,8 +182,8 @@ class Store:
     def search_item_ids(
         self, text: str, runs: Sequence[int] = (), preferred_run: int | None = None, limit: int = 20
     ) -> list[ItemMatch]:
-        """Return up to `limit` items whose ids contain every word of the text, ignoring case, best matches first. If
-        several runs have the same id, return only its item in `preferred_run`."""
+        """Return up to `limit` items whose ids contain every word of the text, ignoring case: first an id equal to the
+        text, then ids that start with it, then shorter ids. Of an id in several runs, prefer `preferred_run`."""
         return self._run_query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_items_of_same_question(self, item: int) -> list[int]:
@@ -226,8 +226,8 @@ class Store:
         return self._run_query(lambda: fetch_clusters_by_groupings(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of the runs (empty for all runs), and issues from the search for runs. Return none
-        in blind mode, because issues can reveal verdicts."""
+        """Return the import issues of the runs (empty for all runs) and those that belong to no run, errors first.
+        Return none in blind mode, because issues can reveal verdicts."""
         return [] if self.blind else self._run_query(lambda: item_detail.fetch_issues(self.connection, runs))
 
     def count_missing_recomputed_by_reason(self, runs: Sequence[int]) -> list[tuple[str, int]]:

@@ -65,12 +65,12 @@ class AnnotatorState:
     root: Path | None  # The folder `.fcreview/`. If None, nothing is read or saved.
     annotator: str
 
-    def path_of(self, state_kind: str) -> Path | None:
+    def get_path(self, state_kind: str) -> Path | None:
         return self.root / state_kind / f"{self.annotator}.json" if self.root is not None else None
 
     def read(self, state_kind: str) -> dict[str, Any]:
         """Read the state of this kind, a JSON object. Return an empty object if the file is missing or unreadable."""
-        file = self.path_of(state_kind)
+        file = self.get_path(state_kind)
         return WorkspaceFiles(self.root).read_json_object(file) if self.root is not None and file is not None else {}
 
     def try_write(self, state_kind: str, state: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class AnnotatorState:
 
     def write(self, state_kind: str, state: dict[str, Any]) -> None:
         """Save the state of this kind. Raises: OSError if the file cannot be written."""
-        file = self.path_of(state_kind)
+        file = self.get_path(state_kind)
         if self.root is None or file is None:
             raise FileNotFoundError("there is no workspace to save to")
         self.root.stat()  # raises if the workspace was deleted, so that it is not created again

@@ -144,7 +144,7 @@ class AnnotatorFilters:
         try:
             self._state.write(FILTERS_FOLDER, filters)
         except OSError as error:
-            file = f"{self._state.path_of(FILTERS_FOLDER)}: " if self._state.root is not None else ""
+            file = f"{self._state.get_path(FILTERS_FOLDER)}: " if self._state.root is not None else ""
             raise SavedFilterError(f"{file}{error.strerror or error}") from error
 
 

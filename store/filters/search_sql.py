@@ -30,9 +30,9 @@ def _has_verdict_sql(condition: str) -> str:
     return f"len([v FOR v IN coalesce(i.verdicts, []) IF {condition}]) > 0"
 
 
-def _has_judge_verdict_sql(value: str, inverted_value: str) -> str:
+def _has_judge_verdict_sql(value: str, value_if_true_is_failure: str) -> str:
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {VERDICT_VALUE} = '{value}'"
-    inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{inverted_value}'"
+    inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{value_if_true_is_failure}'"
     return _has_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
 
 

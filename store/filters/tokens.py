@@ -173,10 +173,10 @@ class ExactTermBuilder:
     def build_term(self, value: str | None) -> str:
         """Build the term for a value. The term for None matches items without a value."""
         if value not in self._terms:
-            self._terms[value] = self._make_term(value)
+            self._terms[value] = self._build_uncached_term(value)
         return self._terms[value]
 
-    def _make_term(self, value: str | None) -> str:
+    def _build_uncached_term(self, value: str | None) -> str:
         if value is None:
             return f"{self._key}:none"
         is_plain = len(value) <= MAX_LITERAL_LENGTH and _NEEDS_NO_QUOTES.fullmatch(value) is not None

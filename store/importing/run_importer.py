@@ -27,7 +27,7 @@ from fcreview.store.importing.source_files import (
     find_folder_of_lost_dataset,
     find_folder_without_dataset,
     is_content_unchanged,
-    iter_kinds_and_paths,
+    iter_source_kinds_and_paths,
     select_folders_with_dataset,
     stat_sources,
 )
@@ -381,7 +381,7 @@ class _Import:
         """Return the files that this import examined. Their old issues are replaced if the issues belong to no run."""
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]
-        files = {os.fspath(path) for plan in plans for _, path in iter_kinds_and_paths(plan)}
+        files = {os.fspath(path) for plan in plans for _, path in iter_source_kinds_and_paths(plan)}
         return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
 
 

@@ -38,7 +38,7 @@ class SourceFile:
     hash: str = ""  # See `hash_file`. Empty if the file was unreadable or changed during the import.
 
 
-def iter_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
+def iter_source_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
     paths_by_kind = {"result": plan.results, "score": plan.scores, "data": plan.data, "log": plan.logs}
     for kind, paths in paths_by_kind.items():
         for path in dict.fromkeys(paths):
@@ -47,7 +47,7 @@ def iter_kinds_and_paths(plan: RunPlan) -> Iterator[tuple[str, Path]]:
 
 def stat_sources(plan: RunPlan, to_stored_path: Callable[[Path], str]) -> list[SourceFile]:
     """Return the run's files with their current sizes and modification times, but without hashes."""
-    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_kinds_and_paths(plan)]
+    return [_stat_source(path, to_stored_path(path), kind) for kind, path in iter_source_kinds_and_paths(plan)]
 
 
 def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:

@@ -16,7 +16,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_kinds_and_paths
+from fcreview.store.importing.source_files import DatasetOptions, build_run_key, hash_file, iter_source_kinds_and_paths
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
 from fcreview.store.lake import lake_files
 from fcreview.store.lake.lake_files import LAKE_FILE, LakeFiles
@@ -253,7 +253,7 @@ def _split_into_batches(plans: Sequence[RunPlan]) -> Iterator[list[RunPlan]]:
     for plan in plans:
         batch.append(plan)
         size += sum(
-            path.stat().st_size for kind, path in iter_kinds_and_paths(plan) if kind != "data" and path.is_file()
+            path.stat().st_size for kind, path in iter_source_kinds_and_paths(plan) if kind != "data" and path.is_file()
         )
         if size >= BATCH_BYTES:
             yield batch

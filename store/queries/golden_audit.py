@@ -1,5 +1,4 @@
-"""Query the data for the golden audit, which finds golden answers that look wrong, and store the resulting suspects
-queue."""
+"""Query the data for the golden audit, which finds golden answers that look wrong, and store the found suspects."""
 
 from __future__ import annotations
 
@@ -281,7 +280,7 @@ class SuspectTable:
 
     def load_suspects(self, view: View, on_progress: Callable[[int, int], object] = lambda *_: None) -> None:
         """Fill the table for the view's runs, if it has no rows for them. The view's filter is ignored. `on_progress`
-        is called with the number of checked questions and the number of all questions. It may raise to cancel."""
+        gets the numbers of checked questions and of all questions. It may raise an exception to cancel."""
         if view.runs_key in self._suspicions:
             return
         from fcreview.golden_audit.score import rank_suspects

@@ -153,8 +153,6 @@ def _fetch_item_issues(connection: Connection, item_numbers: list[int]) -> dict[
 
 
 def fetch_issues(connection: Connection, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of the given runs (all runs if empty), and the issues that belong to no run. Errors come
-    before warnings and notices."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues"
         " WHERE run IS NULL OR len($1::INTEGER[]) = 0 OR list_contains($1::INTEGER[], run)"
@@ -175,8 +173,6 @@ def find_items(connection: Connection, item_id: str, run: int | None) -> list[in
 def search_item_ids(
     connection: Connection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
-    """Return the item ids that contain every word of the text, ignoring case. An id equal to the text comes first, then
-    ids that start with the text, then shorter ids. Empty `runs` stands for all runs."""
     words = text.lower().split()
     if not words:
         return []
@@ -193,8 +189,6 @@ def search_item_ids(
 
 
 def read_raw_record(connection: Connection, workspace: Workspace, item_number: int) -> str:
-    """Return the item's record from the result file as text. API keys are removed, and invalid UTF-8 is replaced.
-    Raises StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     item = strip_duplicate_mark(item_number)
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
@@ -211,8 +205,6 @@ def read_raw_record(connection: Connection, workspace: Workspace, item_number: i
 
 
 def read_score_record(connection: Connection, workspace: Workspace, item_number: int) -> str | None:
-    """Return the item's record from the score file as text, as `read_raw_record` does. None if the score file has no
-    record of the item, which is usual for passing items."""
     item = strip_duplicate_mark(item_number)
     where = "item = ?" + and_runs_of_items_sql(connection, [item])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [item]).fetchone()
@@ -288,7 +280,6 @@ _LABEL_CRITERIA = (
 
 
 def fetch_multi_label_criteria(connection: Connection, item_number: int) -> list[str]:
-    """Return the multi-label criteria of responses, such as dialog acts, in the item's run and category."""
     item = strip_duplicate_mark(item_number)
     query = _LABEL_CRITERIA.format(runs=and_runs_of_items_sql(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]
@@ -335,7 +326,7 @@ def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTable
         return row
     key, *hashes = reviews.fetch_key_and_hashes(row.item)
     opinions = reviews.events.compute_opinions_of_annotator(key, reviews.annotator or "", *hashes, is_duplicate=True)
-    second = decide(opinions, reviews.roll_up_context(row.item), reviews.annotator)[0] if opinions else None
+    second = decide(opinions, reviews.get_roll_up_context(row.item), reviews.annotator)[0] if opinions else None
     row = replace(
         row, item=item_number, you=second and second.mine, your_parts=second.n_my_part_verdicts if second else 0
     )

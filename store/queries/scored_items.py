@@ -44,7 +44,7 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
 def fetch_outcomes(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the selected items of each run with the verdicts of one source, in dataset order."""
+    """Return the view's items in the given runs with the verdicts of one source, in dataset order."""
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
     dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
@@ -68,8 +68,7 @@ def fetch_outcomes(
 def fetch_outcomes_without_details(
     connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items that `fetch_outcomes` returns, but only with their questions and verdicts. This is fast enough
-    for hundreds of runs."""
+    """Like `fetch_outcomes`, but only with questions and verdicts, which is fast enough for hundreds of runs."""
     where, params, _ = build_view_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
@@ -102,8 +101,6 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 def find_overridden_verdicts(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """Return the automatic verdict {source, by, value} that each annotation contradicts, or None. `annotations` are
-    pairs of item number and annotation."""
     items = list({item for item, annotation in annotations if is_definite(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
@@ -133,7 +130,6 @@ def get_only_judge(judge_names: Iterable[str | None]) -> str | None:
 
 
 def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-    """Return the judge verdicts {target, criterion, value, by} on items and their parts, by item number."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
     query = _JUDGE_VERDICTS.format(items=numbers, runs=and_runs_of_items_sql(connection, items))
@@ -232,7 +228,6 @@ class _HumanReviews:
 
 
 def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = False) -> ScoredBySource:
-    """Return the items of a run with the verdicts of each metric source, in dataset order."""
     rows = [_ItemRow(*row) for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()]
     sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
     return _score_by_source(rows, _HumanReviews(connection, [run]), sources)
@@ -241,12 +236,9 @@ def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = 
 def fetch_combined_scored_items(
     connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
-    """Return the items of several runs with the verdicts of each metric source, except `errata`.
-
-    To save time, items with equal verdicts are combined into one, and `n_items` counts them. Reviewed items are not
-    combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not combined
-    either.
-    """
+    """Return the items of several runs with the verdicts of each metric source, except `errata`. Items with equal
+    verdicts are combined into one, and `n_items` counts them. Reviewed items are not combined. With
+    `keep_part_verdicts`, items with automatic verdicts on parts or on other criteria are not combined either."""
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
     for query in (_ITEMS.format(condition=separate), _AGGREGATED_ITEMS.format(separate=separate)):
@@ -270,8 +262,6 @@ def _score_by_source(
 
 
 def fetch_automatically_scored_items(connection: Connection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order, with the verdicts that corrected metrics use if there are no
-    reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 

@@ -101,8 +101,7 @@ class ViewOrders:
         return self._orders[view]
 
     def drop_review_dependent_orders(self) -> None:
-        """Drop the cached orders that depend on reviews. They are computed from the current reviews when they are
-        needed."""
+        """Drop the cached orders that depend on reviews, so that they are computed again from the current reviews."""
         for view in [view for view, order in self._orders.items() if order.depends_on_reviews]:
             self._drop_order(view)
 
@@ -116,7 +115,6 @@ class ViewOrders:
         return [row[0] for row in rows.fetchall()]
 
     def find_position(self, view: View, item: int) -> int | None:
-        """Return the position of an item in the view, counted from 0. None if the view does not contain the item."""
         for n_rows in (1, None):  # The item is often among the first items.
             order = self.get_order(view, n_rows)
             row = self._connection.execute(f"SELECT rowid FROM {order.table} WHERE item = ?", [item]).fetchone()
@@ -271,7 +269,6 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
 
 
 def count_by_official_and_recomputed(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
-    """Count the items of a view by (official verdict, recomputed verdict). Raises FilterError for an invalid filter."""
     where, params, depends_on_reviews = build_view_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
     query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
@@ -295,8 +292,7 @@ _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 
 
 def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet with their numbers of items, the most frequent value first. A value is written as
-    in a filter."""
+    """Count the view's items by the values of filter keys, the most frequent value first."""
     where, params, depends_on_reviews = build_view_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))

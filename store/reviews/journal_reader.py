@@ -100,7 +100,7 @@ class JournalReader:
     @property
     def warnings(self) -> list[str]:
         """Messages about journal lines that do not count, and about gaps in a chain."""
-        return [text for file in self._files.values() for text in file.all_warnings()]
+        return [text for file in self._files.values() for text in file.list_warnings()]
 
     @property
     def torn_lines(self) -> list[str]:
@@ -121,7 +121,7 @@ class JournalReader:
 
     def _read_appended_events(self) -> list[Event]:
         events: list[Event] = []
-        for path in self._journal_paths():
+        for path in self._list_journal_paths():
             file = self._files.setdefault(path, self._make_journal_file(path))
             events += self._drop_known_events(
                 file, sort_events_by_chain(file.read_new_events(), is_partial=file.is_partial)
@@ -132,7 +132,7 @@ class JournalReader:
         """Return the events in the prefixes of journals, by journal name, without verifying the lines again. Return
         None if a journal no longer begins with its prefix."""
         found: dict[_JournalFile, list[Event]] = {}
-        for path in self._journal_paths():
+        for path in self._list_journal_paths():
             file = self._make_journal_file(path)
             if file.name in prefixes:
                 events = file.read_verified_events(prefixes[file.name])
@@ -144,7 +144,7 @@ class JournalReader:
         self._files = {file.path: file for file in found}
         return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
-    def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
+    def get_verified_prefixes(self) -> dict[str, JournalPrefix] | None:
         """Return the prefix of each journal that has been read, by journal name; None if there is a warning."""
         if self.warnings or self.torn_lines:
             return None
@@ -153,13 +153,13 @@ class JournalReader:
     def has_size_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from the sizes of the prefixes."""
         try:
-            sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._journal_paths()}
+            sizes = {self._make_journal_file(path).name: path.stat().st_size for path in self._list_journal_paths()}
         except OSError:
             return True
         known = {name: prefix.size for name, prefix in prefixes.items()}
         return {name: size for name, size in sizes.items() if size} != known
 
-    def _journal_paths(self) -> list[Path]:
+    def _list_journal_paths(self) -> list[Path]:
         if self._only is not None:
             return [self._only]
         return [*list_journals(self._workspace), *list_team_journals(self._workspace)]
@@ -277,7 +277,7 @@ class _JournalFile:
     def to_prefix(self) -> JournalPrefix:
         return JournalPrefix(self.offset, self.digest.hexdigest())
 
-    def all_warnings(self) -> list[str]:
+    def list_warnings(self) -> list[str]:
         texts = list(self.warnings)
         if self.n_omitted_warnings:
             texts.append(f"{self.name}: {self.n_omitted_warnings} more warnings are not shown")

@@ -82,7 +82,7 @@ class ItemIndex:
         key."""
         return self._references.get(key, [])
 
-    def roll_up_context(self, item: int) -> RollUpContext:
+    def get_roll_up_context(self, item: int) -> RollUpContext:
         """Return the roll-up context of an item; an empty context if it was not loaded."""
         return self._contexts.get(item, _NO_PARTS)
 

@@ -162,9 +162,9 @@ def _to_json_text(value: Any) -> str | None:
 _RESOLUTIONS = ", ".join(f"'{resolution}'" for resolution in RESOLUTIONS)
 
 
-def is_resolved_sql(decided_by: str) -> str:
-    """Return the SQL condition that annotators agreed on the human verdict, or that it was otherwise resolved."""
-    return f"{decided_by} IN ({_RESOLUTIONS})"
+def is_resolved_sql(decided_by_column: str) -> str:
+    """Return the SQL condition that the human verdict is resolved, so that it is the effective verdict."""
+    return f"{decided_by_column} IN ({_RESOLUTIONS})"
 
 
 def automatic_verdict_sql(table: str) -> str:
@@ -172,15 +172,15 @@ def automatic_verdict_sql(table: str) -> str:
     return f"coalesce({', '.join(f'{table}.{source}' for source in SCORING_ORDER)})"
 
 
-def effective_verdict_sql(human: str, decided_by: str, table: str) -> str:
-    """Return SQL for the effective verdict: `human` if it is resolved, else the automatic verdict."""
-    return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_verdict_sql(table)} END"
+def effective_verdict_sql(human_column: str, decided_by_column: str, table: str) -> str:
+    """Return SQL for the effective verdict: the human verdict if it is resolved, else the automatic verdict."""
+    return f"CASE WHEN {is_resolved_sql(decided_by_column)} THEN {human_column} ELSE {automatic_verdict_sql(table)} END"
 
 
-def decision_origin_sql(decided_by: str, table: str) -> str:
-    """Return SQL for how the effective verdict was decided: `decided_by`, else the source of the automatic verdict."""
+def decision_origin_sql(decided_by_column: str, table: str) -> str:
+    """Return SQL for the origin of the effective verdict: `decided_by`, else the source of the automatic verdict."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
-    return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
+    return f"CASE WHEN {decided_by_column} IS NOT NULL THEN {decided_by_column} {sources} END"
 
 
 EFFECTIVE_VERDICT = effective_verdict_sql("h.verdict", "h.decided_by", "i")  # over `item_rows i LEFT JOIN human h`

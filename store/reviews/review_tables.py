@@ -87,7 +87,7 @@ class ReviewTables:
         self.add_new_journal_events()
         self._is_cache_outdated = False
         inputs = decision_cache.collect_cache_inputs(self._connection, self.annotator, self.policy)
-        prefixes = self._reader.verified_prefixes()
+        prefixes = self._reader.get_verified_prefixes()
         if inputs and prefixes:
             decision_cache.write_decision_cache(self._connection, workspace, inputs, prefixes)
 
@@ -188,13 +188,13 @@ class ReviewTables:
         unknown item."""
         item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
-        history, context = self.events.get_history(key), self.roll_up_context(item)
+        history, context = self.events.get_history(key), self.get_roll_up_context(item)
         presentation = 2 if is_hidden_duplicate(item_number) else 1
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)
 
-    def roll_up_context(self, item: int) -> RollUpContext:
+    def get_roll_up_context(self, item: int) -> RollUpContext:
         self._read_unread_events()
-        return self.items.roll_up_context(item)
+        return self.items.get_roll_up_context(item)
 
     def fetch_key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
@@ -245,7 +245,7 @@ class ReviewTables:
             opinions = self._events.compute_opinions(key, *hashes)
             if not opinions:
                 continue
-            context = self.items.roll_up_context(item)
+            context = self.items.get_roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
                 individual = self._events.compute_opinions(key, *hashes, with_bulk=False)

@@ -244,7 +244,7 @@ def _build_score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
     cells = [
         run.name,
         f"{run.items:,}",
-        format_official_rate(*run.official, run.items, n_stated_passed=passed, n_stated=of),
+        format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
         format_recomputed_rate(*run.rule, run.items, NO_VALUE),
         format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]

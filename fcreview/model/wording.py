@@ -295,12 +295,12 @@ def format_recomputed_rate(n_passed: int, n_verdicts: int, n_items: int, placeho
 
 
 def format_official_rate(
-    n_passed: int, n_verdicts: int, n_items: int, *, n_stated_passed: int = 0, n_stated: int = 0
+    n_passed: int, n_verdicts: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0
 ) -> str:
     """Format the official pass rate: `71.3 % of 998`, or, from the headers of the score files, `86.0 % stated`."""
-    if n_verdicts or not n_stated:
+    if n_verdicts or not stated_of:
         return format_rate_with_count(n_passed, n_verdicts, n_items)
-    return f"{format_rate(n_stated_passed, n_stated)} stated"
+    return f"{format_rate(stated_pass, stated_of)} stated"
 
 
 def format_judge_rate(n_passed: int, n_verdicts: int, n_items: int) -> str:

@@ -101,6 +101,6 @@ def test_header_accuracy_is_ignored_otherwise(header: Any, items: int, passed: i
 
 
 def test_rate_over_items_precedes_stated_rate() -> None:
-    assert format_official_rate(3, 4, 4, n_stated_passed=344, n_stated=400) == "75.0 %"
-    assert format_official_rate(0, 0, 4, n_stated_passed=344, n_stated=400) == "86.0 % stated"
+    assert format_official_rate(3, 4, 4, stated_pass=344, stated_of=400) == "75.0 %"
+    assert format_official_rate(0, 0, 4, stated_pass=344, stated_of=400) == "86.0 % stated"
     assert format_official_rate(0, 0, 4) == "–"

@@ -100,7 +100,7 @@ def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgr
     """Ask whether to continue as the annotator of `progress`, who has items left in a queue file."""
     switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
     name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")
-    question = f"You have no items left. {name} has {items} left of {sanitize(progress.queue)}. Review as {name}?"
+    question = f"You have no items left. {name} has {items} left in queue {sanitize(progress.queue)}. Review as {name}?"
     _call_if_confirmed(app, question, lambda: _request_switch(app, session, switch, is_known=True))
 
 

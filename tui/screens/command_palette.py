@@ -184,7 +184,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 
 def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
-    """Return a command for each run. Blind annotators see the same commands, because they show no rates."""
+    """Return a command for each run. The commands show no rates, so blind annotators may see them."""
     runs = context.runs
     if len(runs) < 2:
         return
@@ -398,7 +398,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._run_when_ready(self._list.action_select, needs_items=True)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Close, then run the command. Textual's own handler also stops drawing for a moment."""
+        """Close the palette, then run the command. Textual's own handler would also pause drawing."""
         event.prevent_default()
         event.stop()
         if isinstance(event.option, Command) and self.is_on_stack:

@@ -77,7 +77,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._default_annotators = ""
         """Initial value of the form's annotators, separated by commas."""
         self._form_inputs: tuple[object, ...] = ()
-        """Result of `_current_form_inputs` when the form was built. The form is built again when it changes."""
+        """Result of `_current_form_inputs` when the form was built. The form is built again when the values change."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the list of runs is loaded."""

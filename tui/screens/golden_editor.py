@@ -1,7 +1,7 @@
 """Let the annotator correct the golden answer of an item as JSON. While the annotator types, check the text and
 recompute the verdicts on the item in all runs.
 
-A key leaves the text, so that letters run commands instead of being typed.
+Letters are typed into the text until a key leaves the text. From then on, they run commands.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position in `text`, in characters, of the most deeply nested JSON string that the message `problem`
-    quotes. 0 if there is none."""
+    """Return the position, in characters, of the most deeply nested JSON string in `text` that the message `problem`
+    contains. 0 if there is none."""
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":

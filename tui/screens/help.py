@@ -26,7 +26,7 @@ STATE_MEANINGS = {
     "-": "missing in the predicted call",
     "+": "not in the golden call",
 }
-"""Help texts of the state symbols before arguments."""
+"""Meanings of the symbols before the arguments of a call pair."""
 SAVED_FILTER_ROW = (f"{SAVED_FILTER_PREFIX}name", "the filter saved under this name")
 GROUP_TITLES = {"list": "movement", "app": "everywhere"}
 """Titles of the groups of actions whose title differs from the group name."""

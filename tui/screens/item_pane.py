@@ -140,7 +140,7 @@ class ItemPane(Vertical):
         self.is_named_above = False
         """Whether the top line of the screen shows the id of the item."""
         self.follows_list = False
-        """Whether the pane shows the item under the cursor of the list beside it while the list has the focus."""
+        """Whether the pane shows the item under the cursor of the list beside it, because the list has the focus."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
         self._message = NO_MESSAGE
 

@@ -60,7 +60,7 @@ OverviewChoice = tuple[str, Any]
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
-"""Largest height of the list of runs, in rows, beside the other panels, unless the screen has 30 rows or more."""
+"""Height limit of the list of runs, in rows, on a screen of 30 rows. A higher screen gives it a third of the height."""
 MAX_SCORE_LINES = 6
 
 
@@ -363,7 +363,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self._rearrange_runs()
 
     def action_end_search(self, keep_search: bool) -> None:
-        """Return from the search box to the list. `keep_search`: keep the search; otherwise show all runs."""
+        """Return from the search box to the list. Without `keep_search`, show all runs again."""
         box = self.query_one(RunSearchInput)
         if not keep_search:
             box.value = ""

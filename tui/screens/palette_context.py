@@ -142,7 +142,7 @@ class PaletteContext:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
 
     async def _format_report(self) -> PagerText:
-        """Return the report. If the pager closes, stop after the current run, because other queries wait."""
+        """Return the report. If the pager closes earlier, stop after the current run to let other queries run."""
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")
@@ -187,7 +187,7 @@ class PaletteContext:
         return not self.session.in_browser and path_exists(path)
 
     def open_form(self, form: CommandForm) -> None:
-        """Open the form of a command, for the run and the item on screen."""
+        """Open the form of a command, filled in with the run and the item on screen."""
         from fcreview.tui.screens.command_form import open_command_form
 
         values = {} if self.state.run is None else {"run": str(self.state.run)}

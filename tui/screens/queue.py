@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
-"""Seconds after the first rows until the modules of the item screen are imported, so that the first item opens fast."""
+"""Seconds from the first rows to the import of the item screen's modules. The first item then opens fast."""
 MAX_SEARCH_CELLS = 40
 """Maximum width of a search in a message, in cells."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}

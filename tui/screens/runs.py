@@ -332,7 +332,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         self._redraw(self._choice_at_cursor)
 
     def action_unfold(self, unfold: bool) -> None:
-        """Unfold or fold the group under the cursor. Folding a group from one of its runs moves to the group's line."""
+        """Unfold or fold the group under the cursor. After folding, the cursor is on the line of the group."""
         rows, at = self._choices.values if self._choices is not None else (), self.list.cursor
         name = next((value for value in reversed(rows[: at + 1]) if isinstance(value, str)), None)
         if name is None or (name in self._list_state.unfolded) == unfold or rows[at] == ALL_RUNS:
@@ -354,7 +354,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
             self._redraw(self._choice_at_cursor)
 
     def action_end_search(self, keep_search: bool) -> None:
-        """Return from the search box to the list. `keep_search`: keep the search; otherwise show all runs."""
+        """Return from the search box to the list. Without `keep_search`, show all runs again."""
         if not keep_search:
             self._search_box.value = self._list_state.search = ""
         self._search_box.display = bool(self._list_state.search)
@@ -381,7 +381,7 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
     @property
     def hidden_actions(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
+        """Ids of actions that only show a message now. The key line and the help omit them."""
         hidden = {"runs.compare"} if self._make_compare_screen is None else set()
         return frozenset(hidden | ({"app.help"} if self._is_searching else set()))
 

@@ -65,7 +65,7 @@ class Picture(NamedTuple):
 
 NO_PICTURE = Picture("", "", ())
 TALL = 40
-"""Minimum height of the screen, in rows, for drawing each cell of a confusion matrix with three rows."""
+"""Minimum height of the screen, in rows, at which the cells of a confusion matrix are three rows high."""
 
 
 class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):
@@ -93,7 +93,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
         raise NotImplementedError
 
     def build_selected_table(self) -> StatisticsTable:
-        """Return the selected table with the statistics computed so far. Call `make_table`."""
+        """Return the selected table with the statistics computed so far, built with `make_table`."""
         raise NotImplementedError
 
     def make_table(self, rows: Sequence[StatisticsRow], **fields: Any) -> StatisticsTable:

@@ -245,7 +245,7 @@ class QueueList(LineList):
         self._short_ids: dict[tuple[int, int, int], dict[str, str]] = {}
 
     def show_view(self, total: int, cursor: int, column_widths: ColumnWidths) -> None:
-        """Show another view of `total` rows. The owner loads them again. `column_widths`: widths of their texts."""
+        """Drop all rows and show another view of `total` rows. `column_widths`: widths of the texts of its rows."""
         self.version += 1
         self.is_waiting = False
         self._windows.clear()

@@ -184,7 +184,7 @@ def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, works
 
     async def as_alice(app: FcreviewApp, keys: Keys) -> None:
         text = await keys(*path)
-        assert "You have no items left. bob has 4 items left of sample. Review as bob?" in " ".join(text.split())
+        assert "You have no items left. bob has 4 items left in queue sample. Review as bob?" in " ".join(text.split())
         await keys.last("y")
 
     async def as_bob(app: FcreviewApp, keys: Keys) -> None:

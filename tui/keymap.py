@@ -248,7 +248,7 @@ def format_welcome_message(app: App[Any]) -> str:
     return f"Welcome. Press {', '.join(shown)}"
 
 
-def find_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
+def list_keys(app: App[Any], actions: Sequence[Action]) -> set[str]:
     """Return all keys of these actions in Textual's notation. Configured keys replace the default keys."""
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
@@ -263,7 +263,7 @@ def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str =
     of the key that opens the item under the cursor. Empty if there is no item.
     """
     labels = {
-        place: action.label for table, place in _PLACES for action in reversed(table) if key in find_keys(app, [action])
+        place: action.label for table, place in _PLACES for action in reversed(table) if key in list_keys(app, [action])
     }
     help_key = find_action_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""

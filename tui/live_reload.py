@@ -105,16 +105,16 @@ def find_new_item_number(row: QueueRow, new_store: Store) -> int | None:
     return None if item is None else to_item_number(item, is_duplicate=is_hidden_duplicate(row.item))
 
 
-def find_new_item_numbers(items: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
+def find_new_item_numbers(item_numbers: Sequence[int], old_store: Store, new_store: Store) -> tuple[int, ...]:
     """Return the numbers of items in the new store, without removed items.
 
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
-    rows = old_store.fetch_rows(list(items)) if items else []
+    rows = old_store.fetch_rows(list(item_numbers)) if item_numbers else []
     numbers = tuple(
         strip_duplicate_mark(number) for row in rows if (number := find_new_item_number(row, new_store)) is not None
     )
-    return numbers or (0,) * bool(items)
+    return numbers or (0,) * bool(item_numbers)
 
 
 def renumber_filter(filter_text: str, old_store: Store, new_store: Store) -> str:
@@ -140,7 +140,9 @@ def renumber_items(selection: Selection, old_store: Store, new_store: Store) -> 
     return replace(selection, where=where, items=find_new_item_numbers(selection.items, old_store, new_store))
 
 
-def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: Store, new_store: Store) -> ShowReload:
+def prepare_queue_reload(
+    queue: QueueScreen, run_numbers: tuple[int, ...], old_store: Store, new_store: Store
+) -> ShowReload:
     """Read the queue's rows from the new store and return the function that shows them.
 
     The cursor stays on its item, on the same line of the screen.
@@ -151,12 +153,12 @@ def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], old_store: S
     )
     row = rows.row_at(rows.cursor) if rows.total else None
     item = None if row is None else find_new_item_number(row, new_store)
-    new_state = replace(state, scope=runs)
+    new_state = replace(state, scope=run_numbers)
     new_state.restore_settings(settings)
     page = read_page(QueueRequest(new_state.view, CursorPosition(item, rows.cursor)), new_store)
 
     def show(message: str) -> None:
-        state.scope = runs
+        state.scope = run_numbers
         state.restore_settings(settings)
         for level, level_settings in zip(levels, settings_above, strict=True):
             level.settings, level.cursor = level_settings, replace(level.cursor, item=None)
@@ -294,7 +296,9 @@ class LiveReload:
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:
-            for view in self._views_to_show(result):  # ordering a large view takes longer than a key press may wait
+            for view in self._list_views_to_show(
+                result
+            ):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count_items, view)
             while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()
@@ -309,8 +313,8 @@ class LiveReload:
         if snapshot is None:
             return False
         queue, items = self._queue_screen, self._item_panes
-        _, *views = self._views_to_show(result)
-        runs = self._runs_to_show(result)
+        _, *views = self._list_views_to_show(result)
+        runs = self._find_runs_to_show(result)
 
         def prepare(before: Store) -> list[ShowReload]:
             now = store or before
@@ -346,16 +350,16 @@ class LiveReload:
         """Item panes of all open screens. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
-    def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
+    def _find_runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
         """Return the numbers of the opened runs after the import. If the queue shows other runs, return their
         numbers."""
         scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
-    def _views_to_show(self, result: ReloadResult) -> list[View]:
+    def _list_views_to_show(self, result: ReloadResult) -> list[View]:
         """Return the views of the list and of the open items, with the new numbers of runs and the old numbers of
         items."""
-        state, runs = self._queue_screen.state, self._runs_to_show(result)
+        state, runs = self._queue_screen.state, self._find_runs_to_show(result)
         views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
         return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 

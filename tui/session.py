@@ -186,7 +186,7 @@ class Session:
         self._store = store
         self._is_store_borrowed = store is not None
         """Whether the caller passed in the store, and therefore also closes it."""
-        self._annotator_state = AnnotatorState(self.folder, annotator)
+        self._annotator_state = AnnotatorState(self.workspace_folder, annotator)
         self.annotator_filters = AnnotatorFilters(self._annotator_state, blind=blind)
         """Filters and searches of this annotator, from this session and earlier ones."""
         self._reviewer = reviewer
@@ -209,7 +209,7 @@ class Session:
         return self._build_services() if self._build_services is not None else None
 
     @property
-    def folder(self) -> Path | None:
+    def workspace_folder(self) -> Path | None:
         """The workspace's folder `.fcreview`, or None without a workspace."""
         return self._workspace.root if self._workspace is not None else None
 
@@ -217,7 +217,7 @@ class Session:
     def root_breadcrumb(self) -> tuple[str, ...]:
         """First name in the path of the top line: the sanitized name of the workspace's parent folder. Empty without a
         workspace."""
-        name = sanitize(self.folder.parent.name) if self.folder is not None else ""
+        name = sanitize(self.workspace_folder.parent.name) if self.workspace_folder is not None else ""
         return (f"{name}/",) if name else ()
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
@@ -379,7 +379,7 @@ class Session:
 
         return await self._run_uninterrupted(write)
 
-    async def undo(self) -> list[Event]:
+    async def undo_latest_review(self) -> list[Event]:
         """Retract this annotator's latest review or bulk review. See `Reviewer.undo`."""
 
         def write() -> list[Event]:

@@ -343,7 +343,7 @@ class ScreenDiff:
         self._rows.clear()
         self._shifting_rows.clear()
 
-    def reduce(self, text: str) -> str:
+    def reduce_frame(self, text: str) -> str:
         """Return shorter output that draws the same screen as the frame `text`. Output that is not a frame is returned
         unchanged."""
         if _MODE.fullmatch(text):
@@ -356,7 +356,7 @@ class ScreenDiff:
         writer = CellWriter(self.size[0] if self.size else None, erases=self.erases)
         before = {span.row: list(self._rows.get(span.row, ())) for span in spans}
         in_order = self._shifting_rows & before.keys()
-        in_order |= {span.row for span in spans if not self._store_span(span)}
+        in_order |= {span.row for span in spans if not self._store_and_check_free_order(span)}
         for span in spans:
             if span.row in in_order:
                 writer.write_span(span.row, span.column - 1, span.cells)
@@ -418,7 +418,7 @@ class ScreenDiff:
                 cells += [("", state)] * (width - 1)
         return cells, False
 
-    def _store_span(self, span: Span) -> bool:
+    def _store_and_check_free_order(self, span: Span) -> bool:
         """Store a span in the model. Return whether the cells of its row may be written in any order, because their
         widths are the same on all terminals."""
         number, column, cells, is_narrow = span
@@ -482,7 +482,7 @@ class ScreenDiffDriver(Driver):
         self._screen_diff.forget_content()
 
     def write(self, data: str) -> None:
-        if output := self._screen_diff.reduce(data):
+        if output := self._screen_diff.reduce_frame(data):
             super().write(output)  # type: ignore[safe-super]  # the other base class writes
 
 

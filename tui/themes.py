@@ -97,7 +97,7 @@ def parse_hex(colour: str) -> RGB:
     return int(colour[1:3], 16) / 255, int(colour[3:5], 16) / 255, int(colour[5:7], 16) / 255
 
 
-def contrast(first: str, second: str) -> float:
+def measure_contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.1)."""
     light, dark = sorted((_luminance(parse_hex(each)) for each in (first, second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
@@ -119,7 +119,7 @@ def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) 
     if saturation >= MIN_SATURATION:
         saturation = max(saturation, CORRECTED_SATURATION)
     step = 0.01 if is_dark else -0.01
-    while min(contrast(colour, each) for each in backgrounds) < MIN_CONTRAST and 0 < lightness + step < 1:
+    while min(measure_contrast(colour, each) for each in backgrounds) < MIN_CONTRAST and 0 < lightness + step < 1:
         lightness += step
         colour = format_hex(hls_to_rgb(hue, lightness, saturation))
     return colour
@@ -128,7 +128,7 @@ def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) 
 def _tint_background(background: str, tint: str, text: str) -> str:
     """Mix as much of the colour `tint` into the background as possible while texts of colour `text` stay readable."""
     mixtures = (_blend(background, tint, percent / 100) for percent in range(34, 0, -2))
-    return next((each for each in mixtures if contrast(text, each) >= MIN_CONTRAST), background)
+    return next((each for each in mixtures if measure_contrast(text, each) >= MIN_CONTRAST), background)
 
 
 def _choose_meaning_colour(meaning: str, candidates: list[str], *, is_dark: bool) -> str:

@@ -247,7 +247,7 @@ def _configure_for_browser(screens: Session) -> None:
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import resolve_theme_name
 
-    state = AnnotatorState(screens.folder, screens.annotator)
+    state = AnnotatorState(screens.workspace_folder, screens.annotator)
     screens.in_browser = True
     screens.theme = resolve_theme_name(str(state.read("theme").get("theme", ""))) or screens.theme
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})

@@ -61,9 +61,9 @@ async def test_review_is_written_and_counted_until_undone(session: Session, work
         assert json.loads((workspace.reviews / "alice.jsonl").read_text().splitlines()[-1])["verdict"] is verdict
     assert session.reviewed_count == 1
     for left in (1, 0):
-        assert await session.undo()
+        assert await session.undo_latest_review()
         assert session.reviewed_count == left
-    assert await session.undo() == []
+    assert await session.undo_latest_review() == []
 
 
 async def test_review_is_written_even_if_its_caller_is_cancelled(session: Session, workspace: Workspace) -> None:

@@ -19,8 +19,8 @@ from fcreview.tui.themes import (
     build_css_variables,
     build_palette,
     choose_theme_name,
-    contrast,
     list_theme_names,
+    measure_contrast,
     parse_hex,
     resolve_theme_name,
 )
@@ -62,16 +62,16 @@ def test_all_texts_are_readable(name: str) -> None:
     faint = {
         text: round(worst, 2)
         for text in texts
-        if (worst := min(contrast(getattr(palette, text), each) for each in backgrounds)) < MIN_CONTRAST
+        if (worst := min(measure_contrast(getattr(palette, text), each) for each in backgrounds)) < MIN_CONTRAST
     }
     assert faint == {}
     drawn = build_css_variables(name)
     assert {each: drawn[each] for each in ("foreground", "dim")} == {
         each: getattr(palette, each) for each in ("foreground", "dim")
     }, "other texts, and facts in borders"
-    assert contrast(palette.golden, palette.golden_difference) >= MIN_CONTRAST
-    assert contrast(palette.foreground, palette.predicted_difference) >= MIN_CONTRAST
-    assert min(contrast(*make_heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
+    assert measure_contrast(palette.golden, palette.golden_difference) >= MIN_CONTRAST
+    assert measure_contrast(palette.foreground, palette.predicted_difference) >= MIN_CONTRAST
+    assert min(measure_contrast(*make_heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("name", THEMES)
@@ -132,11 +132,11 @@ def test_old_colour_names_are_themes() -> None:
 
 def test_heat_cells_go_from_red_to_green() -> None:
     styles.set_palette(build_palette("fcreview-dark"))
-    cold, hot = (styles.style(f"heat:{percent}").bgcolor for percent in (0, 100))
+    cold, hot = (styles.get_style(f"heat:{percent}").bgcolor for percent in (0, 100))
     assert cold is not None and hot is not None and cold.triplet is not None and hot.triplet is not None
     assert cold.triplet.red > cold.triplet.green and hot.triplet.green > hot.triplet.red
     styles.set_palette(ANSI_PALETTE)
-    assert styles.style("heat:50").bgcolor is None
+    assert styles.get_style("heat:50").bgcolor is None
 
 
 def test_secondary_palette_text_has_the_dim_colour() -> None:

@@ -31,9 +31,9 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.filters.tokens import quote_or_hash
 from fcreview.store.rows import Suspicion
-from fcreview.tui.queue.columns import parse_difference_line, shorten_difference
+from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
 from fcreview.tui.queue.state import QueueState, list_available_orders
-from fcreview.tui.text.graphics import bar
+from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import (
     ChoiceTable,
     Line,
@@ -180,15 +180,15 @@ class ClusterExplanation(NamedTuple):
     """Id and first difference of an item. Empty if there is none."""
 
 
-def explain_cluster_row(row: ClusterRow, grouping: int, width: int) -> ClusterExplanation:
+def explain_cluster_row(row: ClusterRow, grouping_index: int, width: int) -> ClusterExplanation:
     """Explain the cluster of a row. A long error type is cut so that the explanation fits into `width`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
-    if grouping == BY_VALUE:
+    if grouping_index == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:
-        by_step = grouping == BY_DECISIVE_STEP
+        by_step = grouping_index == BY_DECISIVE_STEP
         group = row.group if row.cluster is None or by_step else ClusterGroup("", None, [row.cluster])
-        text = explain_group(group, grouping)
+        text = explain_group(group, grouping_index)
         if display_width(text) > width:
             name, colon, words = text.partition(": ")
             room = max(width - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
@@ -245,12 +245,12 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 
 
 def build_cluster_table(
-    rows: Sequence[ClusterRow], grouping: int, n_failures: int, unfolded_terms: set[str], width: int
+    rows: Sequence[ClusterRow], grouping_index: int, n_failures: int, unfolded_terms: set[str], width: int
 ) -> ClusterTable:
     """Return the table of clusters of `n_failures` failing items.
 
     Args:
-        grouping: Index of `fcreview.matching.clusters.GROUPINGS`.
+        grouping_index: Index of `fcreview.matching.clusters.GROUPINGS`.
         unfolded_terms: Filter terms of the unfolded groups.
     """
     largest = max((row.n_failures for row in rows), default=1)
@@ -263,17 +263,17 @@ def build_cluster_table(
     prefixes: list[Line] = []
     for row in rows:
         number, share = f"{row.n_failures:,}".rjust(number_cells), format_share(row.n_failures, n_failures).rjust(5)
-        drawn = (*bar(row.n_failures / largest, bar_cells, "fail"), (" ", ""))
+        drawn = (*share_bar(row.n_failures / largest, bar_cells, "fail"), (" ", ""))
         style = "strong" if row.cluster is None else ""
         shown_share = f"  {share}  " if has_shares else "  "
         prefixes.append(((number, style), (shown_share, "" if row.cluster is None else "dim"), *drawn))
     return ClusterTable(
-        title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping]}",
+        title=f"{format_count(n_failures, 'failure')} by {GROUPINGS[grouping_index]}",
         noun="group",
         total=sum(row.cluster is None for row in rows),
-        columns=_choose_cluster_columns(grouping, width),
+        columns=_choose_cluster_columns(grouping_index, width),
         rows=_distinguish_equal_explanations(
-            [_make_cluster_cells(row, grouping, unfolded_terms, width) for row in rows], rows, width
+            [_make_cluster_cells(row, grouping_index, unfolded_terms, width) for row in rows], rows, width
         ),
         values=[row.filter_terms for row in rows],
         empty_message="no failures",
@@ -282,17 +282,17 @@ def build_cluster_table(
     )
 
 
-def _choose_cluster_columns(grouping: int, width: int) -> list[TextColumn]:
-    outer, inner = SUBDIVISIONS[grouping]
-    by_error = grouping == BY_ERROR_TYPE
+def _choose_cluster_columns(grouping_index: int, width: int) -> list[TextColumn]:
+    outer, inner = SUBDIVISIONS[grouping_index]
+    by_error = grouping_index == BY_ERROR_TYPE
     truncate_name = {
         BY_ERROR_TYPE: _truncate_at_word,
         BY_DECISIVE_STEP: _truncate_at_word,
         BY_VALUE: _truncate_value_pair,
-    }.get(grouping, truncate_middle)
-    heading = "why" if by_error else GROUPING_HEADINGS[grouping]
+    }.get(grouping_index, truncate_middle)
+    heading = "why" if by_error else GROUPING_HEADINGS[grouping_index]
     size = (width >= USUAL_CELLS) + (width >= SHARES_MIN_CELLS)
-    min_width = EXPLANATION_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
+    min_width = EXPLANATION_CELLS[size] if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
     if by_error and width >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
@@ -304,21 +304,21 @@ def _choose_cluster_columns(grouping: int, width: int) -> list[TextColumn]:
     return columns
 
 
-def _make_cluster_cells(row: ClusterRow, grouping: int, unfolded_terms: set[str], width: int) -> list[StyledText]:
-    by_error, code = grouping == BY_ERROR_TYPE, ""
+def _make_cluster_cells(row: ClusterRow, grouping_index: int, unfolded_terms: set[str], width: int) -> list[StyledText]:
+    by_error, code = grouping_index == BY_ERROR_TYPE, ""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded_terms else symbols().folded
         mark = f"{sign} " if is_unfoldable(row.group) else "  "
-        name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping]
-        if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
+        name = sanitize(row.group.name) if row.group.name else UNNAMED_GROUPS[grouping_index]
+        if grouping_index in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and row.group.name:
             name, code = format_error_type_title(row.group.name), name
             code = "" if code == name else code
         examples = [cluster.examples[0] for cluster in row.group.clusters[:3] if cluster.examples]
         parts: list[StyledText] = [(mark + name, "strong")]
-        mostly = summarize_group(row.group, grouping, symbols().separator)
+        mostly = summarize_group(row.group, grouping_index, symbols().separator)
     else:
-        outer, inner = (row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping])
-        first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping][0]]
+        outer, inner = (row.cluster.names_by_grouping[place] for place in SUBDIVISIONS[grouping_index])
+        first = sanitize(outer) if outer else UNNAMED_GROUPS[SUBDIVISIONS[grouping_index][0]]
         parts, examples = [("    " + first, "" if outer else "dim")], row.cluster.examples
         mostly = sanitize(inner or "")
     parts += [(code, "dim")] if by_error and width >= CODES_MIN_CELLS else []
@@ -362,9 +362,9 @@ def failure_reason_lines(groups: Sequence[ClusterGroup], width: int) -> list[Lin
         example = (
             parse_difference_line(group.example_cluster.difference or "") if group.example_cluster is not None else ()
         )
-        share = bar(group.count / largest, bar_cells, "fail")
+        share = share_bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))
         head: Line = ((" " * (count_cells + 2), ""), (code, "dim"), ("  " if code else "", ""))
-        lines.append((*head, *shorten_difference(example, max(width - line_width(head), 1))))
+        lines.append((*head, *shorten_difference_line(example, max(width - line_width(head), 1))))
     return lines

@@ -97,7 +97,7 @@ def parse_difference_line(text: str) -> Line:
     return ((sanitize(text), ""),)
 
 
-def shorten_difference(line: Line, width: int) -> Line:
+def shorten_difference_line(line: Line, width: int) -> Line:
     """Shorten a line of `difference_line` to `width` cells. The common beginning of the two values is cut first."""
     if line_width(line) <= width:
         return line
@@ -290,7 +290,7 @@ def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
     code = sanitize(find_displayed_error_type(row))
     room = width - line_width(line)
     if room < 0:
-        line = shorten_difference(line, width)
+        line = shorten_difference_line(line, width)
     elif code and room >= display_width(code) + 3:
         line = (*line, ("   ", ""), (code, "dim"))
     return (*line, (" " * max(width - line_width(line), 0), ""))

@@ -24,7 +24,7 @@ from fcreview.tui.queue.header import (
     queue_progress_line,
 )
 from fcreview.tui.queue.state import QueueProgress
-from fcreview.tui.text.graphics import bar
+from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
 from fcreview.tui.text.styles import symbols
 
@@ -129,12 +129,12 @@ def format_labels_needed(estimate: PassRateEstimate | None) -> str:
 
 
 def build_accuracy_table(
-    runs: Sequence[RunRow], samples: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
+    runs: Sequence[RunRow], sample_by_run: Mapping[int, RunSample], unread_runs: frozenset[int], width: int
 ) -> TableLines:
     """Return a table with a line for each run.
 
     Args:
-        samples: Samples by run number.
+        sample_by_run: Samples that are read, by run number.
         unread_runs: Numbers of the runs whose samples are not read yet.
     """
     labels = make_unique_run_labels(runs)
@@ -151,7 +151,7 @@ def build_accuracy_table(
     shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
     lines: list[Line] = []
     for run in runs:
-        name, sample = labels[run.run], samples.get(run.run)
+        name, sample = labels[run.run], sample_by_run.get(run.run)
         estimate = sample.estimate if sample is not None else None
         rate = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
         official = symbols().none if rate is None else f"{100 * rate:.1f} %"
@@ -188,7 +188,7 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
         name = AUTOMATIC_NAMES.get(each.automatic, str(each.automatic))
         line: list[StyledText] = [(f"{truncate(name, 9):10}{each.n_items:>8,}{each.n_drawn:>7,}", "")]
         if bar_cells:
-            line += [(" ", ""), *bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells)]
+            line += [(" ", ""), *share_bar(each.n_decided / each.n_drawn if each.n_drawn else 0, bar_cells)]
         line.append((f"{each.n_decided:>9,}{each.n_unsure:>8,}", ""))
         line.append((f"{each.n_disagreements:>6,}", "disputed" if each.n_disagreements else ""))
         lines.append(tuple(line))

@@ -13,7 +13,7 @@ from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.runs import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
-from fcreview.tui.text.graphics import bar, interval_bar, progress_bar_line
+from fcreview.tui.text.graphics import interval_bar, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -133,31 +133,34 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
     return ", ".join(sorted({format_run_title(run) for run in runs}))
 
 
-def list_queue_breadcrumbs(runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
+def list_queue_breadcrumbs(
+    runs: Sequence[RunRow] | None, view: View, filter_text: str, search_text: str
+) -> tuple[str, ...]:
     """Return the path in the top line: the model or the number of runs, then the filter, search, selection or order.
     `runs` is None until the store is open."""
     if runs is None:
         return ("opening",)
     name = sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run")
-    if where == FAILING_FILTER and not search:
+    if filter_text == FAILING_FILTER and not search_text:
         return name, "failures"
-    if where or search:
-        return name, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS)
+    if filter_text or search_text:
+        text = _describe_filter(filter_text) if filter_text else f"search {search_text}"
+        return name, truncate(sanitize(text), MAX_PATH_CELLS)
     if view.items:
         return name, format_count(len(view.items), "selected item")
     return name, _shorten_queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order ")
 
 
-def _describe_filter(where: str) -> str:
+def _describe_filter(filter_text: str) -> str:
     """Return a filter, in words if it selects failing items: `failures: value has the wrong type`."""
-    failing, _, rest = where.partition(f"{FAILING_FILTER} ")
+    failing, _, rest = filter_text.partition(f"{FAILING_FILTER} ")
     if failing or not rest:
-        return where
+        return filter_text
     error = ERROR_TERM.fullmatch(rest)
     return f"failures: {(describe_error_type(error[1]) if error else '') or rest}"
 
 
-def progress_line(
+def top_progress_line(
     annotator: str, progress: ReviewProgress | None, width: int, *, n_reviewed_by_anyone: int = 0
 ) -> Line:
     """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator. `n_reviewed_by_anyone`: 0 in
@@ -169,7 +172,7 @@ def progress_line(
     wide = width >= WIDE_TOP_LINE
     counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
     anyone_counts = f" ({n_reviewed_by_anyone:,} by anyone)" if wide and n_reviewed_by_anyone > done else ""
-    parts = bar(done / total if total else 0, 20 if wide else 8) if total else ()
+    parts = share_bar(done / total if total else 0, 20 if wide else 8) if total else ()
     return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
 
@@ -317,7 +320,7 @@ class QueueCursor:
 
 
 def format_queue_facts(
-    runs: Sequence[RunRow] | None, view: View, where: str, search: str, cursor: QueueCursor, width: int
+    runs: Sequence[RunRow] | None, view: View, filter_text: str, search_text: str, cursor: QueueCursor, width: int
 ) -> str:
     """Return `BFCL V4 · filter official:fail · failures first · 12/640`.
 
@@ -326,8 +329,8 @@ def format_queue_facts(
     """
     position, total = cursor.position, cursor.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
-    selection += [f"filter {sanitize(where)}"] if where else []
-    selection += [f"search {sanitize(search)}"] if search else []
+    selection += [f"filter {sanitize(filter_text)}"] if filter_text else []
+    selection += [f"search {sanitize(search_text)}"] if search_text else []
     if not selection:
         partial = view.queue if view.queue == SUSPECTS_QUEUE else f"{view.queue} items"
         items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
@@ -363,14 +366,14 @@ def store_loading_line(seconds: float = 0) -> Line:
     return ((f" {progress_message('reading the store', seconds)} ", "dim"),)
 
 
-def empty_queue_line(where: str, search: str, n_reviewed: int) -> Line:
+def empty_queue_line(filter_text: str, search_text: str, n_reviewed: int) -> Line:
     """Return the line that an empty list shows. `n_reviewed`: number of items reviewed in this session."""
-    if n_reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
+    if n_reviewed and any(term in filter_text.split() for term in UNREVIEWED_TERMS):
         text = f"Queue complete: {format_count(n_reviewed, 'item')} reviewed. Run fcreview export or fcreview report"
         return ((f" {text}", "good"),)
-    if search and where:
+    if search_text and filter_text:
         return ((" no item matches the search and the filter", "warn"),)
-    return ((" no item matches the search" if search else " no item matches the filter", "warn"),)
+    return ((" no item matches the search" if search_text else " no item matches the filter", "warn"),)
 
 
 def _describe_order(view: View) -> str:

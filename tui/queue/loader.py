@@ -118,12 +118,12 @@ class QueueLoader:
             self._estimate_key = key
         return self._estimate
 
-    async def find_item_number(self, item_or_id: int | str, run: int | None) -> int | None:
-        """Return the number of an item, given its number or its id. None if no item of the run (of any run, if `run` is
-        None) has this id."""
+    async def find_item_number(self, item_or_id: int | str, run_number: int | None) -> int | None:
+        """Return the number of an item, given its number or its id. None if no item of the run (of any run, if
+        `run_number` is None) has this id."""
         if not isinstance(item_or_id, str):
             return item_or_id
-        found = await self._session.query(lambda store: store.find_items(item_or_id, run))
+        found = await self._session.query(lambda store: store.find_items(item_or_id, run_number))
         return found[0] if found else None
 
     async def load_store_warnings(self) -> str:
@@ -186,10 +186,10 @@ def read_review_progress(view: View, store: Store) -> ReviewProgress | None:
     return ReviewProgress(progress[0].done, progress[0].total) if progress else None
 
 
-def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
-    """Count the failing items of a view by cluster. `grouping`: index of `fcreview.matching.clusters.GROUPINGS`."""
-    clusters = store.fetch_clusters(view, grouping=grouping)
-    if grouping != BY_VALUE:
+def count_clusters(view: View, grouping_index: int, store: Store) -> ClusterCounts:
+    """Count the failing items of a view by cluster. `grouping_index`: index in `GROUPINGS`."""
+    clusters = store.fetch_clusters(view, grouping=grouping_index)
+    if grouping_index != BY_VALUE:
         return ClusterCounts(clusters, sum(cluster.count for cluster in clusters))
     failing = replace(
         view, where=add_terms(view.where, FAILING_FILTER), queue=view.queue_file or "dataset", share=False

@@ -27,7 +27,7 @@ from fcreview.tui.queue.header import (
     sum_run_counts,
 )
 from fcreview.tui.queue.state import QueueProgress
-from fcreview.tui.text.graphics import bar, heat_cell, progress_bar_line
+from fcreview.tui.text.graphics import heat_cell, progress_bar_line, share_bar
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -240,7 +240,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
         passes, known = _count_overall_passes(run)
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
-        line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
+        line += [(" ", ""), *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
         for category, width in shown.items():
             line += [(" ", ""), heat_cell(_category_pass_rate(run, category), width)]
         lines.append(tuple(line))

@@ -153,7 +153,7 @@ class QueueState:
         """Select the run with this number, or all runs with `ALL_RUNS`."""
         self.run = None if run_number == ALL_RUNS else run_number
 
-    def set_order(self, order: str) -> None:
+    def select_order(self, order: str) -> None:
         """Set the order, if it is available. Setting a random order again reshuffles the items."""
         if order not in list_available_orders(self.blind, self.file):
             return

@@ -346,7 +346,7 @@ class Adjudicator:
         return True
 
     async def _undo(self) -> ActionSucceeded:
-        events = await self._session.undo()
+        events = await self._session.undo_latest_review()
         if not events:
             self._runner.show_message("nothing to undo", "warn")
             return True

@@ -24,7 +24,7 @@ from fcreview.stats.agreement_ratings import (
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.verdicts import SOURCE_LABELS
 from fcreview.tui.review.adjudication import AdjudicationCase, AdjudicatorRole, CaseList, case_name
-from fcreview.tui.text.graphics import bar, box_lines, join_boxes, verdict_badge
+from fcreview.tui.text.graphics import box_lines, join_boxes, share_bar, verdict_badge
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
@@ -86,7 +86,7 @@ def adjudication_progress_line(cases: CaseList, annotator: str, cells: int) -> L
     if not total:
         return name
     figure = "all resolved" if cases.are_all_resolved else f"{done} of {total} resolved"
-    progress = bar(done / total, BAR_CELLS) if cells >= BOX_MIN_CELLS else ()
+    progress = share_bar(done / total, BAR_CELLS) if cells >= BOX_MIN_CELLS else ()
     return (*progress, (f"  {figure}  ", "strong"), *name)
 
 

@@ -291,7 +291,7 @@ class ReviewRecorder:
 
     async def undo(self) -> ReviewOutcome:
         try:
-            events = await self._session.undo()
+            events = await self._session.undo_latest_review()
         except Exception as error:  # the annotator must see that nothing was undone
             return ReviewOutcome(f"UNDO FAILED: {_error_text(error)}", style="bad")
         if not events:

@@ -298,11 +298,13 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def _open_pager(self, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
         find = self.text.required_cursor.last_search if self.text.document_cursor else ""
-        self.app.push_screen(PagerScreen(title, text, find=find, folder=self._session.folder))
+        self.app.push_screen(PagerScreen(title, text, find=find, folder=self._session.workspace_folder))
 
     def action_search(self) -> None:
         sought = self.text.required_cursor.last_search
         self.app.push_screen(AskScreen("/", sought), lambda text: self.text.search(text) if text else None)
 
     def action_copy(self) -> None:
-        self.show_message(StatusMessage(copy_text(self.text.text_to_copy, self._session.folder, self.app._driver)))
+        self.show_message(
+            StatusMessage(copy_text(self.text.text_to_copy, self._session.workspace_folder, self.app._driver))
+        )

@@ -30,7 +30,7 @@ from fcreview.tui.queue.choices import (
     is_unfoldable,
     list_cluster_rows,
 )
-from fcreview.tui.queue.columns import difference_line, shorten_difference
+from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, ReviewRecorder, describe_bulk
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
@@ -107,7 +107,7 @@ def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
             head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
         head += [verdict_badge(row.effective), ("  ", "")]
         room = max(cells - line_width(tuple(head)), 1)
-        lines.append((*head, *shorten_difference(difference_line(row) or make_line(""), room)))
+        lines.append((*head, *shorten_difference_line(difference_line(row) or make_line(""), room)))
     return lines
 
 

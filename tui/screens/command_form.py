@@ -219,7 +219,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
 
         def show_output(output: str | None) -> None:
             if output is not None:
-                app.push_screen(PagerScreen(form.label, output.strip() or "done", folder=session.folder))
+                app.push_screen(PagerScreen(form.label, output.strip() or "done", folder=session.workspace_folder))
 
         app.push_screen(CommandFormScreen(form.label, fields, run), show_output)
 

@@ -36,7 +36,7 @@ from fcreview.tui.queue.state import ALL_RUNS, list_available_orders
 from fcreview.tui.screens.annotators import switch_annotator
 from fcreview.tui.screens.palette_context import PaletteContext, open_estimates
 from fcreview.tui.text.lines import truncate
-from fcreview.tui.text.styles import is_colour_enabled, style, symbols
+from fcreview.tui.text.styles import get_style, is_colour_enabled, symbols
 from fcreview.tui.themes import list_theme_names
 from fcreview.tui.widgets.base import GuardedScreen, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine
@@ -85,7 +85,7 @@ class PaletteCommand:
         label = truncate(self.label, MAX_CELLS)
         shown_argument = sanitize(argument) or self.argument
         text = start + label + (f" {shown_argument}" if shown_argument else "")
-        colour = style("dim").color
+        colour = get_style("dim").color
         dim = colour.name if colour is not None else "dim"  # Textual's `dim` is too faint in some themes
         content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize(dim, 0, KIND_CELLS)
         content = content.stylize("bold", KIND_CELLS, len(start)).stylize(dim, len(text))
@@ -290,7 +290,7 @@ class PaletteList(CommandList):
         strip = super().render_line(y)
         if y + self.scroll_offset.y != self.highlighted:
             return strip
-        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(style("cursor"))
+        return Strip.join([Strip([Segment(symbols().cursor)]), strip.crop(1)]).apply_style(get_style("cursor"))
 
 
 class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings=False):

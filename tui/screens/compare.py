@@ -30,7 +30,7 @@ from fcreview.store.rows import QueueRow, RunRow, View
 from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.columns import difference_line, shorten_difference, shorten_ids
+from fcreview.tui.queue.columns import difference_line, shorten_difference_line, shorten_ids
 from fcreview.tui.review.other_runs import flip_detail_lines
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.screens.prompts import PickerScreen
@@ -182,7 +182,7 @@ def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], 
         # The first difference alone does not explain a flip with different golden answers or equal predictions.
         row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(failing_item_number(flip))
         cause = difference_line(row) if row is not None else ()
-        lines.append((*line, *shorten_difference(cause or make_line(sanitize(flip.cause)), width - size - 18)))
+        lines.append((*line, *shorten_difference_line(cause or make_line(sanitize(flip.cause)), width - size - 18)))
     return TableLines(heading, lines)
 
 

@@ -76,8 +76,8 @@ def ask_copy(view: ItemView, session: Session) -> None:
 
     def copy_kind(kind: str | None) -> None:
         if kind is not None:
-            text = make_copy_text(kind, view.text.text_to_copy, view.cursor, session.folder)
-            view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.folder, view.app._driver)}"))
+            text = make_copy_text(kind, view.text.text_to_copy, view.cursor, session.workspace_folder)
+            view.show_message(StatusMessage(f"{kind}: {copy_text(text, session.workspace_folder, view.app._driver)}"))
 
     view.app.push_screen(CopyScreen(), copy_kind)
 
@@ -117,7 +117,7 @@ async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubje
 def show_text(view: ItemView, session: Session, title: str, text: str | Callable[[], Awaitable[PagerText]]) -> None:
     """Show a text of the displayed item, or a text that the function `text` loads, in the pager."""
     name = f"{view.item_reviewer.displayed.detail.row.id} · {title}"
-    view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.folder))
+    view.app.push_screen(PagerScreen(name, text, find=view.cursor.last_search, folder=session.workspace_folder))
 
 
 def show_records(view: ItemView, session: Session) -> None:

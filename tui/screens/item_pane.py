@@ -26,7 +26,7 @@ from fcreview.tui.actions import ITEM_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import header_line
 from fcreview.tui.keymap import find_action_key_names, format_unavailable_key_message, make_bindings
-from fcreview.tui.queue.header import progress_line
+from fcreview.tui.queue.header import top_progress_line
 from fcreview.tui.queue.state import ReviewProgress
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_reviewer import ItemReviewer
@@ -493,7 +493,7 @@ class ItemScreen(GuardedScreen[int]):
             progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
         path = sanitize(detail.run.model), sanitize(detail.row.id)
         annotator, cells = self._session.annotator, self.app.size.width
-        self.query_one(TopLine).show_path(path, progress_line(annotator, progress, cells))
+        self.query_one(TopLine).show_path(path, top_progress_line(annotator, progress, cells))
 
     def _start_drawing(self) -> None:
         if not self._is_drawing:

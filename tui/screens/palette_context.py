@@ -139,7 +139,7 @@ class PaletteContext:
         self.app.push_screen(CompareScreen(self.session, self.state.view, (run_a, run_b)))
 
     def show_report(self) -> None:
-        self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
+        self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.workspace_folder))
 
     async def _format_report(self) -> PagerText:
         """Return the report. If the pager closes earlier, stop after the current run to let other queries run."""

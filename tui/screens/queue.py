@@ -228,7 +228,7 @@ class QueueScreen(GuardedScreen[None]):
         else:
             self._levels.show_all_items(all_runs=True)
             if menu_name == "clusters" or (menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE):
-                self.state.set_order("failures")
+                self.state.select_order("failures")
             cursor = self._menus.apply_choice(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             if menu_name == "file":

@@ -60,7 +60,7 @@ class QueueMenus:
         """Opened runs. None until the runs are read."""
         self._run_list: RunListState | None = None
         self.menus: dict[str, QueueMenu] = {
-            "order": QueueMenu(lambda: PickerScreen(build_order_choices(state)), state.set_order, adds_level=False),
+            "order": QueueMenu(lambda: PickerScreen(build_order_choices(state)), state.select_order, adds_level=False),
             "clusters": QueueMenu(
                 self._make_clusters_screen, state.narrow_to_cluster, self._make_blind_mode_reason("clusters")
             ),
@@ -334,7 +334,7 @@ class QueuePane(Vertical):
         cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
         for line in self.screen.query(TopLine):
             line.show_path(
-                path, header.progress_line(self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone)
+                path, header.top_progress_line(self._session.annotator, progress, cells, n_reviewed_by_anyone=by_anyone)
             )
 
     def _draw_position(self) -> None:

@@ -29,7 +29,7 @@ from fcreview.tui.actions import (
     TAG_ACTIONS,
     Action,
 )
-from fcreview.tui.keymap import find_action_key_names, find_keys, list_key_hints, make_bindings
+from fcreview.tui.keymap import find_action_key_names, list_key_hints, list_keys, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.overrides import Override
 from fcreview.tui.review.prefetch import ItemPrefetcher
@@ -82,7 +82,7 @@ class SafeTextArea(TextArea):
         return sanitize_strip(super().render_line(y))
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in find_keys(self.app, self.ACTIONS):
+        if event.key in list_keys(self.app, self.ACTIONS):
             event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
 

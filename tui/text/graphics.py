@@ -23,7 +23,7 @@ def verdict_badge(value: Any) -> StyledText:
     return f" {str(value).upper()} ", "unsure_badge"
 
 
-def bar(filled_share: float, cells: int, style: str = "primary") -> Line:
+def share_bar(filled_share: float, cells: int, style: str = "primary") -> Line:
     """Return a bar whose filled part is `filled_share` (0 to 1). A share above 0 fills at least one cell."""
     sign = symbols()
     filled = 0 if filled_share <= 0 else max(round(min(filled_share, 1.0) * cells), 1)
@@ -38,7 +38,7 @@ def progress_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     return (
         (pad(truncate_middle(name, name_cells), name_cells), "people"),
         ("  ", ""),
-        *bar(done / total if total else 0, bar_cells),
+        *share_bar(done / total if total else 0, bar_cells),
         (" ", ""),
         (figure, ""),
     )

@@ -1,6 +1,6 @@
 """Build styled lines as plain data: wrap, truncate and align texts, and format tables, JSON and pane widths.
 
-A style is a name such as `dim` or `diff`, which `styles.style` resolves when the line is drawn. Widths are display
+A style is a name such as `dim` or `diff`, which `styles.get_style` resolves when the line is drawn. Widths are display
 cells. Texts are visible: text from data has been sanitized with `fcreview.model.sanitize`, unless stated otherwise.
 """
 

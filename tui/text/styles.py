@@ -314,7 +314,7 @@ def _heat_style(percent: int) -> Style:
     return Style(color=text, bgcolor=background)
 
 
-def style(name: str) -> Style:
+def get_style(name: str) -> Style:
     """Return the active Rich style of a meaning such as `fail` or `heat:72`. An unknown name has no style."""
     if name.startswith(HEAT):
         return _heat_style(int(name.removeprefix(HEAT)))

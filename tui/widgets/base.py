@@ -30,7 +30,7 @@ from textual.worker import Worker
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.text.lines import truncate
-from fcreview.tui.text.styles import style, symbols
+from fcreview.tui.text.styles import get_style, symbols
 
 
 class StaticFocusWidget(Widget):
@@ -346,5 +346,5 @@ class Panel(Vertical):
         room = self.outer_size.width - FLAT_MARGIN - display_width(self._title)
         facts = truncate(self._facts, max(room - 3, 1))
         filler = symbols().rule * max(room - display_width(facts), 1)
-        dim = Style.from_rich_style(style("dim") + RichStyle(bold=False))
+        dim = Style.from_rich_style(get_style("dim") + RichStyle(bold=False))
         return Content.assemble(f" {self._title}", (f" {filler} ", dim), (f"{facts} ", dim))

@@ -19,7 +19,7 @@ from fcreview.tui.keymap import list_key_hints
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.layout import DOCUMENT_START, DocumentLayout, DocumentSource, RowPosition
 from fcreview.tui.text.lines import Line, fit_line, key_hints_line
-from fcreview.tui.text.styles import style, symbols
+from fcreview.tui.text.styles import get_style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 
 GUTTER_WIDTH = 1
@@ -32,12 +32,12 @@ ASCII_REPLACEMENTS = str.maketrans("·…–", ".~-")
 
 def render_strip(line: Line, cells: int, base: Style, *, gutter: str = "", highlight: str = "") -> Strip:
     """Render a line as a Textual strip of exactly `cells`, with the matches of `highlight` (casefolded) highlighted."""
-    segments = [Segment(gutter, base + style("cursor") if gutter.strip() else base)] if gutter else []
+    segments = [Segment(gutter, base + get_style("cursor") if gutter.strip() else base)] if gutter else []
     ascii_only = symbols().rule.isascii()
     for text, name in line:
         if ascii_only and not text.isascii():
             text = text.translate(ASCII_REPLACEMENTS)
-        text_style = base + style(name)
+        text_style = base + get_style(name)
         segments += _highlight_matches(text, text_style, highlight) if highlight else [Segment(text, text_style)]
     segments = list(Segment.simplify(segments))  # Fewer colour codes help on a slow connection.
     used = sum(display_width(segment.text) for segment in segments)
@@ -55,7 +55,7 @@ def _highlight_matches(text: str, text_style: Style, highlight: str) -> list[Seg
     start = 0
     while (at := folded.find(highlight, start)) >= 0:
         end = at + len(highlight)
-        segments += [Segment(text[start:at], text_style), Segment(text[at:end], text_style + style("match"))]
+        segments += [Segment(text[start:at], text_style), Segment(text[at:end], text_style + get_style("match"))]
         start = end
     segments.append(Segment(text[start:], text_style))
     return [segment for segment in segments if segment.text]

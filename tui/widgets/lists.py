@@ -23,7 +23,7 @@ from fcreview.tui.keymap import make_bindings
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, QueueColumns, queue_row_line, shorten_ids, shorten_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.text.styles import style, symbols
+from fcreview.tui.text.styles import get_style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 from fcreview.tui.widgets.document_view import render_strip
 
@@ -31,7 +31,7 @@ from fcreview.tui.widgets.document_view import render_strip
 def render_list_strip(line: Line, cells: int, base: Style, *, reverse: bool = False) -> Strip:
     """Render a line of a list, padded or clipped to `cells`. `reverse` marks the line under the cursor."""
     fitted = fit_line(line, cells) if sum(len(text) for text, _ in line) * 2 > cells else line
-    return render_strip(fitted, cells, base + style("cursor" if reverse else ""))
+    return render_strip(fitted, cells, base + get_style("cursor" if reverse else ""))
 
 
 class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=False):

@@ -51,7 +51,7 @@ async def test_review_of_another_annotator_appears_and_nothing_moves(
         await wait_for_screen(pilot)
         await pilot.press("j", "j", "j")
         before = cursor_line(await wait_for_screen(pilot))
-        where = app.session.folder.parent
+        where = app.session.workspace_folder.parent
         deliver(where, "bob", before[1], team, verdict=True)
         counted = "1/40 reviewed"
         lines = await wait_for_lines(
@@ -81,7 +81,7 @@ async def test_new_disagreements_appear_while_adjudicating(
     app.session.team = team = FakeSync()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         assert "no disagreements" in "\n".join(await wait_for_screen(pilot))
-        where = app.session.folder.parent
+        where = app.session.workspace_folder.parent
         for item, shown in (("item_1", "0 of 1"), ("item_2", "0 of 2")):
             for name, verdict in (("bob", True), ("carol", False)):
                 deliver(where, f"{name}-{item}", item, team, verdict=verdict)

@@ -11,7 +11,7 @@ from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import failure_reason_lines
-from fcreview.tui.queue.columns import parse_difference_line, shorten_difference
+from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
 from fcreview.tui.queue.header import make_unique_run_labels, rates_line
 from fcreview.tui.queue.overview import (
     NextAction,
@@ -127,7 +127,7 @@ def test_reason_has_explanation_code_and_example() -> None:
 def test_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
     line = parse_difference_line(text)
     assert plain_text(line) == shown
-    assert line_width(shorten_difference(line, 12)) <= 12
+    assert line_width(shorten_difference_line(line, 12)) <= 12
 
 
 def test_next_actions_start_with_disagreements() -> None:

@@ -107,7 +107,7 @@ async def test_share_keeps_its_order_and_reviews_name_the_queue(
         await wait_for_screen(pilot)
         await pilot.press("q")
         assert " 8 of 8 reviewed " in (await wait_for_screen(pilot))[0]
-    folder = app.session.folder
+    folder = app.session.workspace_folder
     assert folder is not None
     events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]
     assert {event["queue"] for event in events} == {"pilot"}

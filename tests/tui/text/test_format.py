@@ -18,7 +18,7 @@ from fcreview.tui.queue.columns import (
     difference_line,
     queue_heading_line,
     queue_row_line,
-    shorten_difference,
+    shorten_difference_line,
     shorten_ids,
     shorten_run_names,
 )
@@ -227,15 +227,15 @@ def test_first_difference_fits(argument, golden, predicted, size):
 )
 def test_cut_values_start_at_their_difference(golden, predicted, shown):
     line = (("days  ", ""), (golden, "golden"), (" → ", "dim"), (predicted, "predicted"))
-    assert plain_text(shorten_difference(line, 32)) == shown
-    assert shorten_difference(line, 80) == line
+    assert plain_text(shorten_difference_line(line, 32)) == shown
+    assert shorten_difference_line(line, 80) == line
 
 
 def test_golden_value_is_omitted_beside_a_long_name_of_a_missing_argument():
     line = (("formatted  ", ""), ("true", "golden"), (" → ", "dim"), ("missing", "predicted"))
-    assert plain_text(shorten_difference(line, 20)) == "formatted → missing"
+    assert plain_text(shorten_difference_line(line, 20)) == "formatted → missing"
     call = (("final_temperature", "golden"), (" → ", "dim"), ("not called", "predicted"))
-    assert plain_text(shorten_difference(call, 20)) == "…rature → not called"
+    assert plain_text(shorten_difference_line(call, 20)) == "…rature → not called"
 
 
 def test_run_names_in_a_narrow_column_are_their_last_words():
@@ -412,7 +412,7 @@ def test_rates_have_a_denominator_if_incomplete():
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_top_line_fits_and_keeps_the_review_count(cells, runs):
-    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9)
+    progress = header.top_progress_line("annotator-with-a-long-name", (3, 4), cells, n_reviewed_by_anyone=9)
     path = ("result/", *header.list_queue_breadcrumbs(runs, View(), "", ""))
     line = top_line(path, progress, cells)
     assert line_width(line) <= cells
@@ -443,11 +443,11 @@ def test_facts_name_languages_after_the_benchmark():
 
 
 def test_top_line_counts_others_if_they_reviewed_more():
-    assert "by anyone" not in plain_text(header.progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1))
-    assert plain_text(header.progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)).endswith(
+    assert "by anyone" not in plain_text(header.top_progress_line("alice", (1, 4), 120, n_reviewed_by_anyone=1))
+    assert plain_text(header.top_progress_line("alice", (0, 4), 120, n_reviewed_by_anyone=3)).endswith(
         "0 of 4 reviewed (3 by anyone)   alice"
     )
-    assert plain_text(header.progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
+    assert plain_text(header.top_progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
 
 
 def test_long_filter_replaces_the_order():

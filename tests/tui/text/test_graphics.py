@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fcreview.tui.text import styles
-from fcreview.tui.text.graphics import bar, heat_cell, interval_bar, top_line, verdict_badge
+from fcreview.tui.text.graphics import heat_cell, interval_bar, share_bar, top_line, verdict_badge
 from fcreview.tui.text.lines import line_width, plain_text
 
 
@@ -22,7 +22,7 @@ def test_badge_names_the_verdict(value: object, text: str) -> None:
     [(0, "──────────"), (0.001, "━─────────"), (0.5, "━━━━━─────"), (1, "━━━━━━━━━━"), (7, "━━━━━━━━━━")],
 )
 def test_bar_length_follows_the_share(share: float, text: str) -> None:
-    assert plain_text(bar(share, 10)) == text
+    assert plain_text(share_bar(share, 10)) == text
 
 
 def test_heat_cell_has_figure_and_colour() -> None:
@@ -55,7 +55,7 @@ def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     styles.clear_style_caches()
     lines = [
-        bar(0.5, 9),
+        share_bar(0.5, 9),
         interval_bar(1, 2, 3, (0, 4), 9, marked_value=0),
         top_line(("a", "b"), (), 40),
         (verdict_badge(None),),

@@ -33,7 +33,7 @@ from fcreview.importers.bfcl.dataset import (
     load_dataset,
     to_json_text,
 )
-from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, FirstRecordReader
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
 from fcreview.importers.bfcl.joining import (
     find_items_with_question,
     has_function_name,
@@ -43,7 +43,7 @@ from fcreview.importers.bfcl.joining import (
     mask_api_keys,
 )
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
-from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
+from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
@@ -73,14 +73,14 @@ FilesByCategory = dict[str, CategoryFiles]
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
     """Find the BFCL runs in `files`, with score files and datasets. Notices state the numbers of ignored files."""
-    read_first = lru_cache(maxsize=None)(read_first_record)
+    filenames.read_first.cache_clear()
     found = DiscoveredRuns()
     results: FilesByRun = {}
     scores: FilesByRun = {}
     question_folders: dict[Path, None] = {}
     ignored: Counter[tuple[Path, str]] = Counter()
     for path in files:
-        file = filenames.classify_file(path, read_first) if path.suffix in _SUFFIXES else None
+        file = filenames.classify_file(path) if path.suffix in _SUFFIXES else None
         if file is None:
             continue
         found.claimed.add(path)
@@ -97,10 +97,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
     data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
-    for plan in _pair_results_with_scores(
-        _merge_model_subfolders(results), _merge_model_subfolders(scores), read_first
-    ):
-        attach_dataset(plan, data_folders, list(question_folders), read_first)
+    for plan in _pair_results_with_scores(_merge_model_subfolders(results), _merge_model_subfolders(scores)):
+        attach_dataset(plan, data_folders, list(question_folders))
         categories: FilesByCategory = plan.importer_data
         unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
         report_missing_scores(plan, categories, unscored)
@@ -124,14 +122,12 @@ def _merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
     return merged
 
 
-def _pair_results_with_scores(
-    results: FilesByRun, scores: FilesByRun, read_first: FirstRecordReader
-) -> Iterator[RunPlan]:
+def _pair_results_with_scores(results: FilesByRun, scores: FilesByRun) -> Iterator[RunPlan]:
     """Yield a plan for each model folder with results, then for each other model folder with scores."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
-        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files, read_first)
+        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files)
         used.update(file.path for file in found)
         yield _make_plan(
             folder if are_all_files_opened else _find_common_path(files), folder, version, files, found, issues
@@ -140,7 +136,7 @@ def _pair_results_with_scores(
         paths = {file.path for file in files}
         if paths <= used:
             continue
-        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files, read_first)
+        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files)
         is_outermost = folder == filenames.find_run_folder(files[0].path, version)
         model_folder = filenames.find_run_folder if is_outermost else lambda path, _: filenames.find_model_folder(path)
         model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
@@ -190,18 +186,16 @@ class Counterpart(NamedTuple):
     opened categories."""
 
 
-def _find_counterpart_files(
-    folder: Path, version: str, files: Sequence[ClassifiedFile], read_first: FirstRecordReader
-) -> Counterpart:
+def _find_counterpart_files(folder: Path, version: str, files: Sequence[ClassifiedFile]) -> Counterpart:
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
     categories = {file.category for file in files}
     are_all_files_opened = {file.path for file in files} >= {
-        f.path for f in _find_files_of_kind(folder, version, own_kind, read_first)
+        f.path for f in _find_files_of_kind(folder, version, own_kind)
     }
     matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
     for rank, candidate in _rank_candidate_folders(folder, kind):
-        found = _find_files_of_kind(candidate, version, kind, read_first)
+        found = _find_files_of_kind(candidate, version, kind)
         n_shared = len(categories & {file.category for file in found})
         if n_shared:
             matches.append(((rank, n_shared), candidate, found))
@@ -257,9 +251,7 @@ def _list_subfolders(folder: Path) -> list[Path]:
     return [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
 
 
-def _find_files_of_kind(
-    folder: Path, version: str, kind: FileKind, read_first: FirstRecordReader, depth: int = 0
-) -> list[ClassifiedFile]:
+def _find_files_of_kind(folder: Path, version: str, kind: FileKind, depth: int = 0) -> list[ClassifiedFile]:
     is_deep = version not in filenames.FLAT_VERSIONS and (
         depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
     )
@@ -269,9 +261,9 @@ def _find_files_of_kind(
         if is_folder:
             is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
             if is_part and depth < MAX_GROUP_DEPTH:
-                found += _find_files_of_kind(path, version, kind, read_first, depth + 1)
+                found += _find_files_of_kind(path, version, kind, depth + 1)
         elif path.suffix in _SUFFIXES:
-            file = filenames.classify_file(path, read_first)
+            file = filenames.classify_file(path)
             if file is not None and file.kind == kind and file.version == version:
                 found.append(file)
     return found
@@ -288,9 +280,7 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 ]  # fmt: skip
 
 
-def attach_dataset(
-    plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], read_first: FirstRecordReader
-) -> None:
+def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path]) -> None:
     """Find the run's dataset. Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
     `data_folders` are the folders that the user named and their subfolders. If one of them has a dataset of the run, no
@@ -300,7 +290,7 @@ def attach_dataset(
     version = plan.run.generation
     needed = {category: _list_question_categories(category) for category in categories}
     names = list(dict.fromkeys(name for several in needed.values() for name in several))
-    folders = _find_question_folders(data_folders, version, names, read_first)
+    folders = _find_question_folders(data_folders, version, names)
     if not folders:
         if data_folders:
             what = f"the data folders contain no BFCL {version} dataset for this run. Searching near the run instead"
@@ -309,11 +299,9 @@ def attach_dataset(
         near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
         below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
         candidates = [*opened_folders, *below, *_find_installed_data_folders()]
-        folders = _find_question_folders(candidates, version, names, read_first)
+        folders = _find_question_folders(candidates, version, names)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
-    found = {
-        name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, read_first))
-    }
+    found = {name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan))}
     for category, several in needed.items():
         categories[category].dataset_files = [found[name] for name in several if name in found]
     plan.data = list(dict.fromkeys(path for files in found.values() for path in files.record_paths))
@@ -348,43 +336,41 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
     )
 
 
-def _choose_dataset_files(
-    folders: Sequence[Path], version: str, category: str, plan: RunPlan, read_first: FirstRecordReader
-) -> DatasetFiles | None:
+def _choose_dataset_files(folders: Sequence[Path], version: str, category: str, plan: RunPlan) -> DatasetFiles | None:
     """Return the dataset files in the first folder with readable questions or, without one, the first damaged ones."""
     found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
-    usable = [files for files in found if is_question_file(files.questions, read_first)]
-    damaged = [files for files in found if is_damaged_question_file(files.questions, read_first)]
+    usable = [files for files in found if is_question_file(files.questions)]
+    damaged = [files for files in found if is_damaged_question_file(files.questions)]
     if usable and damaged and found.index(damaged[0]) < found.index(usable[0]):
         what = f"this question file is empty or unreadable. Using {usable[0].questions}"
         plan.issues.append(ImportIssue(str(damaged[0].questions), None, what, severity="error"))
     return next(iter([*usable, *damaged]), None)
 
 
-def is_question_file(path: Path, read_first: FirstRecordReader) -> bool:
+def is_question_file(path: Path) -> bool:
     """Whether a file contains questions. Its name is not enough, because V1 results may have the same name."""
-    first = read_first(path)
+    first = filenames.read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
 
-def is_damaged_question_file(path: Path, read_first: FirstRecordReader) -> bool:
+def is_damaged_question_file(path: Path) -> bool:
     """Whether a file with the name of a question file has no record.
 
     A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
     """
     is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
+    return not isinstance(filenames.read_first(path), dict) and (
+        not is_v1_name or (path.parent / "possible_answer").is_dir()
+    )
 
 
-def _find_question_folders(
-    folders: Sequence[Path], version: str, categories: list[str], read_first: FirstRecordReader
-) -> list[Path]:
+def _find_question_folders(folders: Sequence[Path], version: str, categories: list[str]) -> list[Path]:
     found: dict[Path, bool] = {}
     for folder in folders:
         candidates = (find_dataset_files(folder, version, category) for category in categories)
         paths = [files.questions for files in candidates if files is not None]
-        is_usable = any(is_question_file(path, read_first) for path in paths)
-        if is_usable or any(is_damaged_question_file(path, read_first) for path in paths):
+        is_usable = any(is_question_file(path) for path in paths)
+        if is_usable or any(is_damaged_question_file(path) for path in paths):
             found[folder] = is_usable
     return [folder for folder, is_usable in found.items() if is_usable or True not in found.values()]
 

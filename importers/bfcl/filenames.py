@@ -7,16 +7,15 @@ their own names, V4's group folders and, where a name is ambiguous, the keys of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from fcreview.importers.common.jsonl import read_first_record
+
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
-FirstRecordReader = Callable[[Path], Any]
-"""Function that returns the first record of a file, or None."""
 
 GROUP_FOLDERS = frozenset(
     {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
@@ -85,7 +84,13 @@ class ClassifiedFile:
     """Whether only BFCL has files of this name."""
 
 
-def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile | None:
+@lru_cache(maxsize=256)
+def read_first(path: Path) -> Any:
+    """Return the first record of a file, or None. The cache is cleared when the search for runs starts."""
+    return read_first_record(path)
+
+
+def classify_file(path: Path) -> ClassifiedFile | None:
     """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not a BFCL file."""
     ignored = _describe_ignored_file(path)
     if ignored is not None:
@@ -97,7 +102,7 @@ def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile |
     elif match := _V1_NAME.fullmatch(path.name):
         version, category, suffix = "V1", match[1], match[2]
     elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_"):
-        return _classify_unversioned_file(path, match[1], match[2], read_first)
+        return _classify_unversioned_file(path, match[1], match[2])
     else:  # ACEBench has the names data_*.json
         return None
     default: FileKind = "answer" if path.parent.name == "possible_answer" else "question"
@@ -105,9 +110,7 @@ def classify_file(path: Path, read_first: FirstRecordReader) -> ClassifiedFile |
     return ClassifiedFile(path, kind, version, category)
 
 
-def _classify_unversioned_file(
-    path: Path, category: str, suffix: str | None, read_first: FirstRecordReader
-) -> ClassifiedFile | None:
+def _classify_unversioned_file(path: Path, category: str, suffix: str | None) -> ClassifiedFile | None:
     version = "V1" if suffix == "score" or category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if version is None:
         return None

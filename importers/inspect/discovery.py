@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
 from fcreview.importers.inspect.log import UnreadableLog, get_copy_sort_key, is_log, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
@@ -124,6 +123,7 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     A missing dataset is not an issue, because a log contains the questions and golden answers.
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
+    from fcreview.importers.bfcl.filenames import read_first
     from fcreview.importers.inspect.bfcl_task import list_sample_categories
 
     names = list_sample_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
@@ -132,7 +132,8 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)
     search.importer_data = {name: CategoryFiles() for name in names}
     named = [folder for root in dataset_folders for folder in walk_folders(root)]
-    attach_dataset(search, named, [], read_first_record)
+    read_first.cache_clear()
+    attach_dataset(search, named, [])
     plan.importer_data = {
         name: files.dataset_files[0] for name, files in search.importer_data.items() if files.dataset_files
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,8 @@ from fcreview.importers.bfcl import filenames
 
 
 def classify(name: str, first: Any = None) -> filenames.ClassifiedFile | None:
-    return filenames.classify_file(Path("/runs") / name, lambda path: first)
+    with patch.object(filenames, "read_first", return_value=first):
+        return filenames.classify_file(Path("/runs") / name)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from fcreview.importers.bfcl.dataset import convert_content_to_text, normalise_role, to_json_text
+from fcreview.importers.bfcl.decoders.base import DisplayCalls
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.records import list_objects
 from fcreview.model.item import Call, Message
 
-DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
-"""(name, arguments) of each call; None for arguments that are not an object."""
-DecodeStep = Callable[[Any], DecodedCalls | None]
+DecodeStep = Callable[[Any], DisplayCalls | None]
 """Function that decodes the raw reply of a step. Returns None if the reply is not a call."""
 
 
@@ -177,20 +176,11 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
     return calls
 
 
-def _make_predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -> list[Call]:
+def _make_predicted_calls(decoded: DisplayCalls | None, raw: Any, start: StepStart) -> list[Call]:
     turn, step, index = start
-    text = raw if isinstance(raw, str) else None
+    text, error = raw if isinstance(raw, str) else None, "the arguments of the call are not an object"
     return [
-        Call(
-            "predicted",
-            name,
-            arguments,
-            turn,
-            step,
-            n,
-            text,
-            None if arguments is not None else "the arguments of the call are not an object",
-        )
+        Call("predicted", name, arguments, turn, step, n, text, None if arguments is not None else error)
         for n, (name, arguments) in enumerate(decoded or (), index)
     ]
 
@@ -210,9 +200,8 @@ def _build_from_result(result: Any, opening_messages: Sequence[Message], decode:
             trajectory.n_steps += 1
             trajectory.messages += _make_assistant_messages(raw, turn, step)
             native = _parse_native_calls(raw) if isinstance(raw, list) and raw else None
-            calls = _make_predicted_calls(
-                native if native is not None else decode(raw), raw, StepStart(turn, step, index)
-            )
+            decoded = native if native is not None else decode(raw)
+            calls = _make_predicted_calls(decoded, raw, StepStart(turn, step, index))
             trajectory.add_step(calls, raw)
             index += len(calls)
     trajectory.messages += [message for message in opening_messages if message.turn >= len(result)]

@@ -18,9 +18,10 @@ from statistics import stdev
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.bfcl.checker.evaluate import evaluate_result
+from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem, make_repeated_id, parse_golden_calls, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
+from fcreview.importers.bfcl.decoders.registry import find_model_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common import writeback
@@ -38,13 +39,11 @@ GROUND_TRUTH = "ground_truth"
 LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
-def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
+def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
-    yield from writeback.find_unrepresentable_reviews(scored_items, writeback.is_item_verdict)
+    yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
     for name, files in categories.items():
-        overridden = writeback.list_overridden_items(
-            scored_item for scored_item in scored_items if scored_item.category == name
-        )
+        overridden = writeback.list_overridden_items(item for item in items if item.category == name)
         if not overridden:
             continue
         if not files.scores:
@@ -54,7 +53,7 @@ def rewrite_scores(plan: RunPlan, scored_items: Sequence[ScoredItem]) -> Iterato
         if not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
-        n_passes = sum(writeback.get_item_override(scored_item) is True for scored_item in overridden)
+        n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
             what = (
                 f"passing verdicts in {name}, because the counts in its score file differ from its entries or results"
@@ -78,20 +77,18 @@ def _make_line_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequen
     failing = category.scores.failing
     order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
-    for scored_item in overridden:
-        if writeback.get_item_override(scored_item) and scored_item.id in failing:
-            further = category.scores.further_entries.get(scored_item.id, [])
-            edits.removed.update(entry.line for entry in (failing[scored_item.id], *further))
-        elif not writeback.get_item_override(scored_item) and scored_item.id not in failing:
-            edits.added.append((order.get(scored_item.id, len(order)), make_failing_entry(plan, category, scored_item)))
+    for item in overridden:
+        if writeback.get_item_override(item) and item.id in failing:
+            further = category.scores.further_entries.get(item.id, [])
+            edits.removed.update(entry.line for entry in (failing[item.id], *further))
+        elif not writeback.get_item_override(item) and item.id not in failing:
+            edits.added.append((order.get(item.id, len(order)), make_failing_entry(plan, category, item)))
     return edits
 
 
 def _update_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Return a header with new counts. For format sensitivity, also update counts and spread of the configurations."""
-    changes = [
-        (scored_item.setting, 1 if writeback.get_item_override(scored_item) else -1) for scored_item in overridden
-    ]
+    changes = [(item.setting, 1 if writeback.get_item_override(item) else -1) for item in overridden]
     updated = writeback.update_score_header(header, sum(change for _, change in changes))
     for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):
@@ -116,30 +113,26 @@ def _compute_accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     return {"accuracy_max_delta": spread, "accuracy_variance": deviation**2, "accuracy_std": deviation}
 
 
-def make_failing_entry(plan: RunPlan, category: JoinedCategory, scored_item: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an item that annotators failed, from its result record and the dataset."""
+def make_failing_entry(plan: RunPlan, category: JoinedCategory, item: ScoredItem) -> dict[str, Any]:
+    """Make the score entry of an dataset_item that annotators failed, from its result record and the dataset."""
     context = category.context
-    result = (
-        category.results.read_record(scored_item.id) if scored_item.id in category.results.records else None
-    ) or {}
-    entry: dict[str, Any] = {"id": _choose_score_entry_id(category, scored_item.id), "model_name": plan.run.model}
+    result = (category.results.read_record(item.id) if item.id in category.results.records else None) or {}
+    entry: dict[str, Any] = {"id": _choose_score_entry_id(category, item.id), "model_name": plan.run.model}
     entry |= {"test_category": context.category, "valid": False}
     if context.kind == "single":
-        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": scored_item.error_type}
+        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
     else:
-        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": scored_item.error_type}
-    dataset_id = (
-        filenames.to_dataset_id(scored_item.id, context.category) if category.has_derived_ids else scored_item.id
-    )
-    item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
+        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
+    dataset_id = filenames.to_dataset_id(item.id, context.category) if category.has_derived_ids else item.id
+    dataset_item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     files: CategoryFiles = plan.importer_data[context.category]
-    question = _find_question_record(files, dataset_id) if item is not None else None
+    question = _find_question_record(files, dataset_id) if dataset_item is not None else None
     if question is not None:
         entry["prompt"] = question
     has_no_golden = "relevance" in context.category
     entry["model_result" if has_no_golden else "model_result_raw"] = result.get("result")
-    if item is not None and item.ground_truth is not None and not has_no_golden:
-        entry["possible_answer"] = item.ground_truth
+    if dataset_item is not None and dataset_item.ground_truth is not None and not has_no_golden:
+        entry["possible_answer"] = dataset_item.ground_truth
     if context.kind != "single" and "inference_log" in result:
         entry["inference_log"] = result["inference_log"]
     return redact_third_party_keys(entry) if context.category == "rest" else entry
@@ -296,8 +289,9 @@ def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> boo
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
     golden = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
-    version, reply = filenames.get_rules_version(run.generation), record.get("result")
-    return evaluate_result(reply, golden, version=version, category=category, config=config, model=run.model).valid
+    version = filenames.get_rules_version(run.generation)
+    settings = EvaluationSettings(version, category, find_model_decoder(run.model, version).decoder, config)
+    return evaluate_result(record.get("result"), golden, settings).valid
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate_result
+from fcreview.importers.bfcl.checker.evaluate import Evaluation, EvaluationSettings, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
@@ -39,7 +40,8 @@ def make_bfcl_dataset_item(item_id: str, function_docs: list[dict[str, Any]], go
 
 
 def check_reply(reply: Any, dataset_item: DatasetItem) -> Evaluation:
-    return evaluate_result(reply, dataset_item, version="V2", category="multiple")
+    settings = EvaluationSettings("V2", "multiple", DECODERS_BY_NAME["AUTO"])
+    return evaluate_result(reply, dataset_item, settings)
 
 
 def adapt_function_doc_to_bfcl(function_doc: dict[str, Any]) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
         return evaluate_undecodable_reply(undecodable, dataset_item, category)
     calls = [(call.name, call.arguments or {}) for call in predicted]
     spelling: NameSpelling = "dotted" if any("." in call.name for call in predicted) else "flat"
-    return evaluate_calls(calls, dataset_item, category, spelling)
+    return evaluate_calls(calls, dataset_item, category, spelling, is_v1=False)
 
 
 def set_bfcl_error_type(item: Item, explanation: str | None) -> None:

@@ -16,8 +16,15 @@ import orjson
 from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single_call, check_unordered_calls, pair_calls
 from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
 from fcreview.importers.bfcl.dataset import DatasetItem, convert_content_to_text
-from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder
+from fcreview.importers.bfcl.decoders.base import (
+    Calls,
+    Decoder,
+    DecoderContext,
+    DisplayCalls,
+    NameSpelling,
+    WrongFormat,
+)
+from fcreview.importers.bfcl.decoders.registry import decode_result
 from fcreview.importers.bfcl.joining import has_function_name
 from fcreview.importers.bfcl.trajectory import make_single_turn_messages
 from fcreview.importers.common.records import Undecodable, explain_decoding_error
@@ -62,8 +69,6 @@ def find_category_rule(category: str, is_v1: bool) -> CategoryRule:
     return CategoryRule("multiple" if "multiple" in category else "simple")
 
 
-DisplayCalls = list[tuple[str, dict[str, Any] | None]]
-"""(name, arguments as JSON) of each call; None for arguments that are not an object."""
 JSON_SCALARS = frozenset({str, int, bool, type(None)})
 NO_CALL = "relevance_error:decoder_failed"
 MAX_CACHED = 8
@@ -90,35 +95,29 @@ class Evaluation:
     pairs: list[CallPair] = field(default_factory=list)
 
 
-def evaluate_result(
-    result: Any,
-    item: DatasetItem,
-    *,
-    version: str,
-    category: str,
-    config: str | None = None,
-    model: str = "",
-    decoder: Decoder | None = None,
-) -> Evaluation:
-    """Decode and check the `result` of a record. Malformed content does not raise an error.
+@dataclass(frozen=True, slots=True)
+class EvaluationSettings:
+    rules_version: str
+    """BFCL version whose rules apply, "V1" to "V4"."""
+    category: str
+    decoder: Decoder
+    config: str | None = None
+    """Prompt configuration of a format-sensitivity item, such as `ret_fmt=json&...`."""
 
-    Args:
-        version: BFCL version, "V1" to "V4".
-        config: Prompt configuration in the id of a format-sensitivity item, such as `ret_fmt=json&...`.
-        model: Model folder. The decoder is chosen by its name if `decoder` is None.
-    """
-    if decoder is None:
-        decoder, _ = find_model_decoder(model, version)
+
+def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings) -> Evaluation:
+    """Decode and check the `result` of a record. Malformed content does not raise an error."""
+    version, category, decoder = settings.rules_version, settings.category, settings.decoder
     is_v1 = version == "V1"
     if category == "format_sensitivity":
         category = item.category
     rule, _ = find_category_rule(category, is_v1)
     language = language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
+    decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=settings.config)
     try:
-        calls = decode_result(result, decoder, DecoderContext(version, language), config)
+        calls = decode(result)
     except (Undecodable, WrongFormat) as error:
         if not is_v1 or isinstance(error, Undecodable) or not error.v1_calls:
-            decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=config)
             reason = explain_decoding_error(result, error, decode)
             wrong_format = error if isinstance(error, WrongFormat) else None
             return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format)
@@ -143,10 +142,8 @@ def _make_calls_cache_key(calls: Calls, spelling: NameSpelling, category: str, i
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
-def evaluate_calls(
-    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool = False
-) -> Evaluation:
-    """Check decoded calls by the rules of V1 or, by default, of V4. Malformed content does not raise an error."""
+def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, is_v1: bool) -> Evaluation:
+    """Check decoded calls by the rules of V1 or of later versions. Malformed content does not raise an error."""
     rule, _ = find_category_rule(category, is_v1)
     evaluation = Evaluation(_replace_non_json_values(calls), note=_explain_missing_verdict(item, category, is_v1))
     if evaluation.note:
@@ -241,14 +238,6 @@ def _is_json_value(value: Any, depth: int = 0) -> bool:
     return type(value) in (list, tuple) and all(_is_json_value(element, depth + 1) for element in value)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluationSettings:
-    rules_version: str
-    category: str
-    decoder: Decoder
-    config: str | None = None
-
-
 @dataclass(slots=True)
 class EvaluatedReply:
     """Evaluation of a reply to a dataset item. All runs with this reply share the object, so it is never changed."""
@@ -292,16 +281,14 @@ def _make_reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) 
 
 
 def _evaluate_new_record(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
-    result, version, category, config = record["result"], settings.rules_version, settings.category, settings.config
-    evaluation = evaluate_result(
-        result, item, version=version, category=category, config=config, decoder=settings.decoder
-    )
+    result, category = record["result"], settings.category
+    evaluation = evaluate_result(result, item, settings)
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_make_predicted_calls(evaluation, result, item))
         if item.golden_calls or evaluation.predicted:
             category = item.category if category == "format_sensitivity" else category
-            predicted, is_failing = evaluation.predicted, evaluation.valid is False
-            pairs = pair_calls(item, predicted, category, version == "V1", with_schema_violations=is_failing)
+            is_v1, is_failing = settings.rules_version == "V1", evaluation.valid is False
+            pairs = pair_calls(item, evaluation.predicted, category, is_v1, with_schema_violations=is_failing)
             evaluation.pairs = SharedList(pairs)
     messages = make_single_turn_messages(record, item.opening_messages)
     return EvaluatedReply(answer_hash(result), evaluation, messages, evaluation.predicted, evaluation.pairs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,22 +18,18 @@ from fcreview.importers.common.records import Undecodable
 
 Calls = list[tuple[str, dict[str, Any]]]
 """(function name, arguments) of each call."""
+DisplayCalls = Sequence[tuple[str, dict[str, Any] | None]]
+"""(function name, arguments as JSON) of each call; None for arguments that are not an object."""
 
 
 class WrongFormat(ValueError):
     """Raised for a reply that can be decoded, but not to a list of calls whose arguments are objects.
 
-    The official error type is `ast_decoder:decoder_wrong_output_format`. `display_calls` are (name, arguments) pairs
-    with None for arguments that are not an object. `v1_calls` are the unchecked decoded calls, which V1's checker
-    accepts.
+    The official error type is `ast_decoder:decoder_wrong_output_format`. `v1_calls` are the unchecked decoded calls,
+    which V1's checker accepts.
     """
 
-    def __init__(
-        self,
-        reason: str,
-        display_calls: list[tuple[str, dict[str, Any] | None]] | None = None,
-        v1_calls: Calls | None = None,
-    ) -> None:
+    def __init__(self, reason: str, display_calls: DisplayCalls | None = None, v1_calls: Calls | None = None) -> None:
         super().__init__(reason)
         self.display_calls = display_calls
         self.v1_calls = v1_calls

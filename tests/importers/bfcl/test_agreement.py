@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.importers.bfcl.checker.evaluate import evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
+from tests.importers.bfcl.checker.cases import evaluate
 
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
 AT_LEAST = 0.999
@@ -87,7 +87,7 @@ def test_recomputed_verdicts_equal_official_ones(bench: Path, group: str, genera
     total, differing = 0, {}
     for model, category, case, result, entry in items:
         total += 1
-        found = evaluate_result(result, case, version=generation, category=category, model=model)
+        found = evaluate(result, case, version=generation, category=category, model=model)
         official = (entry is None, entry["error_type"] if entry else None)
         if (found.valid, found.error_type) != official:
             rule = (found.valid, found.error_type)

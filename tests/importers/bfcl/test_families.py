@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.checker.evaluate import evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, to_early_v1_decoder
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
+from tests.importers.bfcl.checker.cases import evaluate
 
 DRAW = {
     "name": "drawChart",
@@ -27,7 +27,7 @@ GOLDEN = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}], "wide": [
 
 def evaluate_drawing(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
     case = DatasetItem("javascript_0", "javascript", functions=[DRAW], ground_truth=GOLDEN)
-    found = evaluate_result(result, case, version="V1", category="javascript", model=model, **how)
+    found = evaluate(result, case, version="V1", category="javascript", model=model, **how)
     return found.valid, found.error_type
 
 
@@ -67,7 +67,7 @@ def test_hermes_javascript_objects_become_source_text() -> None:
 def test_glm_prose_before_name_is_no_call() -> None:
     def evaluate_relevance(text: str) -> bool | None:
         case = DatasetItem("relevance_0", "relevance", functions=[DRAW])
-        return evaluate_result(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
+        return evaluate(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
 
     call = 'drawChart\n{"options": {}}'
     assert evaluate_relevance(call) is False

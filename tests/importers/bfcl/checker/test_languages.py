@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.checker.evaluate import evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.java_javascript import (
     JAVA_TYPES,
@@ -18,6 +17,7 @@ from fcreview.importers.bfcl.decoders.java_javascript import (
     convert_javascript,
 )
 from tests.examples import examples
+from tests.importers.bfcl.checker.cases import evaluate
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def check_call(language: str, schema: Any, accepted: list[Any], result: Any) -> 
     document = {"name": "alpha", "parameters": {"properties": {"beta": schema}, "required": ["beta"]}}
     case = DatasetItem("c", category, functions=[document], ground_truth=[{"alpha": {"beta": accepted}}])
     model = "gpt-4o-FC" if isinstance(result, list) else "gpt-4o"
-    found = evaluate_result(result, case, version="V4", category=category, model=model)
+    found = evaluate(result, case, version="V4", category=category, model=model)
     return found.valid, found.error_type
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate_result
+from fcreview.importers.bfcl.checker.evaluate import Evaluation
 from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.examples import examples
-from tests.importers.bfcl.checker.cases import AREA, array, one
+from tests.importers.bfcl.checker.cases import AREA, array, evaluate, one
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
@@ -45,7 +45,7 @@ CATEGORIES = st.sampled_from(
 @given(st.one_of(JSON, st.text(max_size=40), JSON.map(json.dumps)), MODELS, CATEGORIES, st.sampled_from(["V1", "V4"]))
 @examples(3)
 def test_checker_never_raises_for_outputs(result: Any, model: str, category: str, generation: str) -> None:
-    found = evaluate_result(result, AREA, version=generation, category=category, model=model)
+    found = evaluate(result, AREA, version=generation, category=category, model=model)
     assert isinstance(found, Evaluation)
 
 
@@ -68,7 +68,7 @@ def test_checker_never_raises_for_dataset_records(answer: Any, functions: Any) -
     case = DatasetItem(
         "c", "simple_python", functions=functions if isinstance(functions, list) else [functions], ground_truth=answer
     )
-    evaluate_result([{"f": '{"x": 1}'}], case, version="V4", category="simple_python")
+    evaluate([{"f": '{"x": 1}'}], case, version="V4", category="simple_python")
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_checker_never_raises_for_dataset_records(answer: Any, functions: Any) -
 @pytest.mark.parametrize("category", ["simple_python", "simple_java", "simple_javascript"])
 def test_hostile_records_are_checked_quickly(result: Any, category: str) -> None:
     start = time.process_time()
-    found = evaluate_result(result, AREA, version="V4", category=category, model="")
+    found = evaluate(result, AREA, version="V4", category=category, model="")
     assert found.valid is not True
     assert time.process_time() - start < 2

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from fcreview.equivalence import parse_rule
-from fcreview.importers.bfcl.checker.evaluate import decode_step, evaluate_result
+from fcreview.importers.bfcl.checker.evaluate import decode_step
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
-from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, document, one
+from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, document, evaluate, one
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_one_call(name: str, arguments: dict[str, Any], error: str | None, argum
 
 
 def test_underscores_for_dots_are_refused_in_prompt_mode() -> None:
-    found = evaluate_result("[math_area(base=10)]", AREA, version="V4", category="simple_python", model="gpt-4o")
+    found = evaluate("[math_area(base=10)]", AREA, version="V4", category="simple_python", model="gpt-4o")
     assert found.error_type == S + "wrong_func_name"
 
 
 def test_parameter_optional_only_in_document() -> None:
     case = DatasetItem("c", "simple_python", functions=[document("f", x="integer")], ground_truth=[{"f": {"x": [1]}}])
-    found = evaluate_result([{"f": "{}"}], case, version="V4", category="simple_python")
+    found = evaluate([{"f": "{}"}], case, version="V4", category="simple_python")
     assert (found.error_type, found.argument) == (S + "missing_optional", "x")
 
 
@@ -60,8 +60,8 @@ def test_parameter_optional_only_in_document() -> None:
 def test_wrong_count(category: str, generation: str, error: str) -> None:
     answer: Any = {"math.area": {"base": [10]}} if generation == "V1" else [{"math.area": {"base": [10]}}]
     case = DatasetItem("c", category, functions=[F], ground_truth=answer)
-    assert evaluate_result([], case, version=generation, category=category, model="x-FC").error_type == error
-    assert evaluate_result("", case, version=generation, category=category, model="x").error_type == error
+    assert evaluate([], case, version=generation, category=category, model="x-FC").error_type == error
+    assert evaluate("", case, version=generation, category=category, model="x").error_type == error
 
 
 G = document("g", ["x"], x="integer")
@@ -80,12 +80,12 @@ def test_v1_answers_number_repeated_functions() -> None:
     answer = {"g_1": {"x": [1]}, "g_2": {"x": [2]}}
     case = DatasetItem("p", "parallel_function", functions=[G], ground_truth=answer)
     result = [{"g": '{"x": 2}'}, {"g": '{"x": 1}'}]
-    assert evaluate_result(result, case, version="V1", category="parallel_function").valid is True
+    assert evaluate(result, case, version="V1", category="parallel_function").valid is True
 
 
 def test_v1_fails_golden_call_without_document() -> None:
     case = DatasetItem("p", "parallel_multiple_function", functions=[G], ground_truth={"g": {"x": [1]}, "deck": {}})
-    found = evaluate_result([{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function")
+    found = evaluate([{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function")
     assert found.error_type == P + "cannot_find_description"
 
 
@@ -105,7 +105,7 @@ def test_v1_fails_golden_call_without_document() -> None:
     ],
 )
 def test_relevance_and_irrelevance(result: str, category: str, generation: str, error: str | None) -> None:
-    found = evaluate_result(result, DatasetItem("c", category), version=generation, category=category, model="m")
+    found = evaluate(result, DatasetItem("c", category), version=generation, category=category, model="m")
     assert (found.valid, found.error_type) == (error is None, error)
 
 
@@ -115,25 +115,23 @@ def test_relevance_and_irrelevance(result: str, category: str, generation: str, 
      ("multi_turn_base", "multi-turn"), ("memory_kv", "agentic"), ("web_search_base", "agentic"), ("sql", "not score")],
 )  # fmt: skip
 def test_imported_only_categories_have_note(category: str, word: str) -> None:
-    found = evaluate_result(
-        "[f(a=1)]", DatasetItem("c", category, ground_truth=["f(a=1)"]), version="V3", category=category
-    )
+    found = evaluate("[f(a=1)]", DatasetItem("c", category, ground_truth=["f(a=1)"]), version="V3", category=category)
     assert found.valid is None
     assert word in (found.note or "")
     assert found.calls == [("f", {"a": 1})]
 
 
 def test_item_without_golden_answer_has_calls_but_no_verdict() -> None:
-    found = evaluate_result([{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python")
+    found = evaluate([{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python")
     assert (found.valid, found.calls) == (None, [("f", {})])
     assert found.note
 
 
 def test_undecodable_and_malformed_replies() -> None:
-    broken = evaluate_result("[math.area(base=10", AREA, version="V4", category="simple_python")
+    broken = evaluate("[math.area(base=10", AREA, version="V4", category="simple_python")
     assert (broken.error_type, broken.calls) == ("ast_decoder:decoder_failed", None)
     assert broken.decode_error
-    wrong = evaluate_result([{"f": "[1]"}], AREA, version="V4", category="simple_python")
+    wrong = evaluate([{"f": "[1]"}], AREA, version="V4", category="simple_python")
     assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
 
 
@@ -151,7 +149,7 @@ def test_undecodable_and_malformed_replies() -> None:
     ],
 )
 def test_code_fence_is_the_reason_if_the_decoder_keeps_it(model: str, reply: str, reason: str) -> None:
-    found = evaluate_result(reply, AREA, version="V4", category="simple_python", model=model)
+    found = evaluate(reply, AREA, version="V4", category="simple_python", model=model)
     assert (found.valid, found.error_type) == (False, "ast_decoder:decoder_failed")
     assert (found.decode_error, found.messages) == (reason, [reason])
 
@@ -159,14 +157,14 @@ def test_code_fence_is_the_reason_if_the_decoder_keeps_it(model: str, reply: str
 def test_format_sensitivity_uses_original_category() -> None:
     config = "ret_fmt=json&tool_call_tag=False"
     text = '[{"function": "math.area", "parameters": {"base": 10}}]'
-    found = evaluate_result(text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o")
+    found = evaluate(text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o")
     assert found.valid is True
 
 
 def test_outputs_differing_in_type_are_checked_separately() -> None:
     texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
     case = replace(AREA, evaluation_cache={})
-    found = [evaluate_result(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
+    found = [evaluate(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
     assert [type(one.calls[0][1]["base"]) for one in found if one.calls] == [int, float, bool] * 2
     assert found[0] is found[3]
 
@@ -185,7 +183,7 @@ def test_equivalence_rules_accept_more(kind: Any, accepted: Any, value: Any, rul
     functions, answer = [document("f", x=kind)], [{"f": {"x": [accepted]}}]
     result = [{"f": json.dumps({"x": value})}]
     found = [
-        evaluate_result(
+        evaluate(
             result,
             DatasetItem("c_0", "simple_python", functions=functions, ground_truth=answer, equivalence_rules=rules),
             version="V4",
@@ -280,9 +278,9 @@ def test_message_names_values_briefly() -> None:
 
 
 def test_shown_arguments_are_valid_json() -> None:
-    found = evaluate_result([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python")
+    found = evaluate([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python")
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
-    found = evaluate_result("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")
+    found = evaluate("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")
     json.dumps(found.calls, allow_nan=False)
     shown = partial(decode_step, decoder=DECODERS_BY_NAME["AUTO"], rules_version="V4")
     assert shown("[f(a=1e999)]") == [("f", {"a": "Infinity"})]

@@ -49,29 +49,6 @@ NO_CHAT_MESSAGE = StatusMessage("the cursor is not on a message of a conversatio
 NO_PART = StatusMessage("the part under the cursor cannot have a verdict", "warn")
 
 
-class VerdictTarget:
-    """Target of the verdict keys: the whole item, or the part under the cursor."""
-
-    def __init__(self) -> None:
-        self.is_at_cursor = False
-        """Whether verdict keys apply to the part under the cursor."""
-
-    def switch_target(self, cursor: Cursor) -> StatusMessage:
-        """Switch between the item and the part under the cursor. Return the message to show."""
-        if not self.is_at_cursor and cursor.target == ITEM:
-            return NO_PART
-        self.is_at_cursor = not self.is_at_cursor
-        return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
-
-    def reset_target_if_needed(self, cursor: Cursor) -> StatusMessage | None:
-        """Switch to the whole item if the block under the cursor cannot have a verdict. Return the message to show,
-        or None if nothing changed."""
-        if not self.is_at_cursor or cursor.target != ITEM:
-            return None
-        self.is_at_cursor = False
-        return TARGET_RESET
-
-
 class KeyPressContext:
     """Finds the item that a pressed key applies to: the item that was on screen at that time.
 
@@ -141,8 +118,9 @@ class ItemPane(Vertical):
         """Whether the top line of the screen shows the id of the item."""
         self.follows_list = False
         """Whether the pane shows the item under the cursor of the list beside it, because the list has the focus."""
-        self._target, self._key_press = VerdictTarget(), KeyPressContext()
-        self._message = NO_MESSAGE
+        self._is_target_at_cursor = False
+        """Whether verdict keys apply to the part under the cursor instead of the whole item."""
+        self._key_press, self._message = KeyPressContext(), NO_MESSAGE
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
@@ -177,7 +155,7 @@ class ItemPane(Vertical):
     def copy_state_from(self, other: ItemPane) -> None:
         """Show the item of a closed pane with its cursor and folds."""
         self._opened, self.is_awaiting_list = other._opened, False
-        self._target, self._message = other._target, other._message
+        self._is_target_at_cursor, self._message = other._is_target_at_cursor, other._message
         self.item_reviewer.copy_state_from(other.item_reviewer)
         self.text.copy_state_from(other.text)
         self.refresh_bindings()
@@ -200,7 +178,7 @@ class ItemPane(Vertical):
     @property
     def target(self) -> str:
         """Target of verdict keys."""
-        return self.cursor.target if self._target.is_at_cursor else ITEM
+        return self.cursor.target if self._is_target_at_cursor else ITEM
 
     def _subject_at_key_press(self) -> ReviewSubject | None:
         """Return the item and target on screen at the last key press. If list and header named different items then,
@@ -236,7 +214,7 @@ class ItemPane(Vertical):
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self.show_summary(())
         self._key_press.record_new_item(is_from_list=self._from_list)
-        self._from_list, self._target.is_at_cursor, self._message = False, False, message
+        self._from_list, self._is_target_at_cursor, self._message = False, False, message
         if self.text.document_cursor is None:
             keys = " ".join(filter(None, map(self._key_name, ("item.group_previous", "item.group_next"))))
             options = DisplayOptions(
@@ -271,7 +249,7 @@ class ItemPane(Vertical):
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
             unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)
-            self._target.is_at_cursor = bool(unanswered) and self.text.move_to_target(unanswered[0][0])
+            self._is_target_at_cursor = bool(unanswered) and self.text.move_to_target(unanswered[0][0])
             self.draw_bars()
 
     def show_message(self, message: StatusMessage) -> None:
@@ -348,7 +326,8 @@ class ItemPane(Vertical):
     def _on_cursor_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message
-        self._message = self._target.reset_target_if_needed(self.cursor) or self._message
+        if self._is_target_at_cursor and self.cursor.target == ITEM:  # this block cannot have a verdict
+            self._is_target_at_cursor, self._message = False, TARGET_RESET
         self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:
@@ -403,7 +382,11 @@ class ItemPane(Vertical):
         self.item_reviewer.undo()
 
     def action_switch_target(self) -> None:
-        self.show_message(self._target.switch_target(self.cursor))
+        if not self._is_target_at_cursor and self.cursor.target == ITEM:
+            self.show_message(NO_PART)
+        else:
+            self._is_target_at_cursor = not self._is_target_at_cursor
+            self.show_message(NO_MESSAGE if self._is_target_at_cursor else TARGET_RESET)
 
     def action_edit_golden(self) -> None:
         if (subject := self._subject_at_key_press()) is not None:

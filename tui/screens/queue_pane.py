@@ -161,17 +161,15 @@ class QueueMenus:
         compare = None if self._state.blind else self._make_compare_screen
         if self._run_list is None:
             self._run_list = RunListState()
-        return RunsScreen(self.runs or [], self._run_list, self._initial_run(), compare)
+        last_choice: int | None = self._levels.lists.selections.get("runs")
+        initial_run = last_choice if self._state.run is None else self._state.run
+        return RunsScreen(self.runs or [], self._run_list, initial_run, compare)
 
     def _make_compare_screen(self, run_a: int, run_b: int) -> Screen[Any]:
         from fcreview.tui.screens.compare import CompareScreen
 
         rows = {row.run: row for row in self.runs or ()}
         return CompareScreen(self._session, self._state.view, (rows[run_a], rows[run_b]))
-
-    def _initial_run(self) -> int | None:
-        last_choice: int | None = self._levels.lists.selections.get("runs")
-        return last_choice if self._state.run is None else self._state.run
 
 
 HIDE_DELAY = 0.15

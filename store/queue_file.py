@@ -115,12 +115,12 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
     return queue
 
 
-def parse_queue(content: bytes, source: str) -> QueueFile:
-    """Parse the content of a queue file. `source` is the name of the file in error messages."""
+def parse_queue(content: bytes, source_name: str) -> QueueFile:
+    """Parse the content of a queue file. `source_name` is the name of the file in error messages."""
     try:
         return _validate_queue(orjson.loads(content))
     except ValueError as error:
-        raise QueueError(f"{source} is not a valid queue file ({_describe_first_error(error)})"[:300]) from error
+        raise QueueError(f"{source_name} is not a valid queue file ({_describe_first_error(error)})"[:300]) from error
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
@@ -245,10 +245,10 @@ class QueueItemTable:
             self._queues[name] = queue
         return self._queues[name]
 
-    def find_item_numbers(self, name: str) -> list[int | None]:
+    def find_item_numbers(self, queue_name: str) -> list[int | None]:
         """Return the number of each item in `QueueFile.items`; None for an item that is no longer in the database."""
-        self.load_queue(name)
-        return self._items[name]
+        self.load_queue(queue_name)
+        return self._items[queue_name]
 
     def _find_item_numbers(self, queue: QueueFile) -> list[int | None]:
         """Return the number of each sampled item. If several runs of a model have it, prefer the sampled answer."""

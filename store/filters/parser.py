@@ -62,7 +62,7 @@ _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text i
 def _make_choice_key(
     column: str, sql_by_choice: dict[str, str], help_text: str, *, shows_verdict: bool = True, **flags: bool
 ) -> FilterKey:
-    build_condition = sql.make_choice_builder(column, sql_by_choice)
+    build_condition = sql.match_choice(column, sql_by_choice)
     return FilterKey(build_condition, help_text, shows_verdict, choices=tuple(sql_by_choice), **flags)
 
 
@@ -71,9 +71,7 @@ def _make_verdict_key(build_condition: sql.ConditionBuilder, help_text: str) -> 
 
 
 def _make_review_key(table_sql: str, column: str, help_text: str) -> FilterKey:
-    build_condition = sql.make_subquery_builder(
-        f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.make_text_builder(column)
-    )
+    build_condition = sql.match_subquery(f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.match_text(column))
     return FilterKey(build_condition, help_text, shows_verdict=True, depends_on_reviews=True)
 
 
@@ -93,11 +91,11 @@ FILTER_KEYS: dict[str, FilterKey] = {
         "i.judge", sql.JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
     ),
     "criterion": _make_verdict_key(
-        sql.make_subquery_builder(_IN_VERDICTS, sql.make_text_builder("v.criterion")),
+        sql.match_subquery(_IN_VERDICTS, sql.match_text("v.criterion")),
         "criterion of an automatic verdict, such as equivalent or dialog_act",
     ),
     "score": _make_verdict_key(
-        sql.make_subquery_builder(_IN_SCORES, sql.make_number_builder(_NUMERIC_VALUE)),
+        sql.match_subquery(_IN_SCORES, sql.match_number(_NUMERIC_VALUE)),
         "benchmark's score, on a scale from 0 to 1 or from 0 to 2",
     ),
     "you": _make_choice_key(
@@ -126,47 +124,39 @@ FILTER_KEYS: dict[str, FilterKey] = {
         depends_on_reviews=True,
     ),
     "error": _make_verdict_key(
-        sql.make_text_builder(sql.ERROR_TYPE_SQL), "official error type; if there is none, recomputed error type"
+        sql.match_text(sql.ERROR_TYPE_SQL), "official error type; if there is none, recomputed error type"
     ),
-    "rule_error": _make_verdict_key(sql.make_text_builder("i.rule_error_type"), "recomputed error type"),
-    "function": _make_verdict_key(
-        sql.make_text_builder("i.diff_function"), "function of the call with the first difference"
-    ),
-    "argument": _make_verdict_key(sql.make_text_builder("i.diff_argument"), "argument with the first difference"),
-    "golden_value": _make_verdict_key(sql.make_json_builder("i.diff_golden"), "golden value at the first difference"),
-    "predicted_value": _make_verdict_key(
-        sql.make_json_builder("i.diff_predicted"), "predicted value at the first difference"
-    ),
+    "rule_error": _make_verdict_key(sql.match_text("i.rule_error_type"), "recomputed error type"),
+    "function": _make_verdict_key(sql.match_text("i.diff_function"), "function of the call with the first difference"),
+    "argument": _make_verdict_key(sql.match_text("i.diff_argument"), "argument with the first difference"),
+    "golden_value": _make_verdict_key(sql.match_json("i.diff_golden"), "golden value at the first difference"),
+    "predicted_value": _make_verdict_key(sql.match_json("i.diff_predicted"), "predicted value at the first difference"),
     "decisive": _make_verdict_key(
-        sql.make_text_builder("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
+        sql.match_text("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
     ),
     "calls": FilterKey(sql.build_called_function_condition, "name of a golden or predicted call"),
     "category": FilterKey(
-        sql.make_text_builder("i.category", sql.compare_leading_words), "category, or the first words of its name"
+        sql.match_text("i.category", sql.compare_leading_words), "category, or the first words of its name"
     ),
-    "group": FilterKey(sql.make_text_builder('i."group"'), "name of the conversation"),
-    "id": FilterKey(sql.make_text_builder("i.id"), "item id"),
+    "group": FilterKey(sql.match_text('i."group"'), "name of the conversation"),
+    "id": FilterKey(sql.match_text("i.id"), "item id"),
     "item": FilterKey(sql.build_item_condition, "item number in the database"),
     "run": FilterKey(sql.build_run_condition, "run number, or a part of the run's path"),
-    "model": FilterKey(sql.make_subquery_builder(_IN_RUNS, sql.make_text_builder("model")), "model"),
-    "benchmark": FilterKey(sql.make_subquery_builder(_IN_RUNS, sql.make_text_builder("benchmark")), "benchmark"),
-    "generation": FilterKey(
-        sql.make_subquery_builder(_IN_RUNS, sql.make_text_builder("generation")), "version of the benchmark"
-    ),
-    "language": FilterKey(
-        sql.make_subquery_builder(_IN_RUNS, sql.make_text_builder("language")), "language of the dataset"
-    ),
+    "model": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("model")), "model"),
+    "benchmark": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("benchmark")), "benchmark"),
+    "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
+    "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
     "text": FilterKey(sql.build_search_condition, "text that the question, messages or calls contain"),
     "tag": _make_review_key(_TAGS, "tag", "error tag in a review"),
     "fault": _make_review_key("human_labels", "fault", "fault in a review, such as model or golden"),
     "annotator": _make_review_key(_ANNOTATORS, "annotator", "annotator who reviewed the item"),
-    "golden": FilterKey(sql.make_number_builder("i.n_golden"), "number of golden calls"),
-    "predicted": FilterKey(sql.make_number_builder("i.n_predicted"), "number of predicted calls"),
-    "turns": FilterKey(sql.make_number_builder("i.n_turns"), "number of turns"),
-    "steps": FilterKey(sql.make_number_builder("i.n_steps"), "number of model steps"),
-    "tokens": FilterKey(sql.make_number_builder(_TOKENS), "number of input and output tokens"),
-    "latency": FilterKey(sql.make_number_builder("i.latency"), "latency in seconds"),
-    "issues": _make_verdict_key(sql.make_number_builder("i.n_issues"), "number of import issues"),
+    "golden": FilterKey(sql.match_number("i.n_golden"), "number of golden calls"),
+    "predicted": FilterKey(sql.match_number("i.n_predicted"), "number of predicted calls"),
+    "turns": FilterKey(sql.match_number("i.n_turns"), "number of turns"),
+    "steps": FilterKey(sql.match_number("i.n_steps"), "number of model steps"),
+    "tokens": FilterKey(sql.match_number(_TOKENS), "number of input and output tokens"),
+    "latency": FilterKey(sql.match_number("i.latency"), "latency in seconds"),
+    "issues": _make_verdict_key(sql.match_number("i.n_issues"), "number of import issues"),
 }
 
 FILTER_FLAGS: dict[str, FilterFlag] = {

@@ -143,13 +143,11 @@ def combine_value_conditions(term: FilterTerm, compare: Callable[[FilterValue], 
     return text, params
 
 
-def make_text_builder(
-    column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text
-) -> ConditionBuilder:
+def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] = compare_text) -> ConditionBuilder:
     return lambda term: combine_value_conditions(term, partial(compare, column))
 
 
-def make_json_builder(column: str) -> ConditionBuilder:
+def match_json(column: str) -> ConditionBuilder:
     """Return a builder of conditions on a column of JSON text. The value `km` also matches the JSON string `"km"`."""
     without_quotes = f"trim({column}, '\"')"
 
@@ -159,14 +157,14 @@ def make_json_builder(column: str) -> ConditionBuilder:
     return lambda term: combine_value_conditions(term, compare_json)
 
 
-def make_subquery_builder(subquery: str, build_condition: ConditionBuilder) -> ConditionBuilder:
+def match_subquery(subquery: str, build_condition: ConditionBuilder) -> ConditionBuilder:
     """Return a condition builder that replaces `{}` in the subquery by the condition from `build_condition`."""
 
-    def build_subquery(term: FilterTerm) -> SqlCondition:
+    def build_subquery_condition(term: FilterTerm) -> SqlCondition:
         condition, params = build_condition(term)
         return subquery.format(condition), params
 
-    return build_subquery
+    return build_subquery_condition
 
 
 def build_run_condition(term: FilterTerm) -> SqlCondition:
@@ -194,7 +192,7 @@ def build_item_condition(term: FilterTerm) -> SqlCondition:
 IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
-def make_choice_builder(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
+def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
     """Return a builder that looks up the condition of each value in `sql_by_choice`, and replaces `{}` by the
     column."""
 
@@ -207,7 +205,7 @@ def make_choice_builder(column: str, sql_by_choice: dict[str, str]) -> Condition
     return lambda term: combine_value_conditions(term, find_condition)
 
 
-def make_number_builder(column: str) -> ConditionBuilder:
+def match_number(column: str) -> ConditionBuilder:
     def build_condition(term: FilterTerm) -> SqlCondition:
         op = "=" if term.op == ":" else term.op
         parts, params = [], []
@@ -222,47 +220,44 @@ def make_number_builder(column: str) -> ConditionBuilder:
     return build_condition
 
 
-def make_search_builder(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
-    """Return a builder of conditions that search the columns for a text, ignoring case.
+def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionBuilder:
+    """Return a builder of conditions that search the columns for a text, ignoring case. With `list_column`, the columns
+    are fields of the structs in this list column, which takes a third less time than a join with `unnest`."""
 
-    With `list_column`, the columns are fields of the structs in this list column. This search takes a third less time
-    than a join with `unnest`.
-    """
-
-    def search_value(value: FilterValue) -> SqlCondition:
+    def build_value_condition(value: FilterValue) -> SqlCondition:
         if len(value.text) > MAX_SEARCH_LENGTH:
             raise InvalidValueError(f"the text has more than {MAX_SEARCH_LENGTH:,} characters", value)
         hits = " OR ".join(f"regexp_matches({'one.' if list_column else ''}{name}, ?, 'i')" for name in columns)
         text = f"len(list_filter({list_column}, lambda one: {hits})) > 0" if list_column else f"({hits})"
         return text, [escape_regex(value.text)] * len(columns)
 
-    return lambda term: combine_value_conditions(term, search_value)
+    return lambda term: combine_value_conditions(term, build_value_condition)
 
 
 def build_search_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that searches the question, messages and calls. DuckDB searches shared texts only once."""
 
-    def search_value(value: FilterValue) -> SqlCondition:
+    def build_value_condition(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
         conditions = [search(single) for search in _SEARCHES]
         return " OR ".join(sql for sql, _ in conditions), [param for _, params in conditions for param in params]
 
-    return combine_value_conditions(term, search_value)
+    return combine_value_conditions(term, build_value_condition)
 
 
 def build_called_function_condition(term: FilterTerm) -> SqlCondition:
     """Build a condition that selects items with a golden or predicted call of a function."""
-    condition, params = make_text_builder("one.name")(term)
+    condition, params = match_text("one.name")(term)
     has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
     return f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
 
 
 _SEARCHES = (
-    make_search_builder(["i.question"]),
-    make_search_builder(["content"], "i.messages"),
-    make_search_builder(["name", "arguments", "raw"], "i.calls"),
-    make_subquery_builder(IN_QUESTIONS, make_search_builder(["content"], "messages")),
-    make_subquery_builder(IN_QUESTIONS, make_search_builder(["name", "arguments", "raw"], "calls")),
+    match_substring(["i.question"]),
+    match_substring(["content"], "i.messages"),
+    match_substring(["name", "arguments", "raw"], "i.calls"),
+    match_subquery(IN_QUESTIONS, match_substring(["content"], "messages")),
+    match_subquery(IN_QUESTIONS, match_substring(["name", "arguments", "raw"], "calls")),
 )
 
 

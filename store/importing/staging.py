@@ -105,7 +105,7 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
             item.shared_opening or _NO_MESSAGES, item.golden
         )
     hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
-    members = _dump_without_braces(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
+    members = _serialize_without_braces(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run_number, seq, hashes, members, shared)
 
 
@@ -126,10 +126,10 @@ def _serialize_shared_fields(item: Item) -> bytes:
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
-    return b",".join([*members, redact_api_keys(_dump_without_braces(values))])
+    return b",".join([*members, redact_api_keys(_serialize_without_braces(values))])
 
 
-def _dump_without_braces(values: dict[str, Any]) -> bytes:
+def _serialize_without_braces(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep

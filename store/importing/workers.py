@@ -94,6 +94,7 @@ def _set_parent_death_signal() -> None:
 
 RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]  # must be a top-level function, to be pickled
 ImportProgressCallback = Callable[[str, int, int], None]  # called with (model, bytes read so far, total bytes)
+_JobReader = Callable[["ReadJob", Callable[[int], None] | None], "ReadOutcome"]
 
 MIN_PARALLEL_BYTES = 8_000_000  # total size of result files, in bytes, below which one process is faster than several
 
@@ -195,9 +196,7 @@ def _reduce_garbage_collection() -> Iterator[None]:
 
 
 def _read_in_this_process(
-    read_job: Callable[[ReadJob, Callable[[int], None] | None], ReadOutcome],
-    jobs: Sequence[ReadJob],
-    report: ImportProgressCallback,
+    read_job: _JobReader, jobs: Sequence[ReadJob], report: ImportProgressCallback
 ) -> Iterator[ReadOutcome]:
     total = sum(job.n_result_bytes for job in jobs)
     done = 0
@@ -213,10 +212,7 @@ def _read_in_this_process(
 
 
 def _read_in_workers(
-    read_job: Callable[[ReadJob, None], ReadOutcome],
-    jobs: Sequence[ReadJob],
-    n_workers: int,
-    report: ImportProgressCallback,
+    read_job: _JobReader, jobs: Sequence[ReadJob], n_workers: int, report: ImportProgressCallback
 ) -> Iterator[ReadOutcome]:
     total = sum(job.n_result_bytes for job in jobs)
     done = 0
@@ -233,9 +229,8 @@ def _read_in_workers(
             try:
                 outcome = future.result()
             except BrokenProcessPool:
-                outcome = ReadOutcome(
-                    job, job.plan.run, error="the worker process was killed, possibly because memory ran out"
-                )
+                reason = "the worker process was killed, possibly because memory ran out"
+                outcome = ReadOutcome(job, job.plan.run, error=reason)
             except Exception as error:
                 outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
             yield outcome

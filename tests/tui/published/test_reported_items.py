@@ -60,7 +60,7 @@ FIRST_SCREEN = {
         "Sorry, no tool is suitable",
         "── 5 available functions",
     ],
-    ("hammerbench", "mQmA_7_2"): ["! departure", "── official", "── judge"],
+    ("hammerbench", "mQmA_7_2"): ["! departure", "── Why it fails", "── judge"],
     ("complexfuncbench", "Cross-0"): ["+ extra · vs golden call 6", "! query"],
 }
 """Parts of rows."""

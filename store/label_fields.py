@@ -80,8 +80,7 @@ AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
-"""Keys and types of an exported call. Golden `arguments` have the form
-`{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+"""Keys and types of an exported call. Golden arguments: `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
 MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
 
 

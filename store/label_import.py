@@ -279,8 +279,7 @@ class _ItemFinder:
             self._by_id.setdefault(name, []).append(found)
 
     def find_reviewed_item(self, review: ImportedReview) -> _StoredItem:
-        """Return the item of a review. Raises ValueError unless exactly one item matches and has the reviewed
-        target."""
+        """Return the item of a review. Raises ValueError unless exactly one item matches and has the target."""
         item = self._find_item_by_key(review)
         if item.has_hashes_of(review):
             raise_if_target_is_missing(review.annotation.target, item.key.id, item.n_turns, item.pairs)
@@ -317,8 +316,7 @@ class _StoredItem:
 
 
 def raise_if_target_is_missing(target: str, item_id: str, n_turns: int, n_pairs_by_turn: Counter[int]) -> None:
-    """Raise ValueError if the item does not have the target. `n_pairs_by_turn`: number of call pairs by turn, from
-    0."""
+    """Raise ValueError if the item does not have the target. `n_pairs_by_turn`: number of call pairs by turn from 0."""
     part = parse_address(target)
     if part is None:
         return

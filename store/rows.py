@@ -102,8 +102,7 @@ class QueueRow:
     group: str | None = field(default=None, metadata=column_metadata('i."group"'))  # name of the conversation
     model: str = ""
     run_name: str = ""
-    """Name of the run: the model and, if the model has several runs, what distinguishes them, such as `synth-good
-    zh`."""
+    """Name of the run: the model and, if it has several runs, what distinguishes them, such as `synth-good zh`."""
     official: bool | None = field(default=None, metadata=column_metadata("i.official", shows_verdict=True))
     rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
     judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
@@ -122,8 +121,7 @@ class QueueRow:
     n_golden: int = field(default=0, metadata=column_metadata("i.n_golden"))
     n_predicted: int = field(default=0, metadata=column_metadata("i.n_predicted"))
     n_issues: int = field(default=0, metadata=column_metadata("i.n_issues"))
-    """Number of import issues; 0 for a blind annotator who has not reviewed the item, because an issue in a score file
-    reveals a failure."""
+    """Number of import issues. 0 for a blind annotator before the review, because an issue can reveal a failure."""
     stale: bool = field(default=False, metadata=column_metadata("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
     first_difference: str | None = field(

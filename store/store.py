@@ -171,8 +171,7 @@ class Store:
         return self._run_query(lambda: item_detail.read_raw_record(self.connection, self.workspace, item))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file like `read_raw_record`; None without a record, which is usual for
-        passing items."""
+        """Read the record in the score file like `read_raw_record`. None for most passing items."""
         self._raise_if_record_is_hidden(item)
         return self._run_query(lambda: item_detail.read_score_record(self.connection, self.workspace, item))
 

@@ -289,8 +289,7 @@ class Outbox:
         self._pending: dict[str, bytes] = {}
 
     def count_unsent_lines(self) -> int:
-        """Read the lines that were appended to the journal, and return the number of all unsent lines. Refused lines do
-        not count."""
+        """Read appended lines of the journal, and return the number of all unsent lines, without refused lines."""
         for line in self._read_new_lines():
             try:
                 content = orjson.loads(line)
@@ -338,8 +337,7 @@ class Outbox:
             self.sent_bytes = self._offset
 
     def _read_new_lines(self) -> list[bytes]:
-        """Return the complete lines that were appended since the last call. If the journal was replaced, return all
-        lines."""
+        """Return the complete lines since the last call, or all lines if the journal was replaced."""
         try:
             with self._files.open_file(self._path) as file:
                 check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
@@ -397,8 +395,7 @@ class TeamSync:
         self._thread.start()
 
     def stop(self) -> SyncStatus:
-        """Wait at most `STOP_SECONDS` until unsent lines are sent, and return the last status. If the last attempt
-        failed, do not wait."""
+        """Wait at most `STOP_SECONDS` until lines are sent, unless the last attempt failed. Return the last status."""
         self._stopping.set()
         if self._thread.is_alive() and not self.status.problem:
             self._thread.join(STOP_SECONDS)

@@ -42,8 +42,7 @@ def check_annotator(name: str) -> str:
 
 
 def to_safe_annotator(text: str) -> str:
-    """Convert any text to a valid annotator name, such as `Anna-Schmidt`. Return empty text if no character is
-    valid."""
+    """Convert any text to a valid annotator name, such as `Anna-Schmidt`; empty if no character is valid."""
     normal = unicodedata.normalize("NFC", text)
     valid = "".join(c if c.isalnum() or c in _PUNCTUATION else " " for c in normal)
     name = re.sub(r" +", "-", valid.strip()).lstrip(".-")[:MAX_ANNOTATOR_LENGTH]
@@ -137,8 +136,7 @@ class Workspace:
         return self.root.parent
 
     def to_stored_path(self, path: str | Path) -> str:
-        """Convert a path to its form in the store: relative to `parent_folder` if it is below that folder, else
-        absolute."""
+        """Convert a path to its form in the store: relative to `parent_folder` if below it, else absolute."""
         full = Path(os.path.abspath(path))  # noqa: PTH100 - symbolic links stay unresolved
         return os.fspath(full.relative_to(self.parent_folder) if full.is_relative_to(self.parent_folder) else full)
 
@@ -147,8 +145,7 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset`, which is a path or a description, to its form in the store. A relative path begins
-        with `./` there."""
+        """Convert `Run.dataset`, a path or description, to its form in the store. A relative path begins with `./`."""
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)

@@ -36,8 +36,7 @@ class FilterKey:
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A word without a value that selects items, such as `stale`. The fields have the same meanings as in
-    `FilterKey`."""
+    """A word that selects items without a value, such as `stale`. `FilterKey` explains the fields."""
 
     sql: str
     help: str

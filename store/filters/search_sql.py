@@ -66,8 +66,7 @@ NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_M
 argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
-"""SQL for the official error type. If there is none and the official verdict is not pass, the SQL returns the
-recomputed error type."""
+"""SQL for the official error type or, without one, the recomputed error type unless the official verdict is pass."""
 COMPUTED_COLUMNS = {
     "has_judge_verdict": ("BOOLEAN", HAS_JUDGE_VERDICT),
     "judge_passed_part": ("BOOLEAN", _JUDGE_PASSED_PART),
@@ -193,8 +192,7 @@ IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
 def match_choice(column: str, sql_by_choice: dict[str, str]) -> ConditionBuilder:
-    """Return a builder that looks up the condition of each value in `sql_by_choice`, and replaces `{}` by the
-    column."""
+    """Return a builder that looks up the condition of each value in `sql_by_choice`. `{}` stands for the column."""
 
     def find_condition(value: FilterValue) -> SqlCondition:
         condition = sql_by_choice.get(value.text.lower())

@@ -32,8 +32,7 @@ class FilterError(FcreviewError):
         return [f"--where: {self.message}", *self.format_with_caret().split("\n")]
 
     def format_with_caret(self) -> str:
-        """Return the filter as one line, and below it a caret at the error and the message. The text is not
-        sanitised."""
+        """Return the filter as one line, and below it a caret at the error with the message, not sanitized."""
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
 

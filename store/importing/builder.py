@@ -270,8 +270,7 @@ def insert_json_rows(
 
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid_values: bool = False) -> str:
-    """Return a call of the SQL function `read_json` for newline-delimited JSON. The list of files is a bound
-    parameter."""
+    """Return SQL that calls `read_json` for newline-delimited JSON. The list of files is a bound parameter."""
     types = ", ".join(
         f"{database.quote_literal(name)}: {database.quote_literal(kind)}" for name, kind in columns.items()
     )

@@ -128,8 +128,7 @@ class DatasetFolders:
         self._changed = False
 
     def get_dataset_folders(self, run: Run) -> tuple[Path, ...]:
-        """Return the dataset folders of a run. If a folder was moved together with the workspace, return its new
-        path."""
+        """Return the dataset folders of a run. A folder that moved together with the workspace has its new path."""
         folders = self._folders.get(build_run_key(self._workspace, run), ())
         return tuple(folder.find_current_path(self._workspace) for folder in folders)
 

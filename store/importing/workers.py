@@ -43,8 +43,7 @@ class ParentWatchdog:
 
     @staticmethod
     def initialize_worker(parent_pid: int, reading_end: Connection, writing_end: Connection | None) -> None:
-        """Start the watchdog thread in a worker, and close the writing end of the pipe that a forked worker
-        inherits."""
+        """Start the watchdog thread in a worker, and close the writing end of the pipe that it may have inherited."""
         if writing_end is not None:
             writing_end.close()
         for each in (signal.SIGHUP, signal.SIGTERM):  # forked workers inherit the parent's handlers

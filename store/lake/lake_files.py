@@ -156,8 +156,7 @@ class LocalFiles(LakeFiles):
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError if s3fs is needed
-    but not installed."""
+    """Return access to the lake at an absolute path or `s3://` address. Raises StoreError if s3fs is missing."""
     if location.startswith("s3://"):
         return ObjectStoreFiles(location)
     return LocalFiles(Path(location))

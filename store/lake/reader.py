@@ -83,8 +83,7 @@ class LakeConnection:
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
-        """Remove the run or index whose file the error is about. Returns False if the error is not about a file of the
-        lake."""
+        """Remove the run or index whose file caused the error. Returns False if no file of the lake did."""
         if isinstance(error, EmptyValueError):
             self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
             found = True
@@ -95,8 +94,7 @@ class LakeConnection:
         return found
 
     def _omit_part_named_in(self, message: str) -> bool:
-        """Remove the run or index of the file that a message names first. Returns False if it names no file of the
-        lake."""
+        """Remove the run or index of the first file in a message. Returns False if it names no file of the lake."""
         parts = self._contents.runs_and_indexes
         paths = {
             self._files.get_duckdb_path(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files
@@ -134,8 +132,7 @@ class LakeConnection:
         self.connection.execute("SET enable_external_access = false")
 
     def update_views(self) -> None:
-        """Create or replace the views over the files of all complete runs. Runs and indexes with unexpected content are
-        removed first."""
+        """Create or replace the views over the files of all runs, without runs and indexes of unexpected content."""
         while True:
             try:
                 return self._create_views()

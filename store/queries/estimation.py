@@ -148,8 +148,7 @@ def _fetch_strata_if_unchanged(connection: Connection, queue: QueueFile) -> dict
 
 
 def _find_sampled_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
-    """Return the numbers of the runs that the queue was drawn from. Their keys identify them, because an import can
-    change run numbers."""
+    """Return the current numbers of the runs that the queue was drawn from. An import can change run numbers."""
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
     return tuple(run for run, *key in rows if tuple(key) in sampled)
@@ -179,8 +178,7 @@ class _VerdictKey(NamedTuple):
 def fetch_verdict_pairs(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
-    """Pair each automatic verdict with the resolved human verdict on the same target and criterion. The pairs are in
-    item order."""
+    """Pair automatic verdicts with the resolved human verdicts on the same targets and criteria, in item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_outcomes_of_reached_items(queues, reviews.events, {}).keys()
     reviewed = reviews.iter_reviewed_items(set(fetch_sorted_item_numbers(connection, view, only_reviewed=True)))
@@ -277,8 +275,7 @@ class _ReviewSelection:
     random: set[ContentKey]
     """Items that were reviewed as part of a random sample."""
     unknown: set[ContentKey]
-    """Other reviewed items, if it is unknown how they were selected. Empty if all reviews of sampled items name their
-    queue."""
+    """Other reviewed items whose selection is unknown. Empty if all reviews of sampled items name their queue."""
 
 
 def _classify_review_selection(
@@ -286,8 +283,7 @@ def _classify_review_selection(
     queues_by_key: Mapping[ContentKey, set[str]],
     outcomes: Mapping[ContentKey, SampleOutcome],
 ) -> _ReviewSelection:
-    """Determine how reviewed items were selected. `queues_by_key` has the names of the queues in which each item was
-    reviewed."""
+    """Determine how reviewed items were selected. `queues_by_key`: names of the queues with reviews of the item."""
     random, unknown = set[ContentKey](), set[ContentKey]()
     for sample in samples:
         resolved = sample.strata.keys() & queues_by_key.keys()

@@ -77,8 +77,7 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""SQL for the predicted calls and the call pairs that differ, as JSON text, which Python reads faster than DuckDB
-lists."""
+"""SQL for the predicted calls and different call pairs, as JSON text, which Python reads faster than lists."""
 ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)

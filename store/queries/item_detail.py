@@ -304,8 +304,7 @@ MAX_SIBLINGS = 500  # Maximum number of items that are shown of a group. In some
 
 
 def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> list[Sibling]:
-    """Return the items of the row's group in the same run and category, including the row's item. Empty without a
-    group."""
+    """Return the items of the row's group in its run and category, including its own item; empty without a group."""
     if row.group is None:
         return []
     found = connection.execute(
@@ -320,8 +319,7 @@ def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> lis
 
 
 def adapt_row_to_duplicate(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:
-    """Return the row of a hidden duplicate with this annotator's second review instead of the first. Other rows stay
-    unchanged."""
+    """In the row of a hidden duplicate, replace this annotator's first review by the second one."""
     if not is_hidden_duplicate(item_number):
         return row
     key, *hashes = reviews.fetch_key_and_hashes(row.item)

@@ -35,8 +35,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""SQL for the fields of `RunRow` that count items. It counts the items of a category. The key `n` is for the field
-`n_items`."""
+"""SQL for the item counts of a category, by field of `RunRow`. `n` stands for `n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
@@ -116,8 +115,7 @@ def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[in
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model, and the version, language or run number if several runs have the
-    same model."""
+    """Name each run by its model and, if several runs have the same model, by version, language or number."""
     names = {run: info.model for run, info in runs.items()}
     models = {run: (info.benchmark, info.model) for run, info in runs.items()}
     for attribute in ("generation", "language"):
@@ -168,8 +166,7 @@ def shorten_file_names(rows: Iterable[RunRow]) -> dict[int, str]:
 
 
 def build_run_names_with_files(rows: Sequence[RunRow]) -> dict[int, str]:
-    """Return a name of each run, by run number: the model, and the file name if several runs have the same dataset and
-    model."""
+    """Name each run by its model and, if several runs have the same dataset and model, by its file name."""
     groups: dict[tuple[str, str], list[RunRow]] = {}
     for row in rows:
         groups.setdefault((row.info.full_title, row.info.model), []).append(row)
@@ -221,15 +218,13 @@ def _build_search_text(row: RunRow) -> str:
 
 
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
-    """Return the runs whose benchmark, version, language, title, model and path together contain every word of the
-    text."""
+    """Return the runs whose benchmark, version, language, title, model and path contain all words of the text."""
     words = text.lower().split()
     return [row for row in runs if all(word in _build_search_text(row) for word in words)]
 
 
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:
-    """Sort runs by one of `SORT_KEYS`. Equal runs keep their order. Runs without a pass rate stay last, even in
-    reverse."""
+    """Sort runs by one of `SORT_KEYS`. Equal runs keep their order. Runs without a pass rate always come last."""
     key = SORT_KEYS[order]
     found = sorted(runs, key=key)
     if not reverse:
@@ -239,8 +234,7 @@ def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> l
 
 
 def group_runs(runs: Sequence[RunRow], by: str) -> list[RunGroup]:
-    """Group runs by one of `GROUP_LABELS`. Groups are in the order of their first runs. If `by` is empty, return one
-    group."""
+    """Group runs by one of `GROUP_LABELS`, in the order of the first runs. If `by` is empty, return one group."""
     if not by:
         return [RunGroup("", list(runs))]
     groups: dict[str, RunGroup] = {}

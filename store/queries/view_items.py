@@ -87,8 +87,7 @@ class ViewOrders:
         self._n_created = 0
 
     def get_order(self, view: View, min_rows: int | None = None) -> ViewOrder:
-        """Return the order of a view with at least the first `min_rows` items, or with all items for None. Orders are
-        cached."""
+        """Return the cached order of a view, with at least the first `min_rows` items or (None) all items."""
         order, count = self._orders.get(view), None
         if order is not None and order.n_rows < order.count and (min_rows is None or min_rows > order.n_rows):
             count = order.count
@@ -329,11 +328,9 @@ def _format_facet_value(facet: str, value: str | None) -> str:
 
 _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""SQL template for an upper limit of the width of a text in terminal cells. A wide character has two cells and three
-bytes."""
+"""SQL template for the maximum width of a text in terminal cells. A wide character has two cells and three bytes."""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
-"""SQL template for whether a column has the same value in all rows, if there are several rows. `count(DISTINCT)` would
-be slower."""
+"""SQL template for whether all of several rows have the same value. `count(DISTINCT)` would be slower."""
 _MEASURED_COLUMNS = {
     "item": f"max({_CELLS.format('i.id')})",
     "category": f"max({_CELLS.format('i.category')})",

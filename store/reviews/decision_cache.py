@@ -75,8 +75,7 @@ MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster tha
 
 
 def collect_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
-    """Return all values that the cached rows depend on, except the journals. Return None if the database has no build
-    id."""
+    """Return the values that the cached rows depend on, except the journals. None if the database has no build id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
         return None

@@ -90,8 +90,7 @@ class JournalReader:
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         """Create a reader of all journals of a workspace or, with `only`, of a single journal."""
         self.replaced = False
-        """Whether the last `read_new_events` returned all events, because a journal was replaced (by git or rsync) or
-        merged."""
+        """Whether the last `read_new_events` returned all events, because git, rsync or a merge changed a journal."""
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _JournalFile] = {}

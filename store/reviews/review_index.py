@@ -78,8 +78,7 @@ class ItemIndex:
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def find_loaded_items(self, key: ItemKey) -> list[ItemReference]:
-        """Return the items with a key whose items were loaded. Several runs of a model can have items with the same
-        key."""
+        """Return the loaded items with a key. Several runs of a model can have items with the same key."""
         return self._references.get(key, [])
 
     def get_roll_up_context(self, item: int) -> RollUpContext:
@@ -255,8 +254,7 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues in which annotators reviewed an item. Only current, individual verdicts
-        count."""
+        """Return the names of the queues in which an item was reviewed. Only current, individual verdicts count."""
         return {
             event.queue for event in self.list_current_verdict_events(key, prediction_hash, golden_hash) if event.queue
         }

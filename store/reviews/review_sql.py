@@ -125,8 +125,7 @@ def insert_decisions(connection: Connection, rows: Sequence[dict[str, Any]]) -> 
 
 
 def delete_decisions(connection: Connection, items: Sequence[int]) -> None:
-    """Delete the rows of these items from `human_labels`. A comparison with one value is twice as fast as with a
-    list."""
+    """Delete the rows of items from `human_labels`. Comparing with one value is twice as fast as with a list."""
     if len(items) == 1:
         connection.execute("DELETE FROM human_labels WHERE item = $1", list(items))
     else:

@@ -184,8 +184,7 @@ class ReviewTables:
                 yield ReviewedItem(item, key, hashes, self.events.compute_opinions(key, *hashes, with_bulk=with_bulk))
 
     def has_seen_verdicts(self, item_number: int, annotator: str) -> bool:
-        """Return whether the annotator has seen other verdicts on the item or hidden duplicate. Raises KeyError for an
-        unknown item."""
+        """Return whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
         item = strip_duplicate_mark(item_number)
         key, prediction_hash, golden_hash = self.fetch_key_and_hashes(item)
         history, context = self.events.get_history(key), self.get_roll_up_context(item)

@@ -62,8 +62,7 @@ class Reviewer:
         return event
 
     def _fetch_fields_and_override(self, item: int, annotation: Annotation) -> tuple[dict[str, Any], Annotation]:
-        """Return the event fields for `Journal.append`, and the annotation with the automatic verdict that it
-        overrides."""
+        """Return the event fields for `Journal.append`, and the annotation with the verdict that it overrides."""
         with self._store.lock:
             reviews, number = self._store.reviews, strip_duplicate_mark(item)
             key, prediction_hash, golden_hash = reviews.fetch_key_and_hashes(number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
 from fcreview.importers.common.records import (
@@ -104,7 +104,7 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     _add_response_scores(item, record)
     golden_path = checker.parse_golden_path(sample)
     item.golden, item.functions = golden_path.calls, read_function_docs((sample or {}).get("functions"))
-    verdicts, by_address = _fill_calls_and_verdicts(item, record, golden_path, item.functions, log)
+    by_address = _fill_calls_and_verdicts(item, record, golden_path, item.functions, log)
     item.n_steps = len({call.step for call in item.predicted})
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
@@ -113,23 +113,16 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     item.extra.compared_with = compared or None
     if sample:
         item.extra.needs = list_addresses_by_required_call(golden_path, by_address, bool(item.official))
-    _add_metadata(item, record, golden_path, verdicts, log)
+    _add_metadata(item, record, golden_path, list(by_address.values()), log)
     _store_metric_inputs(item, by_address)
     if sample:
         add_decisive_call(item, only_effect_counts=False)
 
 
-class CallVerdicts(NamedTuple):
-    """The verdicts on the predicted calls of an item, in call order and by address."""
-
-    in_order: list[CallVerdict]
-    by_address: dict[str, CallVerdict]
-
-
 def _fill_calls_and_verdicts(
     item: Item, record: JsonObject, golden_path: GoldenPath, function_docs: list[JsonObject], log: EvaluationLog | None
-) -> CallVerdicts:
-    """Add the conversation, the call pairs and the verdicts on calls to an item. Return the verdicts."""
+) -> dict[str, CallVerdict]:
+    """Add the conversation, the call pairs and the verdicts on calls to an item. Return the verdicts by address."""
     path = checker.parse_predicted_path(record)
     item.messages, item.predicted = path.messages, [call for step in path.steps for call in step]
     item.question = first_question(item.messages)
@@ -141,7 +134,7 @@ def _fill_calls_and_verdicts(
         tier = f"{each.tier} tier" + (", golden call guessed" if each.is_golden_guessed else "")
         by = JUDGE_NAME if source == "judge" else tier
         item.verdicts.append(Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by))
-    return CallVerdicts(verdicts, by_address)
+    return by_address
 
 
 def _report_missing_sample(item: Item, sample_id: str, samples: dict[str, JsonObject]) -> None:
@@ -172,7 +165,7 @@ def _fill_item_from_log(item: Item, sample: dict[str, Any] | None, log: Evaluati
             dialogue.append({"role": "observation", "content": turn.observations})
         item.prediction_hash = answer_hash(dialogue)
         function_docs = read_function_docs((sample or {}).get("functions"))
-        _, by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
+        by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
         _store_metric_inputs(item, by_address)
 
 

@@ -142,6 +142,7 @@ def compute_mean_or_zero(values: Sequence[float]) -> float:
 
 
 SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
+LABEL_MATCHES = ("golden and predicted", "golden only", "predicted only")
 ActLabelPair = tuple[frozenset[str], frozenset[str]]
 """The predicted labels and the golden labels of a turn."""
 ActLabelPairCounts = Mapping[ActLabelPair, int]
@@ -161,7 +162,9 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         note = "computed from the labels of the predicted replies; the paper's Table 5 covers the golden replies"
         scores = compute_act_label_scores(pairs)
         metrics += [Metric("dialog act labels", name, value, note=note) for name, value in scores.items()]
-        metrics += _compute_confusion_metrics(pairs) + _compute_label_match_metrics(pairs)
+        metrics += _compute_confusion_metrics(pairs)
+        for label, counts in count_turns_by_label_match(pairs).items():
+            metrics += [Metric("dialog acts", f"{label}: {match}", n, "count", 1) for match, n in counts.items()]
     return metrics
 
 
@@ -204,20 +207,12 @@ def _compute_confusion_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
     return metrics
 
 
-def _compute_label_match_metrics(pairs: ActLabelPairCounts) -> list[Metric]:
+def count_turns_by_label_match(pairs: ActLabelPairCounts) -> dict[str, dict[str, int]]:
     """Count, for each label, the turns in which it is golden and predicted, golden only, or predicted only."""
-    words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
-    return [
-        Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
-        for label, cells in count_turns_by_label_match(pairs).items()
-        for cell, count in cells.items()
-    ]
-
-
-def count_turns_by_label_match(pairs: ActLabelPairCounts) -> Mapping[str, dict[str, int]]:
-    counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
+    counts = {label: dict.fromkeys(LABEL_MATCHES, 0) for label in DIALOG_ACTS}
     for (predicted, golden), n_turns in pairs.items():
         for label in predicted | golden:
-            cell = "both" if label in predicted & golden else "only_golden" if label in golden else "only_predicted"
-            counts.setdefault(label, {"both": 0, "only_golden": 0, "only_predicted": 0})[cell] += n_turns
+            both, golden_only, predicted_only = LABEL_MATCHES
+            match = both if label in predicted & golden else golden_only if label in golden else predicted_only
+            counts.setdefault(label, dict.fromkeys(LABEL_MATCHES, 0))[match] += n_turns
     return counts

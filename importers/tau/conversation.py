@@ -12,6 +12,7 @@ The golden actions are one way to solve a task. They count only if `ACTION` is p
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -129,6 +130,20 @@ def _advance_to_message(message: ConversationMessage, position: _ConversationPos
     elif message.role == "tool":
         position.step = max(position.step, 0)
     return position.step
+
+
+def parse_tool_call(name: str, arguments: Any) -> ToolCall:
+    """Return a call of a function. Arguments that are neither an object nor its JSON text cannot be decoded."""
+    raw = arguments
+    if isinstance(raw, str):
+        try:
+            arguments = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            return ToolCall(name, None, raw, f"the arguments are not valid JSON: {error}")
+    if not isinstance(arguments, dict):
+        text = raw if isinstance(raw, str) else json.dumps(raw)
+        return ToolCall(name, None, text, "the arguments are not a JSON object")
+    return ToolCall(name, arguments)
 
 
 def add_instruction(item: Item, text: str) -> None:

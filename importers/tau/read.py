@@ -7,7 +7,6 @@ Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -60,6 +59,7 @@ class SharedRunData:
 class Conversation:
     messages: list[ConversationMessage]
     turn_indices: list[int]
+    """`turn_idx` of each message, to which reviews refer."""
     message_index_by_tick: dict[int, int]
     """Tick number -> index of the last message that began in this tick or an earlier one."""
 
@@ -169,7 +169,8 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
         if readable is not None
         else simulation.get("messages")
     )
-    item.tokens_in, item.tokens_out = _count_tokens(simulation.get("messages"))
+    token_fields = ("prompt_tokens", "completion_tokens")
+    item.tokens_in, item.tokens_out = (_sum_agent_tokens(simulation.get("messages"), name) for name in token_fields)
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
     turns = conversation.add_conversation(item, messages)
     policy = get_content_text(simulation.get("policy")) or data.policy
@@ -193,7 +194,7 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
             raw_messages, message_index_by_tick = conversation.convert_ticks_to_messages(simulation["ticks"])
         if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
             raise ValueError("the simulation has neither messages nor ticks")
-        return Conversation(*_read_messages(raw_messages or []), message_index_by_tick)
+        return _read_messages(raw_messages or [], message_index_by_tick)
     except MALFORMED_DATA as error:
         conversation.report_unreadable_conversation(item, error)
         return None
@@ -217,30 +218,13 @@ def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] |
         metadata["known issues of the task"] = issues
 
 
-class TokenCounts(NamedTuple):
-    """Tokens of the agent. A count is None if it is not recorded."""
-
-    prompt: int | None
-    completion: int | None
-
-
-def _count_tokens(messages: Any) -> TokenCounts:
+def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
     usages = [as_object(each.get("usage")) for each in list_objects(messages) if each.get("role") == "assistant"]
-
-    def sum_field(name: str) -> int | None:
-        counts = [int(number) for usage in usages if (number := to_finite_number(usage.get(name))) is not None]
-        return sum(counts) if counts else None
-
-    return TokenCounts(sum_field("prompt_tokens"), sum_field("completion_tokens"))
+    counts = [int(number) for usage in usages if (number := to_finite_number(usage.get(field_name))) is not None]
+    return sum(counts) if counts else None
 
 
-class IndexedMessages(NamedTuple):
-    messages: list[ConversationMessage]
-    turn_indices: list[int]
-    """`turn_idx` of each message, to which reviews refer."""
-
-
-def _read_messages(raw_messages: Any) -> IndexedMessages:
+def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
     if not isinstance(raw_messages, list):
         raise TypeError("the field messages is not a list")
     messages: list[ConversationMessage] = []
@@ -253,7 +237,7 @@ def _read_messages(raw_messages: Any) -> IndexedMessages:
         for message in list_objects(raw.get("tool_messages")) or [raw]:
             messages.append(_read_message(message, names_of_calls))
             indices.append(index)
-    return IndexedMessages(messages, indices)
+    return Conversation(messages, indices, message_index_by_tick)
 
 
 def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
@@ -265,20 +249,9 @@ def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> Co
             continue
         name = str(raw.get("name"))
         names_of_calls[str(raw.get("id"))] = name
-        calls.append(_parse_call(name, raw.get("arguments")))
+        calls.append(conversation.parse_tool_call(name, raw.get("arguments")))
     name_of_result = names_of_calls.get(str(message.get("id"))) if role == "tool" else None
     return ConversationMessage(role, conversation.get_spoken_text(message), calls, name_of_result)
-
-
-def _parse_call(name: str, arguments: Any) -> ToolCall:
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError) as error:
-            return ToolCall(name, None, arguments, f"the arguments are not valid JSON: {error}")
-    if not isinstance(arguments, dict):
-        return ToolCall(name, None, json.dumps(arguments), "the arguments are not a JSON object")
-    return ToolCall(name, arguments)
 
 
 class Scenario(NamedTuple):

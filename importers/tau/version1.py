@@ -47,6 +47,7 @@ from fcreview.importers.tau.conversation import (
     get_content_text,
     get_valid_role,
     pair_golden_actions,
+    parse_tool_call,
     report_unreadable_conversation,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
@@ -236,15 +237,7 @@ def _parse_call(call: Any) -> ToolCall:
     function = as_object(call).get("function")
     if not isinstance(function, dict):
         return ToolCall("", None, str(call), "the value is not a call")
-    name, arguments = str(function.get("name")), function.get("arguments")
-    raw = "" if isinstance(arguments, dict) else get_content_text(arguments)
-    try:
-        value = arguments if isinstance(arguments, dict) else json.loads(raw or "{}")
-    except (ValueError, RecursionError) as error:
-        return ToolCall(name, None, raw, f"the arguments are not valid JSON: {error}")
-    if not isinstance(value, dict):
-        return ToolCall(name, None, raw, "the arguments are not a JSON object")
-    return ToolCall(name, value)
+    return parse_tool_call(str(function.get("name")), function.get("arguments") or {})
 
 
 def _add_verdicts(

@@ -57,8 +57,10 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         for offset, length, scored in sorted(locations, key=lambda location: location[0]):
             old = raw[offset : offset + length]
             record = json.loads(old.decode("utf-8-sig", "surrogateescape"))
-            correct = _write_reviews_to_version1_entry if plan.run.generation == "v1" else _write_reviews_to_simulation
-            n_unwritten += correct(record, scored)
+            if plan.run.generation == "v1":
+                _write_reviews_to_version1_entry(record, scored)
+            else:
+                n_unwritten += _write_reviews_to_simulation(record, scored)
             rewards[str(record.get("id"))] = get_reward(scored)
             pieces += [raw[end:offset], _dump_with_layout_of(record, old)]
             end = offset + length
@@ -105,12 +107,8 @@ def _find_check_position(metadata: Mapping[str, Any], criterion_key: CriterionKe
     return next(matching, None)
 
 
-UnwrittenCount = int
-"""Number of reviews that the file cannot represent."""
-
-
-def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> UnwrittenCount:
-    """Set `reward_info` of a simulation to the reviewed values."""
+def _write_reviews_to_simulation(simulation: JsonObject, item: ScoredItem) -> int:
+    """Set `reward_info` of a simulation to the reviewed values. Return how many reviews it cannot represent."""
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_unwritten = 0
@@ -159,12 +157,12 @@ def _update_reward_breakdown(info: JsonObject, new_parts: dict[str, float], know
         info["reward_breakdown"] = {part: new_parts.get(part, value) for part, value in breakdown.items()}
 
 
-def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> UnwrittenCount:
-    """Set the reward of an entry of v1 to the reviewed value. Return 0, because the file can represent each review."""
+def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> None:
+    """Set the reward of an entry of v1 to the reviewed value."""
     entry["reward"] = get_reward(item)
     reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):
-        return 0
+        return
     reward_info["reward"] = entry["reward"]
     recorded = reward_info["info"] = (reward_info.get("info") or {}) | REVIEWED_MARK
     for criterion, field in _VERSION1_PARTS.items():
@@ -173,7 +171,6 @@ def _write_reviews_to_version1_entry(entry: JsonObject, item: ScoredItem) -> Unw
             recorded[field] = float(value)
             if criterion == "communicate" and value == 1 and isinstance(recorded.get("outputs"), dict):
                 recorded["outputs"] = dict.fromkeys(recorded["outputs"], True)
-    return 0
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:

@@ -86,12 +86,8 @@ def test_small_rules() -> None:
     assert compute_soft_score(True, {"a": 1.0, "b": 0.0}) == 0.0
     assert compute_soft_score(False, {"a": 1.0}) == 0.0
     assert has_common_act_label(["a", "b"], ["b"]) and not has_common_act_label([], ["b"])
-    assert (
-        count_turns_by_label_match({(frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"})): 1})[
-            "agent_inform_user"
-        ]["only_golden"]
-        == 1
-    )
+    labels = (frozenset({"agent_other"}), frozenset({"agent_other", "agent_inform_user"}))
+    assert count_turns_by_label_match({labels: 1})["agent_inform_user"]["golden only"] == 1
 
 
 def test_reply_without_list_links_nothing() -> None:

@@ -310,8 +310,7 @@ class FcreviewApp(App[int]):
         open_annotator_list(self, self.session)
 
     def _quit_to_switch_annotator(self, switch: AnnotatorSwitch) -> None:
-        """End the app. The caller then starts it again as another annotator, at the current position if `switch` has
-        no position."""
+        """End the app, so that the caller starts it again as another annotator, by default at the current position."""
         call_after_sent_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
 
     def action_overview(self) -> None:

@@ -276,8 +276,7 @@ def format_unavailable_key_message(app: App[Any], key: str, open_item_key: str =
 def _describe_where_key_works(
     key_name: str, label_by_place: Mapping[str, str], open_item_key: str, help_hint: str
 ) -> str:
-    """Return a message such as `f (fail) works on an item`. `label_by_place`: label of the key's action by place, such
-    as `on an item`. The message omits empty labels."""
+    """Return `f (fail) works on an item`. `label_by_place`: label of the key's action by place, empty to omit it."""
     label = next(iter(label_by_place.values()), "")
     if open_item_key and "on an item" in label_by_place:
         key = _append_label(key_name, label_by_place["on an item"])

@@ -264,10 +264,8 @@ class LiveReload:
         # Counting orders the view, which takes long.
         await self._session.query_at_low_priority(lambda store: store.count_items(view))
         async with self._reload_lock:
-            await self._wait_until_ready()
-            while not await self._try_to_replace_store(
-                ReloadResult(ImportChanges(), self._queue_screen.state.scope), None
-            ):
+            result = ReloadResult(ImportChanges(), self._queue_screen.state.scope)
+            while not await self._try_to_replace_store(result, None):
                 await self._wait_until_ready()
 
     async def _watch_runs(self, watcher: RunWatcher) -> None:
@@ -296,9 +294,7 @@ class LiveReload:
         await self._wait_until_ready()
         store = await asyncio.to_thread(self._session.open_latest_store)
         try:
-            for view in self._list_views_to_show(
-                result
-            ):  # ordering a large view takes longer than a key press may wait
+            for view in self._list_new_views(result):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count_items, view)
             while not await self._try_to_replace_store(result, store):
                 await self._wait_until_ready()
@@ -313,8 +309,8 @@ class LiveReload:
         if snapshot is None:
             return False
         queue, items = self._queue_screen, self._item_panes
-        _, *views = self._list_views_to_show(result)
-        runs = self._find_runs_to_show(result)
+        _, *views = self._list_new_views(result)
+        runs = self._find_new_runs(result)
 
         def prepare(before: Store) -> list[ShowReload]:
             now = store or before
@@ -350,16 +346,14 @@ class LiveReload:
         """Item panes of all open screens. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
-    def _find_runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the opened runs after the import. If the queue shows other runs, return their
-        numbers."""
+    def _find_new_runs(self, result: ReloadResult) -> tuple[int, ...]:
+        """Return the numbers of the opened runs after the import, or of the shown runs if the queue shows others."""
         scope = self._queue_screen.state.scope
         return result.runs if scope == result.previous_runs else scope
 
-    def _list_views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of the open items, with the new numbers of runs and the old numbers of
-        items."""
-        state, runs = self._queue_screen.state, self._find_runs_to_show(result)
+    def _list_new_views(self, result: ReloadResult) -> list[View]:
+        """Return the views of the list and of open items, with new run numbers and old item numbers."""
+        state, runs = self._queue_screen.state, self._find_new_runs(result)
         views = [state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._item_panes)]
         return [replace(view, runs=runs) if view.runs == state.scope else view for view in views]
 

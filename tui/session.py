@@ -131,8 +131,7 @@ class SessionError(FcreviewError):
 class Session:
     """Queries and reviews of one annotator while the app is open.
 
-    The first query opens the store and the first review opens the journal, unless the caller passes in a store and a
-    reviewer.
+    The first query opens the store and the first review opens the journal, unless the caller passes them in.
     """
 
     def __init__(
@@ -215,8 +214,7 @@ class Session:
 
     @property
     def root_breadcrumb(self) -> tuple[str, ...]:
-        """First name in the path of the top line: the sanitized name of the workspace's parent folder. Empty without a
-        workspace."""
+        """First name in the top line: the workspace's parent folder, sanitized. Empty without a workspace."""
         name = sanitize(self.workspace_folder.parent.name) if self.workspace_folder is not None else ""
         return (f"{name}/",) if name else ()
 
@@ -394,8 +392,7 @@ class Session:
     async def prepare_to_quit(self) -> bool:
         """Refuse queries, interrupt the running query and wait for the queued actions.
 
-        Return False if an action failed. The session then accepts queries again, and the app must not quit before the
-        user has seen the error.
+        Return False if an action failed. The session then accepts queries again, so that the user can see the error.
         """
         self.is_leaving = True
         idle = asyncio.ensure_future(self.actions.wait_until_idle())

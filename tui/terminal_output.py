@@ -247,8 +247,7 @@ class CellWriter:
         return min(ways, key=len)
 
     def _write_range(self, row: Row, first: int, end: int) -> None:
-        """Write cells in the selected graphic state. The sequences ECH and EL erase blanks without moving the
-        cursor."""
+        """Write cells in the selected graphic state. ECH and EL erase blanks without moving the cursor."""
         text = "".join("\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None)
         self._column = end if end < len(row) else None
         if not self._erases or (self._state or RESET)[2] & VISIBLE_ON_BLANKS:
@@ -344,8 +343,7 @@ class ScreenDiff:
         self._shifting_rows.clear()
 
     def reduce_frame(self, text: str) -> str:
-        """Return shorter output that draws the same screen as the frame `text`. Output that is not a frame is returned
-        unchanged."""
+        """Return shorter output that draws the same screen as the frame `text`. Return other output unchanged."""
         if _MODE.fullmatch(text):
             return text
         parsed = self._parse_frame(text)

@@ -197,8 +197,7 @@ def build_palette(theme_name: str) -> Palette:
 
 
 def build_css_variables(theme_name: str) -> dict[str, str]:
-    """Return the CSS variables of a theme by name, such as `golden`. They replace Textual's variables of these
-    names."""
+    """Return the CSS variables of a theme by name, such as `golden`. They override Textual's variables."""
     palette = build_palette(theme_name)
     names = ("golden", "predicted", "passed", "failed", "people", "bar")
     if palette.is_ansi:
@@ -210,8 +209,7 @@ def build_css_variables(theme_name: str) -> dict[str, str]:
 
 
 def resolve_theme_name(name: str) -> str | None:
-    """Return the current name of a theme, given its current or an earlier name (`terminal`, `dark`). None for an
-    unknown name."""
+    """Return the current name of a theme from a current or earlier name such as `dark`. None if it is unknown."""
     name = name.strip().lower()
     name = OLD_NAMES.get(name, name)
     return name if name in list_theme_names() else None

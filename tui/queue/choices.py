@@ -67,8 +67,7 @@ def build_order_choices(state: QueueState) -> ChoiceTable[str]:
 def build_issue_choices(
     issues: Sequence[ImportIssue], missing_verdict_counts: Sequence[tuple[str, int]] = ()
 ) -> ChoiceTable[str]:
-    """Return the table of import issues. The value of a row is the filter that selects the item of the issue. It is
-    empty if the issue concerns a file.
+    """Return the table of import issues. The value of a row is the filter that selects its item, empty for a file.
 
     `missing_verdict_counts`: (reason, number of items) pairs of items without a recomputed verdict.
     """

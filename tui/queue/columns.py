@@ -50,14 +50,12 @@ class SuspectRow(QueueRow):
 
 
 def find_displayed_error_type(row: QueueRow) -> str:
-    """Return the official error type. If there is none and the recomputed verdict is a failure, return the recomputed
-    error type."""
+    """Return the official error type, else the recomputed one if the recomputed verdict is a failure."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference of an item: argument, golden value and predicted value. If there is none, explain the
-    error type."""
+    """Return the first difference (argument, golden value, predicted value), else explain the error type."""
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:

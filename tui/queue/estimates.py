@@ -199,8 +199,7 @@ def sample_lines(sample: RunSample | None, width: int) -> list[Line]:
 def next_step_line(
     sample: RunSample | None, annotator: str, key_names: Mapping[str, str], *, can_switch_annotator: bool = True
 ) -> Line:
-    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`. `key_names`: displayed
-    key names by action id."""
+    """Return a hint such as `Resolve 4 disagreements: press x`. `key_names`: displayed key names by action id."""
     if sample is None:
         return ()
 
@@ -237,8 +236,7 @@ def next_step_line(
 
 
 def accuracy_range_line(sample: RunSample | None) -> Line:
-    """Describe the range of the accuracy, from the value if all undecided items fail to the value if they pass. Empty
-    if no item is undecided."""
+    """Describe the accuracy if all undecided items fail and if all pass. Empty if no item is undecided."""
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None:
         return ()
@@ -260,12 +258,8 @@ def choose_sampling_command(sample: RunSample | None) -> str:
 def build_sampling_form_defaults(
     command: str, run: RunRow, sample: RunSample | None, annotators: str, queue_names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the initial values of the sampling form by field name.
-
-    Args:
-        annotators: Names of annotators, separated by commas.
-        queue_names: Names of the existing queue files.
-    """
+    """Return the initial values of the sampling form by field name. `annotators`: names, separated by commas.
+    `queue_names`: names of the existing queue files."""
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
@@ -289,8 +283,7 @@ def fill_and_order_fields(fields: Sequence[FormField], defaults: Mapping[str, st
 
 
 def expected_interval_line(form_values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
-    """Return the expected confidence interval and the number of items for each annotator, for the values in the
-    form."""
+    """Return the expected confidence interval and the number of items for each annotator."""
     size = _parse_count_or_zero(form_values.get("size", ""))
     annotators = [name for name in map(str.strip, form_values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:

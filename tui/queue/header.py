@@ -124,8 +124,7 @@ def _find_languages(runs: Sequence[RunRow]) -> dict[int, str]:
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Return the different titles of the runs. Titles that differ only in the language are joined: `ACEBench v1 en,
-    zh`."""
+    """Return the titles of the runs. Titles that differ only in the language are joined: `ACEBench v1 en, zh`."""
     languages = {run.info.language for run in runs}
     common = {format_run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:

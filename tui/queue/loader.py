@@ -107,8 +107,7 @@ class QueueLoader:
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow, *, is_low_priority: bool = False) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. None if the run has no random sample, or more than `MAX_ESTIMATED_ITEMS`
-        items."""
+        """Estimate the pass rate of a run. None without a random sample or with over `MAX_ESTIMATED_ITEMS` items."""
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
@@ -314,8 +313,7 @@ class QueueNavigator:
 
     @classmethod
     def locate_item(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
-        """Find the position of an item. `previous`: navigator of the previously displayed item. Its last position is
-        used if the queue does not contain the item."""
+        """Find the position of an item. If the queue does not contain it, use the last position of `previous`."""
         position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0
         return cls(view, item, store.count_items(view), position, last if position is None else position)

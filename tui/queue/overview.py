@@ -289,8 +289,7 @@ def format_failure_facts(overview: Overview) -> str:
 
 
 def review_progress_lines(overview: Overview, width: int) -> list[Line]:
-    """Return the progress of each annotator in each queue file, the progress in all items, and the number of open
-    disagreements."""
+    """Return the progress in each queue file and in all items, and the number of open disagreements."""
     total = sum_run_counts(overview.runs)
     lines = [queue_progress_line(each, width) for each in overview.queues or ()]
     label, n_reviewed = ("reviewed by you", total.yours) if overview.blind else ("reviewed", total.reviewed)

@@ -130,8 +130,7 @@ class QueueState:
         return replace(self.view, where=add_terms(self.combine_filter_and_search(), FAILING_FILTER, *filter_terms))
 
     def show_issue_item(self, issue_filter: str) -> None:
-        """Show the item of an import issue. If `issue_filter` is empty, the issue is about a file and nothing
-        changes."""
+        """Show the item of an import issue. An empty `issue_filter` (an issue about a file) changes nothing."""
         if issue_filter:
             self.reset_to_filter(issue_filter)
 
@@ -381,8 +380,7 @@ def first_unreviewed_position(queue_name: str) -> QueuePosition:
 def adapt_position_to_annotator(
     workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool
 ) -> QueuePosition:
-    """Return the position at which another annotator continues, without queue files that assign no items to this
-    annotator."""
+    """Return the position at which another annotator continues, without queue files that assign them no items."""
 
     def can_open_level(settings: QueueSettings) -> bool:
         return settings.file is None or (

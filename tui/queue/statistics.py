@@ -141,8 +141,7 @@ def choose_agreement_columns(width: int) -> list[TextColumn]:
 
 
 def build_agreement_rows(statistics: Sequence[AgreementStatistic], width: int) -> list[StatisticsRow]:
-    """Return the rows of the agreement table: for each group (see `group_agreement_statistics`), a row that opens its
-    items, and a row for each coefficient."""
+    """Return the rows of each group: a row that opens its items, and a row for each coefficient."""
     separator = f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     coefficients = [each.coefficient for each in statistics]
@@ -220,8 +219,7 @@ def compute_calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationS
 
 
 def build_calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
-    """Return the rows of each group: a row that opens its items, a row for each cell of its confusion matrix, and a row
-    for each measure."""
+    """Return the rows of each group: its items, the cells of its confusion matrix, and its measures."""
     return [replace(row, group=at) for at, group in enumerate(groups) for row in _calibration_group_rows(group)]
 
 
@@ -294,8 +292,7 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def build_error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[StatisticsRow]:
-    """Return the rows of each source: a row that opens all items with a wrong verdict, and a row for each kind of
-    error, with the most frequent kind first."""
+    """Return the rows of each source: all items with a wrong verdict, then the kinds of error, most frequent first."""
     rows: list[StatisticsRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)
@@ -436,8 +433,7 @@ def choose_convention_columns(width: int) -> list[TextColumn]:
 
 
 def build_convention_rows(runs: Sequence[RunConventions], width: int) -> list[StatisticsRow]:
-    """Return a heading for each figure of a run, then a row for each convention. The row opens the items that the
-    convention counts differently."""
+    """Return a heading for each figure, then a row for each convention that opens the items it counts differently."""
     n_columns, separator = len(choose_convention_columns(width)), f" {symbols().separator} "
     rows: list[StatisticsRow] = []
     for run in runs:

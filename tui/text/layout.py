@@ -166,8 +166,7 @@ class TextSource:
         return [((row, ""),) for row in sanitize_and_wrap(self.read_chunk(index), cells)]
 
     def find_row(self, offset: int, cells: int) -> RowPosition:
-        """Return the row with the character at `offset`. It is inexact if control characters before `offset` are drawn
-        wider than one cell."""
+        """Return the row with the character at `offset`. Wide control characters before it make the row inexact."""
         index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
         rows = sanitize_and_wrap(self.read_chunk(index), cells)

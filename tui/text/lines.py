@@ -197,8 +197,7 @@ def fit_line(line: Line, cells: int) -> Line:
 
 
 def justify_line(left: Line, right: Line, cells: int) -> Line:
-    """Return a line, `cells` wide, with `left` at its start and `right` at its end. If both do not fit, `left` is
-    clipped."""
+    """Return a line, `cells` wide, with `left` and `right` at its ends. If both do not fit, `left` is clipped."""
     right = fit_line(right, cells)
     room = cells - line_width(right)
     left = fit_line(left, max(room - 1, 0))
@@ -303,8 +302,7 @@ def _find_hint_gap(hints: Sequence[KeyHint], cells: int) -> int:
 
 
 def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str:
-    """Return `counting failures · 2 s · Esc cancels`. `cancel_key`: displayed name of the key, empty if no key
-    cancels."""
+    """Return `counting failures · 2 s · Esc cancels`. `cancel_key`: displayed name of the key, if a key cancels."""
     parts = [activity, f"{seconds:.0f} s" if seconds >= 1 else "", f"{cancel_key} cancels" if cancel_key else ""]
     return f" {symbols().separator} ".join(filter(None, parts))
 

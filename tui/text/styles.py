@@ -211,8 +211,7 @@ class Symbols:
     bottom_right: str = "╯"
 
     def annotator_symbol(self, value: Any, n_reviewed_parts: int) -> str:
-        """Return the symbol of an annotator's verdict, or `partial` if the annotator reviewed only parts of the
-        item."""
+        """Return the symbol of an annotator's verdict: `partial` if the annotator reviewed only parts of the item."""
         return self.partial if value is None and n_reviewed_parts else self.verdict_symbol(value)
 
     def verdict_symbol(self, value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.model.address import ITEM, describe_address
 from fcreview.model.decision import Disagreement, format_answer_letter
 from fcreview.model.effective_verdict import is_definite
-from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
+from fcreview.model.review import Annotation, Fault, Opinion
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import Scale, find_scale
 from fcreview.model.wording import format_count, format_verdict
@@ -23,7 +23,7 @@ from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
-from fcreview.tui.text.lines import Line, rule_line, truncate_middle
+from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
@@ -128,14 +128,6 @@ def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
     target, criterion = case.disagreement.target, case.disagreement.criterion
     address = [describe_address(target)] if target != ITEM else []
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
-
-
-def disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]:
-    """Return the line that marks the disputed part in the item's text."""
-    criterion = case.disagreement.criterion
-    suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
-    state, style = ("resolved", "good") if case.resolved else ("annotators disagree", "disputed")
-    return [rule_line(((state + suffix, style),), cells)]
 
 
 def format_annotator_names(answers: Sequence[Opinion]) -> str:

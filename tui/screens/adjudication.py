@@ -12,6 +12,7 @@ from textual.binding import BindingType
 
 from fcreview.model.address import ITEM, get_enclosing_call_address
 from fcreview.model.effective_verdict import is_definite
+from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import PASS_FAIL_CRITERIA
 from fcreview.store.rows import ItemDetail, View
@@ -23,7 +24,6 @@ from fcreview.tui.review.adjudication import (
     AdjudicationCase,
     Adjudicator,
     case_name,
-    disagreement_marker_lines,
     format_unresolved_count,
     shorten_message,
 )
@@ -41,7 +41,8 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
+from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
+from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
@@ -82,12 +83,20 @@ class DisagreementCursor(Cursor):
             # The line belongs above the frame of the call.
             call = get_enclosing_call_address(self.case.disagreement.target)
             at = next((at for at, block in enumerate(self.blocks) if block.key == call), self._target_index())
-            marker = partial(disagreement_marker_lines, self.case)
+            marker = partial(_disagreement_marker_lines, self.case)
             self.blocks.insert(at, Block(MARKER_KEY, marker, parent=self.blocks[at].parent))
 
 
 def _hide_reviews_until_resolved(case: AdjudicationCase, detail: ItemDetail) -> ItemDetail:
     return detail if case.resolved else replace(detail, opinions=[], history=[])
+
+
+def _disagreement_marker_lines(case: AdjudicationCase, cells: int) -> list[Line]:
+    """Return the line that marks the disputed part in the item's text."""
+    criterion = case.disagreement.criterion
+    suffix = "" if criterion == CORRECT else f" {symbols().separator} {sanitize(criterion)}"
+    state, style = ("resolved", "good") if case.resolved else ("annotators disagree", "disputed")
+    return [rule_line(((state + suffix, style),), cells)]
 
 
 class AdjudicationScreen(GuardedScreen[None]):

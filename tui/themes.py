@@ -99,11 +99,11 @@ def parse_hex(colour: str) -> RGB:
 
 def measure_contrast(first: str, second: str) -> float:
     """Return the contrast ratio of two colours `#rrggbb`, from 1 to 21 (WCAG 2.1)."""
-    light, dark = sorted((_luminance(parse_hex(each)) for each in (first, second)), reverse=True)
+    light, dark = sorted((_measure_luminance(parse_hex(each)) for each in (first, second)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
-def _luminance(colour: RGB) -> float:
+def _measure_luminance(colour: RGB) -> float:
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 

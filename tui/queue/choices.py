@@ -71,7 +71,7 @@ def build_issue_choices(
 
     `missing_verdict_counts`: (reason, number of items) pairs of items without a recomputed verdict.
     """
-    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts)]
+    issues = [*issues, *(_make_missing_verdict_issue(reason, count) for reason, count in missing_verdict_counts)]
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -81,18 +81,18 @@ def build_issue_choices(
             TextColumn("item", truncate=truncate_middle, min_width=12),
             TextColumn("where", truncate=truncate_middle, min_width=16),
         ),
-        rows=[_issue_cells(issue) for issue in issues],
+        rows=[_make_issue_cells(issue) for issue in issues],
         values=[f"id:{quote_or_hash(issue.item)}" if issue.item else "" for issue in issues],
         empty_message="no import issues",
     )
 
 
-def _missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
+def _make_missing_verdict_issue(reason: str, n_items: int) -> ImportIssue:
     what = f"no recomputed verdict for {format_count(n_items, 'item')}: {reason}"
     return ImportIssue("", None, what, severity="notice")
 
 
-def _issue_cells(issue: ImportIssue) -> list[StyledText]:
+def _make_issue_cells(issue: ImportIssue) -> list[StyledText]:
     where = sanitize(issue.file) + (f":{issue.line}" if issue.line else "")
     style = "bad" if issue.severity == "error" else "warn" if issue.severity == "warning" else "dim"
     return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]

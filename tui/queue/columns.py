@@ -137,7 +137,7 @@ def _find_differing_word_start(golden: str, predicted: str, width: int) -> int:
     """Return the start of the first differing word, or a later position if the word does not fit into `width`."""
     if golden == predicted:
         return 0
-    common = _common_prefix_length((golden, predicted))
+    common = _measure_common_prefix((golden, predicted))
     start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
     start = start if common - start + MIN_COMMON_CHARS < width else common - 2  # two characters of context
     return start if start >= MIN_COMMON_CHARS else 0
@@ -200,7 +200,7 @@ class QueueColumns:
         score = SCORE_CELLS + 1 if widths.has_score else 0
         for name in ("", "title", "rule", "judge", "official"):
             names.discard(name)
-            titles = _verdict_column_titles(is_narrow=name != "")
+            titles = _choose_verdict_titles(is_narrow=name != "")
             verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
             rest = width - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
@@ -227,7 +227,7 @@ class QueueColumns:
         return cls(tuple(columns), shows_question, has_narrow_titles=name != "")
 
 
-def _verdict_column_titles(*, is_narrow: bool) -> dict[str, str]:
+def _choose_verdict_titles(*, is_narrow: bool) -> dict[str, str]:
     return VERDICT_TITLES | (NARROW_TITLES if is_narrow else {})
 
 
@@ -239,7 +239,7 @@ NO_LABELS: Mapping[str, str] = {}
 def queue_heading_line(columns: QueueColumns, queue_name: str = "") -> Line:
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
     difference = SUSPICION_TITLE if queue_name == SUSPECTS_QUEUE else difference
-    titles = {**_verdict_column_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
+    titles = {**_choose_verdict_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
     cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
@@ -252,13 +252,13 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[st
     for name, size in columns.columns:
         parts.append((" ", ""))
         if name == "difference":
-            parts += _difference_cell(row, size, columns.shows_question)
+            parts += _make_difference_cell(row, size, columns.shows_question)
         else:
-            parts.append(_column_cell(row, name, size, short_names))
+            parts.append(_make_column_cell(row, name, size, short_names))
     return tuple(parts)
 
 
-def _column_cell(row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]) -> StyledText:
+def _make_column_cell(row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]) -> StyledText:
     match column_name:
         case "item" | "model":
             text = row.id if column_name == "item" else row.run_name or row.model
@@ -278,7 +278,7 @@ def _column_cell(row: QueueRow, column_name: str, width: int, short_names: Mappi
             return center_text(symbol, width), get_verdict_style(value)
 
 
-def _difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
+def _make_difference_cell(row: QueueRow, width: int, shows_question: bool) -> Line:
     if shows_question:
         return (pad_text(truncate(sanitize(row.question), width), width, "dim"),)
     if isinstance(row, SuspectRow):
@@ -311,7 +311,7 @@ def shorten_ids(ids: Sequence[str], width: int) -> dict[str, str]:
     labels = {group[0]: label for label, group in groups.items() if len(group) == 1}
     used = {*labels.values(), *(sanitize(each) for each in ids if each not in wide)}
     for label, group in groups.items():
-        start = _common_prefix_length([wide[each] for each in group]) if len(group) > 1 else 0
+        start = _measure_common_prefix([wide[each] for each in group]) if len(group) > 1 else 0
         for each in group if len(group) > 1 else ():
             forms = _list_short_forms(wide[each], start, width)
             labels[each] = next((form for form in forms if form not in used), label)
@@ -368,5 +368,5 @@ def _list_short_forms(text: str, kept_index: int, width: int) -> Iterator[str]:
     yield from (truncate(symbols().ellipsis + text[at:], width) for at in range(1, len(text)))
 
 
-def _common_prefix_length(texts: Sequence[str]) -> int:
+def _measure_common_prefix(texts: Sequence[str]) -> int:
     return next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), min(map(len, texts)))

@@ -156,7 +156,7 @@ def _format_overall_pass_rate(run: RunRow) -> str:
     return f"{rate} judge" if run.has_only_judge_verdicts else rate
 
 
-def _category_pass_rate(run: RunRow, category: str) -> float | None:
+def _find_category_pass_rate(run: RunRow, category: str) -> float | None:
     """Return the pass rate of a category (0 to 1) by the first source with a verdict on every item, or None."""
     row = next((each for each in run.categories if each["category"] == category and each["n"]), None)
     for source in ("official", "rule", *(("judge",) if run.has_only_judge_verdicts else ())):
@@ -218,7 +218,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
-        names = _padded_run_names(labels, runs, size)
+        names = _pad_run_names(labels, runs, size)
         lines: list[Line] = [
             ((f"{name}  ", ""), (f"{run.yours:,} of {run.n_items:,}", "dim"))
             for name, run in zip(names, runs, strict=True)
@@ -226,7 +226,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
     categories = list_categories_by_size(runs)[first_category_index:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
-    names = _padded_run_names(labels, runs, size)
+    names = _pad_run_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
     rates = [_format_overall_pass_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
@@ -242,7 +242,7 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
         for category, width in shown.items():
-            line += [(" ", ""), heat_cell(_category_pass_rate(run, category), width)]
+            line += [(" ", ""), heat_cell(_find_category_pass_rate(run, category), width)]
         lines.append(tuple(line))
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
 
@@ -259,7 +259,7 @@ def _fit_category_columns(categories: Sequence[str], max_width: int) -> dict[str
     return widths
 
 
-def _padded_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], width: int) -> list[str]:
+def _pad_run_names(labels: Mapping[int, str], runs: Sequence[RunRow], width: int) -> list[str]:
     shortened = shorten_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), width)
     return [pad(shortened.get(labels[run.run], labels[run.run]), width) for run in runs]
 
@@ -328,7 +328,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     titles = [f"{title:>{SCORE_CELLS}}" for title in ("official", *(["corrected"] if has_corrected else []))]
     heading = pad("run", size) + "".join(titles) + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, width), "dim")]
-    for name, run in zip(_padded_run_names(labels, runs, size), runs, strict=True):
+    for name, run in zip(_pad_run_names(labels, runs, size), runs, strict=True):
         official = _format_rate_if_complete(run.official_pass, run.official_known, run.n_items)
         corrected = _format_rate_if_complete(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(SCORE_CELLS), "")]
@@ -365,7 +365,7 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
     failures = "items" if overview.blind else "failures" if count is None else format_count(count, "failure")
     actions.append(NextAction("overview.failures", f"Review {failures}"))
     if overview.queues is not None and not overview.blind:
-        actions.append(_next_estimate_action(overview))
+        actions.append(_suggest_estimate_action(overview))
     if overview.n_suspects:
         n_weak = overview.n_suspects - overview.n_strong_suspects
         text = f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
@@ -376,7 +376,7 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
     return actions
 
 
-def _next_estimate_action(overview: Overview) -> NextAction:
+def _suggest_estimate_action(overview: Overview) -> NextAction:
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)
     if not overview.sampled_runs:

@@ -220,7 +220,7 @@ def compute_calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationS
 
 def build_calibration_rows(groups: Sequence[CalibrationGroup]) -> list[StatisticsRow]:
     """Return the rows of each group: its items, the cells of its confusion matrix, and its measures."""
-    return [replace(row, group=at) for at, group in enumerate(groups) for row in _calibration_group_rows(group)]
+    return [replace(row, group=at) for at, group in enumerate(groups) for row in _build_group_rows(group)]
 
 
 SELECTION_MEANINGS: dict[SelectionMethod, str] = {
@@ -230,24 +230,24 @@ SELECTION_MEANINGS: dict[SelectionMethod, str] = {
 }
 
 
-def _calibration_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
+def _build_group_rows(group: CalibrationGroup) -> Iterator[StatisticsRow]:
     calibration = group.calibration
     names = [] if calibration.name is None else [sanitize(calibration.name)]
     names += [*format_source_and_criterion(calibration), format_selection_method(calibration)]
     heading = f" {symbols().separator} ".join(names)
-    row = _calibration_row(heading, _unique_items(group.pairs), n_pairs=calibration.n, style="strong")
+    row = _make_calibration_row(heading, _list_unique_items(group.pairs), n_pairs=calibration.n, style="strong")
     yield replace(row, explanation=SELECTION_MEANINGS[calibration.chosen])
     source = format_source_and_criterion(calibration)[0]
     for cell in calibration.cells:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
         style = "" if automatic == human else "fail"
-        row = _calibration_row(f"  automatic {automatic}, human {human}", cell.items, n_pairs=cell.n, style=style)
+        row = _make_calibration_row(f"  automatic {automatic}, human {human}", cell.items, n_pairs=cell.n, style=style)
         meaning = f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,} pairs"
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing_value_sign, format_measure(rate))
-        items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
-        row = _calibration_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n)
+        items = _list_unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
+        row = _make_calibration_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n_pairs=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)
         yield replace(row, interval=make_complete_interval(rate.low, rate.value, rate.high), explanation=meaning)
 
@@ -275,7 +275,7 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source_name
     return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 
-def _calibration_row(
+def _make_calibration_row(
     name: str, item_numbers: tuple[int, ...], value: str = "", interval: str = "", *, n_pairs: int, style: str = ""
 ) -> StatisticsRow:
     return StatisticsRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n_pairs:,}", "")], item_numbers)
@@ -287,7 +287,7 @@ def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
     return measure != "precision" or pair.automatic is True
 
 
-def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
+def _list_unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(pair.item for pair in pairs))
 
 
@@ -326,17 +326,17 @@ def confusion_matrix_lines(
     """Return the confusion matrix of the row's group and, if there is room, those of groups with the same name beside
     it. Empty if there is no room."""
     here = groups[row.group]
-    matrices = [_matrix_lines(here.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True)]
+    matrices = [_draw_confusion_matrix(here.calibration, row.cell, has_tall_cells=has_tall_cells, has_cursor=True)]
     for group in groups:
         if group is not here and group.calibration.name == here.calibration.name:
-            other = _matrix_lines(group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False)
+            other = _draw_confusion_matrix(group.calibration, None, has_tall_cells=has_tall_cells, has_cursor=False)
             fits = sum(line_width(each[0]) + GAP for each in matrices) + line_width(other[0]) <= width
             if fits and len(other) == len(matrices[0]):
                 matrices.insert(len(matrices) if groups.index(group) > row.group else len(matrices) - 1, other)
     return join_boxes(matrices) if line_width(matrices[0][0]) <= width else []
 
 
-def _matrix_lines(
+def _draw_confusion_matrix(
     calibration: Calibration, cursor_cell: ConfusionCell | None, *, has_tall_cells: bool, has_cursor: bool
 ) -> list[Line]:
     """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict. A cell shows its

@@ -17,7 +17,13 @@ from fcreview.tui.item_view.document import RawRecord, format_location, format_s
 from fcreview.tui.keymap import make_bindings
 from fcreview.tui.review.clipboard import copy_text
 from fcreview.tui.screens.prompts import AskScreen
-from fcreview.tui.text.layout import TextSource, find_match_offset, fold_indented_lines, indent_json, max_indent_level
+from fcreview.tui.text.layout import (
+    TextSource,
+    find_match_offset,
+    find_max_indent_level,
+    fold_indented_lines,
+    indent_json,
+)
 from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
@@ -138,7 +144,7 @@ class PagerScreen(GuardedScreen[None]):
 
     def action_change_depth(self, by: int) -> None:
         """Show `by` more indentation levels, or fewer if negative."""
-        max_depth = max_indent_level(self._text.indented)
+        max_depth = find_max_indent_level(self._text.indented)
         if self._raw or not max_depth:
             self._draw_bars("the text has no JSON to fold")
             return

@@ -215,9 +215,9 @@ def indent_json(text: str) -> str:
         return text
 
 
-def max_indent_level(text: str) -> int:
+def find_max_indent_level(text: str) -> int:
     """Return the highest indentation level of a text. 0 if no line is indented or the text is too long to fold."""
-    return max((_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
+    return max((_find_indent_level(line) for line in text.split("\n")), default=0) if len(text) <= INDENT_LIMIT else 0
 
 
 def fold_indented_lines(text: str, max_level: int) -> str:
@@ -225,7 +225,7 @@ def fold_indented_lines(text: str, max_level: int) -> str:
     rows: list[str] = []
     hidden = 0
     for line in text.split("\n"):
-        if _indent_level(line) > max_level:
+        if _find_indent_level(line) > max_level:
             hidden += 1
             continue
         if hidden:
@@ -236,7 +236,7 @@ def fold_indented_lines(text: str, max_level: int) -> str:
     return "\n".join(rows)
 
 
-def _indent_level(line: str) -> int:
+def _find_indent_level(line: str) -> int:
     return (len(line) - len(line.lstrip(" "))) // INDENT_WIDTH
 
 

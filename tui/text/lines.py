@@ -227,8 +227,8 @@ def truncate_middle(text: str, cells: int, head_share: float = 1 / 3) -> str:
         return text
     if cells < 4:
         return truncate(text, cells)
-    head = _prefix_that_fits(text, int((cells - 1) * head_share))
-    tail = _prefix_that_fits(text[::-1], cells - 1 - display_width(head))[::-1]
+    head = _cut_to_width(text, int((cells - 1) * head_share))
+    tail = _cut_to_width(text[::-1], cells - 1 - display_width(head))[::-1]
     return head + symbols().ellipsis + tail
 
 
@@ -239,7 +239,7 @@ def truncate_error_type(text: str, cells: int) -> str:
     kind = text.rpartition(":")[2]
     room = cells - 2 - display_width(kind)
     if kind != text and room >= 0:
-        return (_prefix_that_fits(text, room) if room >= MIN_PREFIX_WIDTH else "") + symbols().ellipsis + ":" + kind
+        return (_cut_to_width(text, room) if room >= MIN_PREFIX_WIDTH else "") + symbols().ellipsis + ":" + kind
     return kind if display_width(kind) <= cells else truncate_middle(kind, cells, 1 / 2)
 
 
@@ -250,7 +250,7 @@ def truncate_difference(text: str, cells: int) -> str:
     return truncate(text, cells)
 
 
-def _prefix_that_fits(text: str, cells: int) -> str:
+def _cut_to_width(text: str, cells: int) -> str:
     used = 0
     for at, char in enumerate(text):
         used += display_width(char)
@@ -357,11 +357,11 @@ def lay_out_table(columns: Sequence[TextColumn], rows: Sequence[Sequence[StyledT
     texts = [[text for text, _ in row] for row in rows]
     least = [column.min_width for column in columns]
     sizes = compute_column_widths([column.title for column in columns], texts, table_width=cells, min_widths=least)
-    heading = _table_line(columns, [(column.title, "dim") for column in columns], sizes)
-    return TableLines(heading, [_table_line(columns, row, sizes) for row in rows])
+    heading = _lay_out_row(columns, [(column.title, "dim") for column in columns], sizes)
+    return TableLines(heading, [_lay_out_row(columns, row, sizes) for row in rows])
 
 
-def _table_line(columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]) -> Line:
+def _lay_out_row(columns: Sequence[TextColumn], row: Sequence[StyledText], sizes: Sequence[int]) -> Line:
     texts = [column.truncate(text, size) for column, (text, _), size in zip(columns, row, sizes, strict=True)]
     aligned = align_row(texts, sizes, [at for at, column in enumerate(columns) if column.align_right])
     return tuple((text, style) for text, (_, style) in zip(aligned, row, strict=True))

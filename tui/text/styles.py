@@ -290,8 +290,8 @@ def set_palette(palette: Palette) -> None:
     """Draw everything with these colours from now on."""
     global _palette
     _palette = palette
-    _active_styles.cache_clear()
-    _heat_style.cache_clear()
+    _get_active_styles.cache_clear()
+    _get_heat_style.cache_clear()
 
 
 @lru_cache(maxsize=1)
@@ -301,12 +301,12 @@ def symbols() -> Symbols:
 
 
 @lru_cache(maxsize=1)
-def _active_styles() -> Mapping[str, Style]:
+def _get_active_styles() -> Mapping[str, Style]:
     return build_styles(_palette) if is_colour_enabled(os.environ) else COLOURLESS_STYLES
 
 
 @lru_cache(maxsize=128)
-def _heat_style(percent: int) -> Style:
+def _get_heat_style(percent: int) -> Style:
     if _palette.is_ansi or not is_colour_enabled(os.environ):
         return _NO_STYLE
     text, background = make_heat_colours(percent / 100, _palette)
@@ -316,8 +316,8 @@ def _heat_style(percent: int) -> Style:
 def get_style(name: str) -> Style:
     """Return the active Rich style of a meaning such as `fail` or `heat:72`. An unknown name has no style."""
     if name.startswith(HEAT):
-        return _heat_style(int(name.removeprefix(HEAT)))
-    return _active_styles().get(name, _NO_STYLE)
+        return _get_heat_style(int(name.removeprefix(HEAT)))
+    return _get_active_styles().get(name, _NO_STYLE)
 
 
 def get_verdict_style(value: Any) -> str:
@@ -338,5 +338,5 @@ STATE_STYLES = {"=": "equal", "~": "normalised", "!": "differs", "-": "missing",
 def clear_style_caches() -> None:
     """Clear the cached symbols and styles. Tests call this after they have changed the environment."""
     symbols.cache_clear()
-    _active_styles.cache_clear()
-    _heat_style.cache_clear()
+    _get_active_styles.cache_clear()
+    _get_heat_style.cache_clear()

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from fcreview.tui.text.layout import fold_indented_lines, indent_json, max_indent_level
+from fcreview.tui.text.layout import find_max_indent_level, fold_indented_lines, indent_json
 from fcreview.tui.text.lines import format_json_text
 
 TEXT = indent_json(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
 
 
 def test_folded_levels_show_the_number_of_hidden_lines() -> None:
-    assert max_indent_level(TEXT) == 3
+    assert find_max_indent_level(TEXT) == 3
     assert fold_indented_lines(TEXT, 1).split("\n") == ["{", '  "a": { … 4 lines … },', '  "e": [ … 5 lines … ]', "}"]
     assert fold_indented_lines(TEXT, 2).split("\n")[2] == '    "b": { … 2 lines … }'
 
@@ -24,7 +24,7 @@ def test_deepest_level_hides_nothing(depth: int) -> None:
 
 
 def test_text_without_levels_has_level_0() -> None:
-    assert max_indent_level("a\nb") == 0
+    assert find_max_indent_level("a\nb") == 0
 
 
 def test_short_json_stays_on_one_line_and_other_text_is_unchanged() -> None:

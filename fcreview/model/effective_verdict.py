@@ -27,6 +27,7 @@ from fcreview.model.verdict import (
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
+"""Ways to decide by which a human verdict replaces the automatic verdict. Disputed items keep the automatic verdict."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
 """Policies for items without an adjudication: all annotators must agree, or more than half of them."""

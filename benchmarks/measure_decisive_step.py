@@ -16,7 +16,7 @@ from typing import Any
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.tau.version1 import _read_item, _read_messages, check_outputs
 from fcreview.matching.conversation import build_chat_messages
-from fcreview.matching.decisive_step import _is_equal, find_decisive_step, is_read_only
+from fcreview.matching.decisive_step import _has_same_effect, find_decisive_step, is_read_only
 from fcreview.model.item import Item
 from fcreview.stats.intervals import compute_wilson_interval
 
@@ -34,7 +34,7 @@ def baseline(item: Item) -> int | None:
     """Return the model's first writing call that differs from all golden actions."""
     for number, message in enumerate(build_chat_messages(item), 1):
         for call in message.calls:
-            if not is_read_only(call.name) and not any(_is_equal(golden, call) for golden in item.golden):
+            if not is_read_only(call.name) and not any(_has_same_effect(golden, call) for golden in item.golden):
                 return number
     return None
 

@@ -28,7 +28,7 @@ from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.keymap import KeymapError, find_changed_keys, list_help_sections, make_bindings, validate_keymap
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
-from fcreview.tui.screens.queue import QueueScreen, focused_item_pane
+from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver, open_hangup_poll, redirect_lost_streams
 from fcreview.tui.text.lines import fit_line
@@ -386,7 +386,7 @@ class FcreviewApp(App[int]):
             row = above.item_reviewer.displayed.detail.row
             cursor = CursorPosition(row.item, position.cursor.line, (row.id, row.run))
             return replace(position, cursor=cursor, is_item_open=True)
-        return replace(position, is_item_open=above is None and focused_item_pane(self) is not None)
+        return replace(position, is_item_open=above is None and find_focused_item_pane(self) is not None)
 
     def on_unmount(self) -> None:
         if self._signal_shutdown is not None:

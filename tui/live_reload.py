@@ -387,7 +387,7 @@ class LiveReload:
 
     def _clear_message(self, message: str) -> None:
         with suppress(NoMatches):  # The app is closing.
-            self._queue_screen.pane.clear_message(message)
+            self._queue_screen.pane.clear_message_if_shown(message)
             for item in self._item_panes:
                 if item.query_one("#item-status", LineBar).line[0][0].strip() == message:
                     item.show_message(NO_MESSAGE)

@@ -26,7 +26,7 @@ NEW_NAME = ""
 """Value of the row that asks for another name."""
 
 
-def annotator_choices(annotators: Sequence[KnownAnnotator], current_annotator: str) -> ChoiceTable[str]:
+def build_annotator_table(annotators: Sequence[KnownAnnotator], current_annotator: str) -> ChoiceTable[str]:
     """Return the table of annotators. The last row asks for another name."""
     return ChoiceTable(
         title="review as another annotator",
@@ -56,7 +56,7 @@ def find_other_with_items_left(queue_progress: Sequence[QueueProgress], own_name
     return next((each for each in queue_progress if each.n_reviews_left and each.share.annotator != own_name), None)
 
 
-def switch_refusal_reason(app: App[Any], session: Session) -> str:
+def find_switch_obstacle(app: App[Any], session: Session) -> str:
     """Return why the user cannot switch to another annotator now. Empty if switching is possible."""
     if session.fixed_annotator_reason:
         return session.fixed_annotator_reason
@@ -67,7 +67,7 @@ def switch_refusal_reason(app: App[Any], session: Session) -> str:
 
 def open_annotator_list(app: App[Any], session: Session) -> None:
     """Show the annotators of the workspace, and continue as the one whom the user chooses."""
-    if reason := switch_refusal_reason(app, session):
+    if reason := find_switch_obstacle(app, session):
         app.notify(sanitize(reason), markup=False)
         return
 
@@ -83,14 +83,14 @@ def open_annotator_list(app: App[Any], session: Session) -> None:
             elif name is not None:
                 _request_switch(app, session, AnnotatorSwitch(name), is_known=name in names)
 
-        app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), switch_or_ask_name)
+        app.push_screen(PickerScreen(build_annotator_table(known, session.annotator)), switch_or_ask_name)
 
     app.run_worker(load_and_show(), group="annotator", exclusive=True)
 
 
 def switch_annotator(app: App[Any], session: Session, name: str) -> None:
     """Continue as an annotator of the workspace, or show why that is not possible now."""
-    if reason := switch_refusal_reason(app, session):
+    if reason := find_switch_obstacle(app, session):
         app.notify(sanitize(reason), markup=False)
     else:
         _request_switch(app, session, AnnotatorSwitch(name), is_known=True)

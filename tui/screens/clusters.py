@@ -34,7 +34,7 @@ from fcreview.tui.queue.columns import difference_line, shorten_difference_line
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, ReviewRecorder, describe_bulk
 from fcreview.tui.screens.prompts import BORDER_CELLS, ConfirmScreen, PanelPickerScreen
-from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, tag_choices
+from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, list_tag_choices
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
@@ -192,7 +192,7 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
     def action_edit_tags(self) -> None:
         review = self._review
         errors = [row.error_type or row.rule_error_type for row in review.rows]
-        tags = tag_choices(self._session.vocabulary.tags, errors, review.known_tags, review.tags)
+        tags = list_tag_choices(self._session.vocabulary.tags, errors, review.known_tags, review.tags)
 
         async def load_used_tags() -> list[str]:
             return await self._session.query(lambda store: store.fetch_used_tags())

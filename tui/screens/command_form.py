@@ -110,13 +110,13 @@ class FormFields(VerticalScroll):
         return 0 <= at < len(inputs)
 
 
-def command_error_line(result: CommandResult) -> Line:
+def find_error_line(result: CommandResult) -> Line:
     """Return the error message of a command that failed."""
     lines = result.text.strip().splitlines() or ["the command failed"]
     return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
 
 
-def last_output_line(result: CommandResult) -> str:
+def find_last_output_line(result: CommandResult) -> str:
     lines = result.text.strip().splitlines() or ["done"]
     return sanitize(lines[-1])
 
@@ -182,7 +182,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         if result.is_successful or not self._fields:
             self.dismiss(result.text)
             return
-        self._show_status_line(command_error_line(result))
+        self._show_status_line(find_error_line(result))
 
 
 def open_command_form(app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]) -> None:

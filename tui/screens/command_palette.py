@@ -96,12 +96,12 @@ class PaletteCommand:
         return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
 
 
-def unavailable_command(context: PaletteContext, kind: str, label: str, reason: str) -> PaletteCommand:
+def make_unavailable_command(context: PaletteContext, kind: str, label: str, reason: str) -> PaletteCommand:
     """Return a command that only shows `reason`, because it is not available."""
     return PaletteCommand(kind, label, partial(context.show_message, f"{label}: {reason}"), reason)
 
 
-def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
+def list_action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
     """Return commands for the active actions: those that many screens share if `are_shared`, else all others."""
     for action in context.actions:
         if action.is_in_shared_group == are_shared:
@@ -109,13 +109,13 @@ def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[Pa
             yield PaletteCommand("action", action.label, action.run_after_keys, help_text, action.key)
 
 
-def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that apply, save and delete filters."""
     saved_filters = context.session.annotator_filters.saved_filters
     names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in saved_filters}
     for name, where in saved_filters.items():
         if reason := find_filter_problem(where, blind=context.state.blind):
-            yield unavailable_command(context, "filter", names[name], sanitize(reason))
+            yield make_unavailable_command(context, "filter", names[name], sanitize(reason))
         else:
             apply = partial(context.apply_queue_choice, "where", where)
             yield PaletteCommand("filter", names[name], apply, sanitize(where))
@@ -127,13 +127,13 @@ def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield PaletteCommand("filter", f"forget {shown_name}", partial(context.delete_filter, name))
 
 
-def order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for name, description in list_available_orders(context.state.blind, context.state.file).items():
         run = partial(context.apply_queue_choice, "order", name)
         yield PaletteCommand("order", f"order {sanitize(name)}", run, description)
 
 
-def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for name, has_assigned_items in context.queue_files.items():
         if name == context.state.file:
             continue
@@ -141,10 +141,10 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         if has_assigned_items:
             yield PaletteCommand("queue", label, run, "items of the queue file that are assigned to you")
         else:
-            yield unavailable_command(context, "queue", label, "no items are assigned to you")
+            yield make_unavailable_command(context, "queue", label, "no items are assigned to you")
 
 
-def annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that continue as another annotator of the workspace."""
     for each in context.annotators:
         run = partial(switch_annotator, context.app, context.session, each.name)
@@ -153,7 +153,7 @@ def annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         )
 
 
-def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for the report and a command for each export format."""
     commands = [
         PaletteCommand("export", label := f"export {each.name}", partial(
@@ -166,12 +166,12 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     for command in commands:
         if context.state.blind:
             reason = "hidden in blind mode, because it contains other annotators' verdicts"
-            yield unavailable_command(context, command.kind, command.label, reason)
+            yield make_unavailable_command(context, command.kind, command.label, reason)
         else:
             yield command
 
 
-def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that open the form of a CLI command. In blind mode there are none, because forms show
     verdicts."""
     services = context.session.report_services
@@ -183,7 +183,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
 
 
-def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command for each run. The commands show no rates, so blind annotators may see them."""
     runs = context.runs
     if len(runs) < 2:
@@ -199,7 +199,7 @@ def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         )
 
 
-def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return commands that open the lists and screens of the queue from other screens."""
     for action in context.queue_actions():
         label = action.id.partition(".")[2]
@@ -210,7 +210,7 @@ def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         yield PaletteCommand("screen", "estimates", partial(open_estimates, context.app, context.session), help_text)
 
 
-def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     """Return a command that compares two runs, and one for each pair of runs of a benchmark if there are few runs."""
     runs = context.runs
     if context.state.blind or len(runs) < 2:
@@ -226,17 +226,18 @@ def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
             yield PaletteCommand("compare", label, partial(context.show_comparison, a, b), a.info.full_title)
 
 
-def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+def list_theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     if is_colour_enabled(os.environ):
         for name in list_theme_names():
             help_text = "current theme" if name == context.app.theme else ""
             yield PaletteCommand("theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text)
 
 
-ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
+ACTION_SOURCES = (partial(list_action_commands, are_shared=False), partial(list_action_commands, are_shared=True))
 COMMAND_SOURCES = (
-    ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, annotator_commands,
-    export_commands, form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
+    ACTION_SOURCES[0], list_queue_action_commands, list_filter_commands, list_order_commands, list_queue_file_commands,
+    list_annotator_commands, list_export_commands, list_form_commands, list_run_commands, list_comparison_commands,
+    list_theme_commands, ACTION_SOURCES[1],
 )  # fmt: skip
 """Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
 
@@ -248,7 +249,9 @@ class PaletteProvider(Provider):
         super().__init__(screen, match_style)
         self._context = context
         self._sources = (
-            COMMAND_SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
+            COMMAND_SOURCES
+            if context.has_queue
+            else (*ACTION_SOURCES, list_export_commands, list_form_commands, list_theme_commands)
         )
         self._style = self.match_style or Style()
 

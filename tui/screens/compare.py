@@ -70,7 +70,7 @@ ID_CELLS = (14, 40)
 """Smallest and largest width of the column of item ids, in cells."""
 
 
-def verdict_sources_text(source_a: VerdictSource, source_b: VerdictSource) -> str:
+def format_verdict_sources(source_a: VerdictSource, source_b: VerdictSource) -> str:
     """Return `official verdicts`, or `A official, B recomputed` if the sources differ."""
     if source_a == source_b:
         return f"{SOURCE_NAMES[source_a]} verdicts"
@@ -92,7 +92,7 @@ def summarize_comparison(comparison: RunComparison, width: int) -> str:
     return text if display_width(text) <= width else separator.join(parts[:-1])
 
 
-def pass_rate_lines(
+def build_pass_rate_table(
     comparison: RunComparison, source_a: VerdictSource, source_b: VerdictSource, width: int
 ) -> TableLines:
     """Return the table of pass rates: all items, each category, then warnings about the comparison."""
@@ -168,7 +168,7 @@ def _interval_lines(groups: Sequence[ComparisonGroup], are_comparable: Sequence[
     return TableLines(((pad(" " * zero + "0", width), "dim"),), lines)
 
 
-def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int) -> TableLines:
+def build_flip_table(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], width: int) -> TableLines:
     """Return the table of flips. `row_by_item`: queue rows of the failing items, by item number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
@@ -180,18 +180,18 @@ def flip_list_lines(flips: Sequence[Flip], row_by_item: Mapping[int, QueueRow], 
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
         # The first difference alone does not explain a flip with different golden answers or equal predictions.
-        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(failing_item_number(flip))
+        row = None if flip.golden_differs or flip.same_prediction else row_by_item.get(find_failing_item(flip))
         cause = difference_line(row) if row is not None else ()
         lines.append((*line, *shorten_difference_line(cause or make_line(sanitize(flip.cause)), width - size - 18)))
     return TableLines(heading, lines)
 
 
-def failing_item_number(flip: Flip) -> int:
+def find_failing_item(flip: Flip) -> int:
     """Return the number of the item in the run that fails it."""
     return (flip.b if flip.passing_side == "a" else flip.a).item
 
 
-def flip_count_text(flips: Sequence[Flip], passing_side: str) -> str:
+def format_flip_count(flips: Sequence[Flip], passing_side: str) -> str:
     """Return the number of listed flips, such as `only A passes · 3 items`. `passing_side`: `a`, `b`, or empty."""
     condition = f"only {passing_side.upper()} passes {symbols().separator} " if passing_side else ""
     return condition + format_count(len(flips), "item")
@@ -315,7 +315,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             interruptible=True,
         )
         self._comparison = await asyncio.to_thread(compare_runs, *outcomes)
-        failing = [failing_item_number(flip) for flip in self._comparison.flips]
+        failing = [find_failing_item(flip) for flip in self._comparison.flips]
         rows = await self._session.query(lambda store: store.fetch_rows(failing), interruptible=True)
         self._rows = {row.item: row for row in rows}
         self.waiting.stop()
@@ -350,8 +350,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         for panel in self.query(Panel):
             panel.set_flat(is_small_screen(self.size))
         cells = self.size.width - (2 if is_small_screen(self.size) else 6)
-        heading, lines = pass_rate_lines(self._comparison, *self._sources, cells)
-        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{verdict_sources_text(*self._sources)}"
+        heading, lines = build_pass_rate_table(self._comparison, *self._sources, cells)
+        rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{format_verdict_sources(*self._sources)}"
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
         self.query_one("#rates-heading", LineBar).show(((" ", ""), *heading))
         rates.set_lines(lines)
@@ -367,8 +367,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def _draw_flips(self) -> None:
         flips = self._flips
-        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6))
-        facts = flip_count_text(flips, self._passing_side)
+        heading, lines = build_flip_table(flips, self._rows, self.size.width - (2 if is_small_screen(self.size) else 6))
+        facts = format_flip_count(flips, self._passing_side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items with different verdicts", "dim")
         self.list.set_lines(lines)

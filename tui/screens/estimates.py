@@ -37,7 +37,7 @@ from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import find_other_with_items_left, format_sample_annotators, offer_annotator_switch
-from fcreview.tui.screens.command_form import FormFields, command_error_line, last_output_line, open_command_form
+from fcreview.tui.screens.command_form import FormFields, find_error_line, find_last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.styles import symbols
@@ -318,12 +318,12 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         if not result.is_successful:
-            self._message, self._held_keys = command_error_line(result), ()
+            self._message, self._held_keys = find_error_line(result), ()
             self.set_focus(field)
             self._draw_selected_run()
             return
         self.call_after_refresh(self.handle_kept_keys)
-        self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
+        self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(find_last_output_line(result))
         self._is_loaded = False
         self._load_runs()
 

@@ -54,7 +54,7 @@ class CheckedText:
     """Position of the problem in the text, in characters."""
 
 
-def original_golden_text(golden: GoldenSupport, run: Run, item: Item) -> str:
+def format_original_golden(golden: GoldenSupport, run: Run, item: Item) -> str:
     """Return the golden answer of the dataset as JSON."""
     try:
         template = golden.make_template(run, item)
@@ -94,7 +94,7 @@ def find_problem_position(problem: str, text: str) -> int:
     return position
 
 
-def line_and_column(text: str, position: int) -> tuple[int, int]:
+def to_line_and_column(text: str, position: int) -> tuple[int, int]:
     """Convert a position in characters to (line, column). Lines, columns and positions count from 0."""
     return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
@@ -219,7 +219,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._saved_reason = self._reason
         self._saved_fix = own.golden_fix if own else None
         self._initial_text = (
-            format_json(self._saved_fix) if self._saved_fix else original_golden_text(golden, detail.run, detail.item)
+            format_json(self._saved_fix) if self._saved_fix else format_original_golden(golden, detail.run, detail.item)
         )
         self._checked = CheckedText(None)
         self._message: Line = ()
@@ -265,7 +265,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._checked = await asyncio.to_thread(check_text, text, self._golden, detail.run, detail.item)
         fix = self._checked.golden_fix
         if fix is None:
-            line, _ = line_and_column(text, self._checked.position)
+            line, _ = to_line_and_column(text, self._checked.position)
             self._show_message(f"line {line + 1}: {sanitize(self._checked.problem)}", "warn")
         elif self._hides_verdicts:
             self._show_message("valid · verdicts are hidden until you submit")
@@ -313,7 +313,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self._show_message("NOT SAVED: the text equals the golden answer of the dataset", "bad")
             self.app.bell()
         elif checked.golden_fix is None:
-            self._text_area.move_cursor(line_and_column(self._text_area.text, checked.position))
+            self._text_area.move_cursor(to_line_and_column(self._text_area.text, checked.position))
             self._text_area.focus()
             self._show_message(f"NOT SAVED: {sanitize(checked.problem)}", "bad")
             self.app.bell()
@@ -331,7 +331,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
     def action_restore_original(self) -> None:
-        self._text_area.text = original_golden_text(self._golden, self._detail.run, self._detail.item)
+        self._text_area.text = format_original_golden(self._golden, self._detail.run, self._detail.item)
 
     def action_open_editor(self) -> None:
         """Edit the text in the program that is set in VISUAL or EDITOR."""

@@ -179,7 +179,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             each.set_cursor_shown(each is with_cursor)
 
     @property
-    def _visible_panel_names(self) -> list[str]:
+    def _visible_panels(self) -> list[str]:
         return [name for name in PANELS if self.query_one(f"#{name}-panel").display]
 
     # -- reading
@@ -193,7 +193,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             runs = [run for run in await self._loader.load_runs() if not scope or run.run in scope]
         blind = self._overview.blind
         self._runs = self._arrangement.filter_and_sort_runs(runs)
-        self._set_overview(Overview(runs, self._session.annotator, blind))
+        self._show_overview(Overview(runs, self._session.annotator, blind))
         await self._read_part(add_queue_progress)
         if blind:
             return
@@ -212,7 +212,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
         else:
-            self._set_overview(
+            self._show_overview(
                 replace(self._overview, n_suspects=found.n_suspects, n_strong_suspects=found.n_strong_suspects)
             )
         finally:
@@ -225,12 +225,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     async def _estimate_visible_runs(self) -> None:
         """Estimate the accuracy of the visible runs that have a sample."""
         overview = self._overview
-        for run in self._visible_runs():
+        for run in self._list_visible_runs():
             if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
                 overview.estimates[run.run] = await self._loader.load_estimate(run, is_low_priority=True)
                 self._draw_right_column()
 
-    def _visible_runs(self) -> list[RunRow]:
+    def _list_visible_runs(self) -> list[RunRow]:
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
             top = int(self._get_list(name).scroll_offset.y)
@@ -242,12 +242,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         """Read and show a part of the overview. A later query of the screen interrupts the reading."""
         work = partial(reader, self._overview, self._view)
         try:
-            self._set_overview(await self._session.query(work, interruptible=True))
+            self._show_overview(await self._session.query(work, interruptible=True))
         except FcreviewError as error:
             self._message = sanitize(str(error))
             self._draw()
 
-    def _set_overview(self, overview: Overview) -> None:
+    def _show_overview(self, overview: Overview) -> None:
         self._overview = overview
         self._draw()
 
@@ -381,13 +381,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     # -- actions
 
     def action_step_panel(self, by: int) -> None:
-        names = self._visible_panel_names
+        names = self._visible_panels
         here = getattr(self.focused, "id", names[0])
         self._get_list(names[(names.index(here) + by) % len(names) if here in names else 0]).focus()
 
     def action_focus_panel(self, number: int) -> None:
         name = PANELS[number - 1]
-        if name in self._visible_panel_names:
+        if name in self._visible_panels:
             self._get_list(name).focus()
 
     def action_scroll_categories(self, by: int) -> None:

@@ -27,7 +27,7 @@ from fcreview.tui.queue.loader import KnownAnnotator, read_other_annotators, rea
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
-from fcreview.tui.screens.queue import QueueScreen, find_queue_screen, focused_item_pane
+from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane, find_queue_screen
 
 if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
@@ -46,7 +46,7 @@ class PaletteContext:
         self.app, self.session, self.state = app, session, state
         self._queue = find_queue_screen(app)
         self._is_queue_on_top = app.screen is self._queue
-        pane = focused_item_pane(app)
+        pane = find_focused_item_pane(app)
         self._item_pane = pane if pane is not None and not pane.is_item_loading else None
         self.actions = [action for action in list_available_actions(app.screen) if action.id != "app.palette"]
         is_unfinished = any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack)
@@ -257,12 +257,12 @@ def return_to_queue(app: App[Any], session: Session, callback: Callable[[QueueSc
 async def _return_to_queue(
     app: App[Any], session: Session, queue: QueueScreen, callback: Callable[[QueueScreen], object]
 ) -> None:
-    while app.screen is not queue or focused_item_pane(app) is not None:
-        screen, pane = app.screen, focused_item_pane(app)
+    while app.screen is not queue or find_focused_item_pane(app) is not None:
+        screen, pane = app.screen, find_focused_item_pane(app)
         getattr(pane or screen, "action_back", screen.dismiss)()
         if not await session.actions.wait_until_idle():
             return
-        while app.screen is screen and focused_item_pane(app) is pane:
+        while app.screen is screen and find_focused_item_pane(app) is pane:
             await asyncio.sleep(CLOSE_POLL_INTERVAL)
     queue.call_later(callback, queue)
 
@@ -272,7 +272,7 @@ def open_overview(app: App[Any], session: Session) -> None:
     queue = find_queue_screen(app)
     if queue is None:
         return
-    if app.screen is queue and focused_item_pane(app) is None:
+    if app.screen is queue and find_focused_item_pane(app) is None:
         queue.action_overview()
     else:
         app.push_screen(queue.make_overview(), partial(_apply_overview_choice, app, session))

@@ -385,7 +385,7 @@ class QueueScreen(GuardedScreen[None]):
         self.call_after_refresh(set_focus_time)
 
 
-def focused_item_pane(app: App[Any]) -> ItemPane | None:
+def find_focused_item_pane(app: App[Any]) -> ItemPane | None:
     """Return the item pane with the focus. None if no item pane has the focus."""
     from fcreview.tui.screens.item_pane import ItemPane
 

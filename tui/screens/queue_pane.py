@@ -287,7 +287,7 @@ class QueuePane(Vertical):
 
     # -- drawing
 
-    def clear_message(self, message: str) -> None:
+    def clear_message_if_shown(self, message: str) -> None:
         """Remove this message if it is displayed."""
         if self._message == message:
             self.show_message("")

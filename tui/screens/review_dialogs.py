@@ -126,10 +126,10 @@ class NoteScreen(BottomDialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._title_with_keys(self.app.size.width), markup=False)
+            yield Static(self._format_title_with_keys(self.app.size.width), markup=False)
             yield NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
 
-    def _title_with_keys(self, width: int) -> str:
+    def _format_title_with_keys(self, width: int) -> str:
         """Return the title and the keys. If `width` is small, the name in the title is shortened."""
         keys = find_action_key_names(self.app)
         templates = {"note.save": "{} saves", "note.line": "{}: new line", "note.cancel": "{} cancels"}
@@ -140,7 +140,7 @@ class NoteScreen(BottomDialog[str | None]):
         )
 
     def on_resize(self) -> None:
-        self.query_one(Static).update(self._title_with_keys(self.app.size.width))
+        self.query_one(Static).update(self._format_title_with_keys(self.app.size.width))
 
     def on_mount(self) -> None:
         self._box.move_cursor(self._box.document.end)
@@ -154,7 +154,7 @@ class NoteScreen(BottomDialog[str | None]):
         self.dismiss(self._box.text if self._box.text != self._note else None)
 
 
-def tag_choices(
+def list_tag_choices(
     configured: Sequence[str], error_types: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
 ) -> list[str]:
     """Return all tags once: configured tags, error types of the item, the benchmark's taxonomy, selected tags.
@@ -293,7 +293,7 @@ def ask_tags(
     row, own = subject.detail.row, recorder.find_own_opinion(subject)
     chosen = (own.tags if own else None) or []
     errors = [] if session.blind and row.you is None else [row.error_type, row.rule_error_type]
-    tags = tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
+    tags = list_tag_choices(session.vocabulary.tags, errors, subject.detail.run.tags, chosen)
     item_name = item_name or _name_if_not_displayed(view, subject) or subject.part_name
     _ask_and_record(view, subject, TagsScreen(tags, chosen, prefetcher.read_used_tags, item_name), recorder.record_tags)
 
@@ -337,7 +337,7 @@ async def ask_response_labels(view: ItemView, session: Session, subject: ReviewS
         view.show_message(StatusMessage("this benchmark has no response labels", "warn"))
         return
     criterion = criteria[0]
-    choices = label_choices(subject.detail, session.annotator, criterion)
+    choices = find_label_choices(subject.detail, session.annotator, criterion)
     recorder = view.item_reviewer.recorder
     prompt = TagsScreen(choices.labels, choices.selected, name=RESPONSE, label=criterion.replace("_", " "))
     _ask_and_record(view, subject, prompt, lambda latest, labels: recorder.record_labels(latest, criterion, labels))
@@ -348,7 +348,7 @@ class LabelChoices(NamedTuple):
     selected: list[str]
 
 
-def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
+def find_label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
     """Return the labels to choose from. The annotator's own labels are selected, else the benchmark's."""
     verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
     automatic = next((value for value in verdicts if isinstance(value, list)), [])

@@ -120,7 +120,7 @@ class RunColumn:
     """Priority of the column. If model names would be cut, columns with the lowest priority are omitted first."""
 
 
-def run_choices(
+def build_run_list_table(
     runs: Sequence[RunRow], state: RunListState, width: int, *, blind: bool = False
 ) -> ChoiceTable[RunChoice]:
     """Return the table of runs without empty columns and, if `width` is small, without less important columns."""
@@ -303,7 +303,8 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
 
     def _redraw(self, cursor_choice: RunChoice | None) -> None:
         """Redraw the list with the cursor on this line, or on its group if the group is folded."""
-        choices = run_choices(self._runs, self._list_state, self.size.width, blind=self._make_compare_screen is None)
+        blind = self._make_compare_screen is None
+        self._choices = choices = build_run_list_table(self._runs, self._list_state, self.size.width, blind=blind)
         if self._marked_run is not None:
             model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked_run), "")
             key = find_action_key_names(self.app).get("runs.compare", "")
@@ -312,7 +313,6 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
             label = GROUP_LABELS[self._list_state.grouping]
             cursor_choice = next((label(run) for run in self._runs if run.run == cursor_choice), None)
         choices.cursor = choices.values.index(cursor_choice) if cursor_choice in choices.values else 0
-        self._choices = choices
         self._draw()
         self.list.move_cursor(choices.cursor)
         self.refresh_bindings()

@@ -13,8 +13,8 @@ from fcreview.tui.screens.golden_editor import (
     EMPTY_GOLDEN,
     check_text,
     find_problem_position,
-    line_and_column,
-    original_golden_text,
+    format_original_golden,
+    to_line_and_column,
 )
 from fcreview.tui.session import GoldenSupport
 from fcreview.tui.text.lines import format_json
@@ -44,7 +44,7 @@ def test_problem_is_at_the_deepest_name_it_mentions(problem: str, name: str) -> 
 def test_json_errors_have_a_position() -> None:
     found = check_text('{\n  "a": [1,\n}', golden_support(), RUN, ITEM)
     assert found.golden_fix is None
-    assert line_and_column('{\n  "a": [1,\n}', found.position)[0] == 2
+    assert to_line_and_column('{\n  "a": [1,\n}', found.position)[0] == 2
 
 
 @pytest.mark.parametrize("text", ["[1]", "3", "", "[" * 100_000, '{"a": 1' + "0" * 5000 + "}"])
@@ -62,8 +62,8 @@ def test_editor_starts_with_empty_object_without_golden_answer() -> None:
     def fail(*_: Any) -> None:
         raise FcreviewError("no way")
 
-    assert original_golden_text(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
-    assert original_golden_text(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
+    assert format_original_golden(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
+    assert format_original_golden(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
     assert check_text("{}", GoldenSupport(fail, fail, fail), RUN, ITEM).problem == "no way"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
-from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, run_choices
+from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, build_run_list_table
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.store.queries.test_runs import make_row
 
@@ -29,7 +29,7 @@ RUNS = [
 
 
 def run_lines(state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False) -> list[str]:
-    heading, lines = run_choices(runs, state, cells, blind=blind).lines(cells)
+    heading, lines = build_run_list_table(runs, state, cells, blind=blind).lines(cells)
     assert max(line_width(line) for line in lines) < cells
     return [plain_text(heading).strip(), *(plain_text(line).strip() for line in lines)]
 
@@ -63,23 +63,23 @@ def test_groups_fold_and_show_the_range_of_rates() -> None:
     state.unfolded.add(LONG)
     lines = run_lines(state, 140)
     assert lines[2].startswith("▾ ") and lines[3].startswith("BFCL V1  2024-08-01") and "V3  2024-07-24" in lines[4]
-    values = run_choices(RUNS, state, 140).values
+    values = build_run_list_table(RUNS, state, 140).values
     assert values == [ALL_RUNS, LONG, 1, 3, 2, 4]
 
 
 def test_groups_follow_the_order_of_their_runs() -> None:
     state = RunListState(order="official", grouping="date", unfolded={"2024-08-01", "2024-07-24"})
-    assert run_choices(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 2, 1, "2024-07-24", 3, 4]
+    assert build_run_list_table(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 2, 1, "2024-07-24", 3, 4]
     state.is_reversed = True
-    assert run_choices(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 1, 2, "2024-07-24", 3, 4]
-    assert "by official reversed, grouped by date" in run_choices(RUNS, state, 80).note
+    assert build_run_list_table(RUNS, state, 80).values == [ALL_RUNS, "2024-08-01", 1, 2, "2024-07-24", 3, 4]
+    assert "by official reversed, grouped by date" in build_run_list_table(RUNS, state, 80).note
 
 
 def test_search_unfolds_matches() -> None:
     state = RunListState(grouping="date", search="deepseek")
-    choices = run_choices(RUNS, state, 80)
+    choices = build_run_list_table(RUNS, state, 80)
     assert choices.values == ["2024-08-01", 1, "2024-07-24", 3] and choices.total == 2
-    assert run_choices(RUNS, RunListState(search="elm"), 80).values == []
+    assert build_run_list_table(RUNS, RunListState(search="elm"), 80).values == []
 
 
 @pytest.mark.parametrize("by", GROUPINGS)

@@ -19,7 +19,6 @@ from fcreview.errors import FcreviewError
 from fcreview.model.effective_verdict import collect_verdicts
 from fcreview.model.review import ITEM_CORRECT, ItemKey
 from fcreview.stats.sampling import AnnotatorShare, Stratum
-from fcreview.store.reviews.review_index import ItemIndex
 from fcreview.store.rows import BUILTIN_QUEUES, to_item_number
 from fcreview.store.workspace import is_same_filename, to_safe_annotator
 
@@ -252,6 +251,8 @@ class QueueItemTable:
 
     def _find_item_numbers(self, queue: QueueFile) -> list[int | None]:
         """Return the number of each sampled item. If several runs of a model have it, prefer the sampled answer."""
+        from fcreview.store.reviews.review_index import ItemIndex  # imports DuckDB
+
         index = ItemIndex(self._connection)
         index.load_items(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []

@@ -300,34 +300,32 @@ class _DatasetLoader:
 
     def load(self) -> Dataset:
         dataset = Dataset(DatasetItems(self._reload_item), self._issues)
-        answers, indexes_by_id = _read_answer_records(self._files.answers, dataset.issues)
+        answers = _read_answer_records(self._files.answers, dataset.issues)
         for number, record in enumerate(_read_object_records(self._files.questions, dataset.issues)):
             stated = record.value.get("id")
             record_id = stated if isinstance(stated, str) else f"{self._category}_{number}"
             item_id = self._assign_item_id(dataset, record_id)
             answer = None
-            if found := indexes_by_id.get(record_id):
+            if found := answers.indexes_by_id.get(record_id):
                 n_earlier = len(dataset.repeated_ids.get(record_id, (item_id,))) - 1
-                answer = answers[found[min(n_earlier, len(found) - 1)]]
-            elif not indexes_by_id and number < len(answers):
-                answer = answers[number]
+                answer = answers.records[found[min(n_earlier, len(found) - 1)]]
+            elif not answers.indexes_by_id and number < len(answers.records):
+                answer = answers.records[number]
             if len(dataset.items) >= MAX_LOADED_ITEMS:
                 dataset.items.add_unloaded_item(item_id, record, answer)
             elif item := self._make_shared_item(item_id, record, answer):
                 dataset.items.add_item(item, record, answer)
-        self._report_differing_answers(dataset, answers, indexes_by_id)
+        self._report_differing_answers(dataset, answers)
         return dataset
 
-    def _report_differing_answers(
-        self, dataset: Dataset, answers: list[JsonRecord], indexes_by_id: dict[str, tuple[int, ...]]
-    ) -> None:
+    def _report_differing_answers(self, dataset: Dataset, answers: AnswerRecords) -> None:
         """Add an issue for each id with more golden answers than questions, if these golden answers differ."""
-        for record_id, found in indexes_by_id.items():
+        for record_id, found in answers.indexes_by_id.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
-            surplus = [self._read_answer_value(answers[index]) for index in found[n_questions:]]
-            if any(value != self._read_answer_value(answers[found[0]]) for value in surplus):
+            surplus = [self._read_answer_value(answers.records[index]) for index in found[n_questions:]]
+            if any(value != self._read_answer_value(answers.records[found[0]]) for value in surplus):
                 what = f"{record_id} has {len(found)} golden answers with different content. The first one is used"
-                path, line = str(self._files.answers), answers[found[n_questions]].line
+                path, line = str(self._files.answers), answers.records[found[n_questions]].line
                 self._issues.append(ImportIssue(path, line, what, item=record_id))
 
     def _read_answer_value(self, record: JsonRecord) -> Any:
@@ -434,9 +432,7 @@ def make_dataset_item(
         if ground_truth is None or "ground_truth" in answer:
             extra.update((key, value) for key, value in answer.items() if key not in _FIELDS_WITH_ATTRIBUTES)
     turns = parse_turns(question.get("question"))
-    item = DatasetItem(
-        item_id, category, turns, functions, ground_truth, question=_shorten_first_question(turns), extra=extra
-    )
+    item = DatasetItem(item_id, category, turns, functions, ground_truth, question=_first_question(turns), extra=extra)
     if not category.startswith(("memory", "web_search")):
         item.golden_calls = SharedList(parse_golden_calls(ground_truth, category, functions))
     if ground_truth is not None:
@@ -509,7 +505,7 @@ def to_json_text(value: Any) -> str:
         return orjson.dumps(to_plain_json(value)).decode()
 
 
-def _shorten_first_question(turns: Turns) -> str:
+def _first_question(turns: Turns) -> str:
     messages = (message for turn in turns for message in reversed(turn))
     texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
     return shorten_question(convert_content_to_text(next(texts, "")))

@@ -33,7 +33,7 @@ from fcreview.importers.bfcl.dataset import (
     load_dataset,
     to_json_text,
 )
-from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, read_first
 from fcreview.importers.bfcl.joining import (
     find_items_with_question,
     has_function_name,
@@ -127,16 +127,14 @@ def _pair_results_with_scores(results: FilesByRun, scores: FilesByRun) -> Iterat
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
-        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files)
+        found, issues, has_all_files = _find_counterpart_files(folder, version, files)
         used.update(file.path for file in found)
-        yield _make_plan(
-            folder if are_all_files_opened else _find_common_path(files), folder, version, files, found, issues
-        )
+        yield _make_plan(folder if has_all_files else _find_common_path(files), folder, version, files, found, issues)
     for (folder, version), files in scores.items():
         paths = {file.path for file in files}
         if paths <= used:
             continue
-        found, issues, are_all_files_opened = _find_counterpart_files(folder, version, files)
+        found, issues, has_all_files = _find_counterpart_files(folder, version, files)
         is_outermost = folder == filenames.find_run_folder(files[0].path, version)
         model_folder = filenames.find_run_folder if is_outermost else lambda path, _: filenames.find_model_folder(path)
         model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
@@ -146,7 +144,7 @@ def _pair_results_with_scores(results: FilesByRun, scores: FilesByRun) -> Iterat
                 yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
             continue
         yield _make_plan(
-            model if are_all_files_opened else _find_common_path(found or files), model, version, found, files, issues
+            model if has_all_files else _find_common_path(found or files), model, version, found, files, issues
         )
 
 
@@ -181,7 +179,7 @@ class Counterpart(NamedTuple):
 
     files: list[ClassifiedFile]
     issues: list[ImportIssue]
-    are_all_files_opened: bool
+    has_all_files: bool
     """Whether the user opened all result (or score) files of the model folder. If not, `files` has only files of the
     opened categories."""
 
@@ -190,9 +188,7 @@ def _find_counterpart_files(folder: Path, version: str, files: Sequence[Classifi
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
     categories = {file.category for file in files}
-    are_all_files_opened = {file.path for file in files} >= {
-        f.path for f in _find_files_of_kind(folder, version, own_kind)
-    }
+    has_all_files = {file.path for file in files} >= {f.path for f in _find_files_of_kind(folder, version, own_kind)}
     matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
     for rank, candidate in _rank_candidate_folders(folder, kind):
         found = _find_files_of_kind(candidate, version, kind)
@@ -200,14 +196,14 @@ def _find_counterpart_files(folder: Path, version: str, files: Sequence[Classifi
         if n_shared:
             matches.append(((rank, n_shared), candidate, found))
     if not matches:
-        return Counterpart([], [], are_all_files_opened)
+        return Counterpart([], [], has_all_files)
     highest = max(match[0] for match in matches)
     (_, used, found), *others = [match for match in matches if match[0] == highest]
     listed = ", ".join(str(match[1]) for match in others)
     what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
     issues = [ImportIssue(str(folder), None, what)] if others else []
-    kept = [file for file in found if are_all_files_opened or file.category in categories]
-    return Counterpart(kept, issues, are_all_files_opened)
+    kept = [file for file in found if has_all_files or file.category in categories]
+    return Counterpart(kept, issues, has_all_files)
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
@@ -330,10 +326,8 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
     questions = folder / name
     if not questions.is_file():
         return None
-    answers, function_docs = folder / "possible_answer" / name, folder / "multi_turn_func_doc"
-    return DatasetFiles(
-        questions, answers if answers.is_file() else None, function_docs if function_docs.is_dir() else None
-    )
+    answers, docs = folder / "possible_answer" / name, folder / "multi_turn_func_doc"
+    return DatasetFiles(questions, answers if answers.is_file() else None, docs if docs.is_dir() else None)
 
 
 def _choose_dataset_files(folders: Sequence[Path], version: str, category: str, plan: RunPlan) -> DatasetFiles | None:
@@ -349,7 +343,7 @@ def _choose_dataset_files(folders: Sequence[Path], version: str, category: str, 
 
 def is_question_file(path: Path) -> bool:
     """Whether a file contains questions. Its name is not enough, because V1 results may have the same name."""
-    first = filenames.read_first(path)
+    first = read_first(path)
     return isinstance(first, dict) and "question" in first and "result" not in first
 
 
@@ -359,9 +353,7 @@ def is_damaged_question_file(path: Path) -> bool:
     A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
     """
     is_v1_name = not path.name.startswith("BFCL_")
-    return not isinstance(filenames.read_first(path), dict) and (
-        not is_v1_name or (path.parent / "possible_answer").is_dir()
-    )
+    return not isinstance(read_first(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
 
 def _find_question_folders(folders: Sequence[Path], version: str, categories: list[str]) -> list[Path]:

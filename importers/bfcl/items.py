@@ -77,9 +77,8 @@ class GoldenCorrector(CategoryCorrections):
         key = f"errata:{self._errata.digest}:{item_id}"
         corrected = item.expected_calls_cache.get(key)
         if corrected is None:
-            corrected = replace(
-                item, equivalence_rules=rules, expected_calls_cache={}, evaluation_cache={}, reply_cache={}
-            )
+            caches: dict[str, Any] = {"expected_calls_cache": {}, "evaluation_cache": {}, "reply_cache": {}}
+            corrected = replace(item, equivalence_rules=rules, **caches)
             if found.entry is not None:
                 corrected.ground_truth = found.entry.new
                 corrected.golden_calls = SharedList(parse_golden_calls(found.entry.new, item.category, item.functions))

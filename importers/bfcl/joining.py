@@ -220,12 +220,8 @@ def mask_api_keys(text: str) -> str:
 
 
 def _list_last_user_messages(turns: Turns) -> list[str]:
-    return [
-        next(
-            (convert_content_to_text(part.get("content")) for part in reversed(turn) if part.get("role") == "user"), ""
-        )
-        for turn in turns
-    ]
+    by_turn = ([part.get("content") for part in turn if part.get("role") == "user"] for turn in turns)
+    return [convert_content_to_text(contents[-1]) if contents else "" for contents in by_turn]
 
 
 MAX_LITERAL_LENGTH = 100_000
@@ -249,9 +245,7 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
     return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions) - {""})
 
 
-def assign_item_ids(
-    record_id: str, replies: Sequence[Any], dataset: Dataset, *, are_all_scored: bool
-) -> list[str] | None:
+def assign_item_ids(record_id: str, replies: list[Any], dataset: Dataset, *, are_all_scored: bool) -> list[str] | None:
     """Return an item id for each result with the same record id; None if all results belong to one item.
 
     Without a dataset, they are different items if the score file counts them all.

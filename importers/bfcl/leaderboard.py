@@ -253,10 +253,8 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
     ]
     if not is_v1:
         live = make_category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
-        groups += [
-            make_item_weighted_group("live", live, rates),
-            make_unweighted_group("multi_turn", make_category_groups(rates, _MULTI_TURN)),
-        ]
+        multi_turn = make_category_groups(rates, _MULTI_TURN)
+        groups += [make_item_weighted_group("live", live, rates), make_unweighted_group("multi_turn", multi_turn)]
     return groups
 
 
@@ -270,9 +268,10 @@ def _make_all_items_group(version: str, rates: RatesByCategory, groups: Sequence
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
-def make_v2_overall_and_groups(
-    rates: RatesByCategory, groups: Sequence[CategoryGroup]
-) -> tuple[CategoryGroup, list[CategoryGroup]]:
+OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
+
+
+def make_v2_overall_and_groups(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return (overall accuracy, groups) of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
     pairs = zip(by_name["ast"].parts, make_category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
@@ -283,9 +282,7 @@ def make_v2_overall_and_groups(
     return overall, [combined_ast, _make_non_live_group(by_name), _make_live_ast_group(rates), irrelevance]
 
 
-def make_v3_overall_and_groups(
-    rates: RatesByCategory, groups: Sequence[CategoryGroup]
-) -> tuple[CategoryGroup, list[CategoryGroup]]:
+def make_v3_overall_and_groups(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return (overall accuracy, groups) of `data_overall.csv`. Overall is the mean of non-live, live and multi-turn."""
     by_name = {group.name: group for group in groups}
     non_live = _make_non_live_group(by_name)

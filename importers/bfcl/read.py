@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.bfcl import filenames, items, joining, scores
+from fcreview.importers.bfcl import filenames, items, joining
 from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
@@ -26,6 +26,7 @@ from fcreview.importers.bfcl.decoders.detect import select_category_decoder, sel
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question, is_same_reply
+from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile, load_score_file
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
 from fcreview.importers.common.records import as_object, make_missing_records_issue
 from fcreview.model.item import ImportIssue, Item
@@ -42,7 +43,7 @@ class JoinedCategory:
     context: items.CategoryContext
     dataset: Dataset
     results: joining.Results
-    scores: scores.ScoreFile
+    scores: ScoreFile
     knows_passes: bool = False
     """Whether an item without a score entry passed. Otherwise its official verdict is unknown."""
     has_derived_ids: bool = False
@@ -57,12 +58,7 @@ class JoinedCategory:
 
 
 def choose_dataset_item(
-    category: JoinedCategory,
-    item_id: str,
-    entry: scores.ScoreEntry | None,
-    path: str,
-    line: int | None,
-    issues: list[ImportIssue],
+    category: JoinedCategory, item_id: str, entry: ScoreEntry | None, path: str, line: int, issues: list[ImportIssue]
 ) -> DatasetItem:
     """Return the item in the dataset, or make one from the score entry if its question or golden answer differs.
 
@@ -95,7 +91,7 @@ def choose_dataset_item(
 
 
 def _make_item_from_entry(
-    category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
+    category: JoinedCategory, dataset_id: str, entry: ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
     """Make a dataset item from a score entry. If the entry has no function docs, it gets those of `item`."""
     context = category.context
@@ -132,7 +128,7 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
     dataset = _load_category_dataset(version, name, files.dataset_files)
     header = as_object(read_first_record(files.scores[0]) if files.scores else None)
     found = joining.load_results(files.results, name, dataset, header.get("total_count"))
-    scored = scores.load_score_file(files.scores[0], name, found, dataset) if files.scores else scores.ScoreFile()
+    scored = load_score_file(files.scores[0], name, found, dataset) if files.scores else ScoreFile()
     for other in files.scores[1:]:
         what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
         scored.issues.append(ImportIssue(str(other), None, what))
@@ -174,9 +170,8 @@ def _read_category_items(
         corrector.report_absent_items(dataset.items)
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
-        yield ImportIssue(
-            path, line, f"fcreview does not know the field {key!r}. The items' metadata contain it", severity="notice"
-        )
+        what = f"fcreview does not know the field {key!r}. The items' metadata contain it"
+        yield ImportIssue(path, line, what, severity="notice")
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
@@ -225,9 +220,7 @@ def _check_dataset_version(category: JoinedCategory) -> None:
         category.issues.append(ImportIssue(str(category.scores.path), None, what, severity="error"))
 
 
-def _read_item(
-    category: JoinedCategory, item_id: str, entry: scores.ScoreEntry | None, corrector: GoldenCorrector
-) -> Item:
+def _read_item(category: JoinedCategory, item_id: str, entry: ScoreEntry | None, corrector: GoldenCorrector) -> Item:
     """Read an item from its result record or, without one, from its score entry `entry`."""
     scored, issues = category.scores, list[ImportIssue]()
     is_quoted = entry is not None and item_id not in category.results.records
@@ -241,9 +234,8 @@ def _read_item(
     official = None
     if scored.is_complete:
         official = False if entry is not None else (True if category.knows_passes else None)
-    inputs = items.ItemInputs(
-        item_id, corrector.correct_item(item_id, dataset_item), official, entry, str(path), record
-    )
+    corrected = corrector.correct_item(item_id, dataset_item)
+    inputs = items.ItemInputs(item_id, corrected, official, entry, str(path), record)
     inputs.further_entries = scored.further_entries.get(item_id, ())
     if entry is not None and not is_quoted:
         issues += _check_quoted_reply(scored, entry, value)
@@ -263,9 +255,7 @@ def _read_item(
     return item
 
 
-def _check_quoted_reply(
-    scored: scores.ScoreFile, entry: scores.ScoreEntry, record: dict[str, Any] | None
-) -> Iterator[ImportIssue]:
+def _check_quoted_reply(scored: ScoreFile, entry: ScoreEntry, record: dict[str, Any] | None) -> Iterator[ImportIssue]:
     """Yield an issue if a score entry quotes another reply than the result record contains."""
     key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
     if key and record is not None and "result" in record and not is_same_reply(entry.record[key], record["result"]):
@@ -274,7 +264,7 @@ def _check_quoted_reply(
         yield ImportIssue(str(scored.path), entry.line, what, severity="error")
 
 
-def _make_record_from_entry(entry: scores.ScoreEntry) -> dict[str, Any]:
+def _make_record_from_entry(entry: ScoreEntry) -> dict[str, Any]:
     """Make a result record from a score entry. Old entries contain the result as Python's `str`, which stays text."""
     result = entry.record.get("model_result_raw", entry.record.get("model_result"))
     log = {key: value for key, value in entry.record.items() if key == "inference_log"}

@@ -109,9 +109,8 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
             scores.header, started = value, True
         else:
             started = True
-            entry = ScoreEntry(
-                value.get("id", ""), record.line, record.offset, record.length, drop_log_and_api_keys(value)
-            )
+            content = drop_log_and_api_keys(value)
+            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, content)
             item_id = _find_entry_item_id(entry, category, ids_by_position)
             _add_entry(scores, entry, find_scored_item_id(item_id, entry.record, results, dataset) if item_id else None)
             if large:

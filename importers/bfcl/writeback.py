@@ -55,10 +55,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             continue
         n_passes = sum(writeback.get_item_override(item) is True for item in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
-            what = (
-                f"passing verdicts in {name}, because the counts in its score file differ from its entries or results"
-            )
-            yield Unrepresentable(what, n_passes)
+            what = f"passing verdicts in {name}, because the counts in its score file differ from its entries"
+            yield Unrepresentable(f"{what} or results", n_passes)
         path = files.scores[0]
         raw = read_file(path)
         edits = _make_line_edits(plan, category, overridden)
@@ -209,9 +207,7 @@ def _check_golden_calls(ground_truth: Any, item: Item, *, is_v1: bool) -> str | 
         calls = [next(iter(each.items())) for each in parts if isinstance(each, dict) and len(each) == 1]
     if not calls or len(calls) != len(parts):
         form = '{"name": {"parameter": [accepted values]}}'
-        return (
-            f"{GROUND_TRUTH} must be {form}" if is_v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
-        )
+        return f"{GROUND_TRUTH} must be " + (form if is_v1 else f"a list of {form}, one for each call")
     for name, arguments in calls:
         if problem := writeback.check_golden_call(name, arguments, item.functions):
             return problem

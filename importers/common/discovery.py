@@ -121,15 +121,13 @@ class _FolderWalk:
         return subfolders
 
 
-def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored_categories: Sequence[str]) -> None:
-    """Add an issue to the plan if some of its categories, `unscored_categories`, have no score file."""
-    if not unscored_categories:
+def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
+    """Add an issue to the plan if some of its categories, `unscored`, have no score file."""
+    if not unscored:
         return
-    more = f" and {len(unscored_categories) - MAX_LISTED} more" if len(unscored_categories) > MAX_LISTED else ""
-    what = (
-        f"no score file for {', '.join(unscored_categories[:MAX_LISTED])}{more}. Their items have no official verdict"
-    )
-    if set(unscored_categories) == set(categories):
+    more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
+    what = f"no score file for {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
+    if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
     plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))

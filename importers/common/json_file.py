@@ -173,9 +173,8 @@ class _DocumentReader:
             self.at += 1
             if name == list_name and self._skip_spaces_and_peek() == "[":
                 if self.document.records:
-                    self._add_issue(
-                        f"the field {name} occurs more than once. The elements of all its lists are imported", None
-                    )
+                    what = f"the field {name} occurs more than once. The elements of all its lists are imported"
+                    self._add_issue(what, None)
                 self._read_list()
             else:
                 if name in self.document.fields:

@@ -164,9 +164,8 @@ def _parse_irregular_line(
         parsed = parse_json_text(text, long_numbers)
         value = escape_and_cut_strings(parsed, MAX_STRING_LENGTH if length > LARGE_LINE_BYTES else None, 0)
     except RecursionError:
-        yield ImportIssue(
-            file_name, line, "the line is nested too deeply to be read", make_excerpt(raw_record), severity="error"
-        )
+        what = "the line is nested too deeply to be read"
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record), severity="error")
         return
     except ValueError as error:
         what = _describe_json_error(raw_record, error, has_line_feed)
@@ -176,9 +175,8 @@ def _parse_irregular_line(
         what = f"this line has {length / 1e6:.0f} MB, so strings were cut after {MAX_STRING_LENGTH:,} characters"
         yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     for number in long_numbers:
-        yield ImportIssue(
-            file_name, line, f"a number is too long and was replaced by text: {number}", make_excerpt(raw_record)
-        )
+        what = f"a number is too long and was replaced by text: {number}"
+        yield ImportIssue(file_name, line, what, make_excerpt(raw_record))
     yield JsonRecord(line, offset, length, value)
 
 

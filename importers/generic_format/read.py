@@ -240,9 +240,7 @@ def _fill_item(item: Item, record: Record) -> None:
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
-    item.verdicts = [
-        Verdict(v.source, v.value, v.target, v.criterion, v.error_type, v.rationale, v.by) for v in record.verdicts
-    ]
+    item.verdicts = [Verdict(**verdict.model_dump()) for verdict in record.verdicts]
     if record.golden is not None:
         item.golden = parse_golden_calls(record.golden)
         item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=record.ordered)

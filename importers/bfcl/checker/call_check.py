@@ -27,6 +27,7 @@ from fcreview.importers.bfcl.checker.schema import (
 )
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.base import Calls, NameSpelling
+from fcreview.importers.common.records import JsonObject
 from fcreview.matching.align import align_calls
 from fcreview.model.item import ArgumentDiff, Call, CallPair
 from fcreview.model.json_value import abbreviate, append_to_path, split_path
@@ -92,10 +93,8 @@ def check_object_list(values: list[Any], accepted_lists: list[Any], is_v1: bool)
         if not isinstance(golden, (list, str)):
             continue
         if len(values) != len(golden):
-            mismatch = (
-                "value_error:list_dict_count",
-                f"the list has {len(values)} objects, but the golden list has {len(golden)}",
-            )
+            message = f"the list has {len(values)} objects, but the golden list has {len(golden)}"
+            mismatch = "value_error:list_dict_count", message
             continue
         mismatch = _check_object_elements(values, golden, is_v1)
         if mismatch is None:
@@ -202,9 +201,7 @@ class CallFailure(NamedTuple):
     message: str
 
 
-def check_call(
-    golden: ExpectedCall, name: str, arguments: dict[str, Any], spelling: NameSpelling
-) -> CallFailure | None:
+def check_call(golden: ExpectedCall, name: str, arguments: JsonObject, spelling: NameSpelling) -> CallFailure | None:
     """Check one call against one golden call. The function name passes only in the spelling that the model saw."""
     expected = golden.name if spelling == "dotted" else golden.flat_name
     if name != expected and not (spelling == "either" and name == golden.name):
@@ -320,9 +317,7 @@ def _convert_source_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
     return replace(call, arguments={**call.arguments, **changed}) if changed else call
 
 
-def _align_diff_with_checker(
-    pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: dict[str, Any]
-) -> None:
+def _align_diff_with_checker(pair: CallPair, golden: ExpectedCall, call: Call, converted_arguments: JsonObject) -> None:
     """Make the differences of a pair agree with the checker.
 
     `converted_arguments` are the arguments of `call` with Java and JavaScript source text converted to values.

@@ -181,11 +181,9 @@ def select_category_decoder(
             record = results.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
             entry = score_file.failing.get(item_id)
-            was_stringified = _has_stringified_arguments(
-                _decode_single_call_arguments(decoder, result, category), entry
-            )
-            n_stringified += was_stringified is True
-            n_native += was_stringified is False
+            stringified = _has_stringified_arguments(_decode_single_call_arguments(decoder, result, category), entry)
+            n_stringified += stringified is True
+            n_native += stringified is False
     if n_stringified == n_native:
         path = next((path for path, _ in results.records.values()), score_file.path)
         return early if filenames.is_early_v1_file(path) else decoder

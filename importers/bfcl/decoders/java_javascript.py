@@ -349,9 +349,8 @@ def _parse_javascript_object(text: str) -> dict[str, Any] | str:
         value = inside[position:end].strip()
         position = len(inside) - len(inside[end + 1 :].lstrip())
         is_array = value.startswith("[") and value.endswith("]")
-        found[key.strip().strip("'\"")] = (
-            _parse_javascript_array(value, None) if is_array else _guess_javascript_value(value.strip("'\""))
-        )
+        parsed = _parse_javascript_array(value, None) if is_array else _guess_javascript_value(value.strip("'\""))
+        found[key.strip().strip("'\"")] = parsed
     return found
 
 

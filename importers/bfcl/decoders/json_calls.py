@@ -102,9 +102,8 @@ def _decode_empty_reply(result: Any) -> Calls:
 
 def _first_key_and_value(call: Any) -> tuple[Any, Any]:
     if type(call) is not dict:
-        raise Undecodable(
-            "an element of the list is text, not a call" if isinstance(call, str) else "a call is not an object"
-        )
+        is_text = isinstance(call, str)
+        raise Undecodable("an element of the list is text, not a call" if is_text else "a call is not an object")
     if not call:
         raise Undecodable("a call has no name")
     return next(iter(call.items()))

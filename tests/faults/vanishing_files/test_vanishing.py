@@ -82,7 +82,7 @@ def test_dataset_that_one_run_could_not_read_is_read_again(
     """Both runs share the file, which returns with the same time and size."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "runs")
     file, away = place / "data" / "BFCL_v4_simple_python.json", tmp_path / "away.json"
-    real, read = workers.read_run, []
+    real, read = workers.read_and_stage_run, []
 
     def read_run(*of: Any) -> Any:
         read.append(of)
@@ -90,7 +90,7 @@ def test_dataset_that_one_run_could_not_read_is_read_again(
             file.rename(away)
         return real(*of)
 
-    monkeypatch.setattr(workers, "read_run", read_run)
+    monkeypatch.setattr(workers, "read_and_stage_run", read_run)
     assert run_in_this_process(["import", place], tmp_path, environ).code == 0
     monkeypatch.undo()
     away.rename(file)

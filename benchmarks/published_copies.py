@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.decoders.registry import find_model_decoder_name
+from fcreview.importers.bfcl.decoders.registry import find_model_decoder
 
 SOURCES = (("V1", "bfcl_families/v1"), ("V1", "bfcl_v1_panel"), ("V3", "bfcl_families/v3"))
 DATA = {"V1": "bfcl_v1/data", "V3": "bfcl_families/v3_data"}
@@ -49,7 +49,7 @@ def copy_name(model: str, version: str, number: int) -> str | None:
     places = [model.find("-") + 1, model.find("_") + 1, model.rfind("-") + 1, len(model)]
     for at in places:
         name = f"{model[:at]}-{word}" if at == len(model) else f"{model[:at]}{word}-{model[at:]}"
-        if at and find_model_decoder_name(name, version) == find_model_decoder_name(model, version):
+        if at and find_model_decoder(name, version).decoder == find_model_decoder(model, version).decoder:
             return name
     return None
 

@@ -156,7 +156,7 @@ def _kill_often(server: PostgresServer, left: dict[str, int], chance: random.Ran
 def _report_kills(team: Team, places: dict[str, Path], options: argparse.Namespace, took: float) -> None:
     received: dict[str, set[bytes]] = {name: set() for name in places}
     with TeamServer.connect(team.address("lena")) as lead:
-        for each in lead.pull("")[1]:
+        for each in lead.pull_lines("")[1]:
             received[each.annotator].add(each.body)
     waits: list[float] = []
     lost = unwritten = total = 0
@@ -208,7 +208,7 @@ def measure_pull(server: PostgresServer, folder: Path, count: int) -> None:
     started = time.monotonic()
     with TeamServer.connect(team.address("ann")) as ann:
         for start in range(0, count, 1000):
-            assert ann.push([line("ann", number) for number in range(start, min(start + 1000, count))]) == {}
+            assert ann.push_lines([line("ann", number) for number in range(start, min(start + 1000, count))]) == {}
     pushed = time.monotonic() - started
     (folder / "pull").mkdir()
     exchange = team.exchange(find_workspace(folder / "pull"), "lena")
@@ -239,7 +239,7 @@ def measure_cursor(server: PostgresServer, count: int) -> None:
     writers = [threading.Thread(target=write, args=(team, name, count // 8)) for name in names]
     pulled: list[bytes] = []
     with TeamServer.connect(team.address("lena")) as lead:
-        cursor, _ = lead.pull("")
+        cursor, _ = lead.pull_lines("")
         for writer in writers:
             writer.start()
         is_last = False

@@ -70,17 +70,17 @@ class OverviewList(TextList):
     def __init__(self, *, lines_per_entry: int = 1, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._step = lines_per_entry
-        self._drawn_width = 0
+        self._last_size = self.size
         self.is_cursor_shown = False
 
-    class WidthChanged(Message):
-        """Posted when the width of the list changed, so that its lines must be drawn again."""
+    class SizeChanged(Message):
+        """Posted when the size of the list changed, so that its lines must be drawn again."""
 
     def on_resize(self) -> None:
         super().on_resize()
-        if self.size.width != self._drawn_width:
-            self._drawn_width = self.size.width
-            self.post_message(self.WidthChanged())
+        if self.size != self._last_size:
+            self._last_size = self.size
+            self.post_message(self.SizeChanged())
 
     @property
     def entry_index(self) -> int:
@@ -256,8 +256,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def on_resize(self) -> None:
         self._draw()
 
-    def on_overview_list_width_changed(self) -> None:
+    def on_overview_list_size_changed(self) -> None:
         self._draw()
+        self._estimate_visible_runs()  # a higher list shows more runs
 
     def _draw(self) -> None:
         if not self.is_mounted or not self.size or not self._has_lists:

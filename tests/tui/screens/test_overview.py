@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import Event, sleep
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -198,3 +199,15 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
         scores = [line for line in lines if "%" in line and "[" in line]
         assert len(scores) == 1 and "maple-8b" in scores[0]
         assert app.screen._overview.sampled_runs == {maple}
+
+
+async def test_a_run_is_estimated_when_its_list_grows(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+    async with open_overview(size=(120, 40)) as (app, pilot):
+        await pilot.press("slash", *"birch")
+        await wait_for_screen(pilot)
+        screen = app.screen
+        (maple,) = [run.run for run in screen._overview.runs if run.info.model == "maple-8b"]
+        screen._show_overview(replace(screen._overview, sampled_runs=frozenset({maple})))
+        await pilot.press("escape")  # the lists have room for one run until the next layout
+        await wait_for_screen(pilot)
+        assert maple in screen._overview.estimates

@@ -293,7 +293,8 @@ class Session:
             try:
                 return await asyncio.wrap_future(future)
             except asyncio.CancelledError:
-                if future in self._low_priority:  # the caller was cancelled
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():  # else another query cancelled the waiting query
                     self._start_interrupt(future, read)
                     raise
             except Exception:

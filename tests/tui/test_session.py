@@ -138,3 +138,23 @@ async def test_cancelled_background_query_is_interrupted(session: Session) -> No
     slow_query.cancel()
     await asyncio.wait([slow_query])
     assert slow_query.cancelled() and await session.query(first_item)
+
+
+async def test_interrupted_background_query_can_be_cancelled(session: Session) -> None:
+    started, release, starts = threading.Event(), threading.Event(), []
+
+    def slow(_: Store) -> None:
+        starts.append(1)
+        started.set()
+        release.wait(10)
+
+    slow_query = asyncio.create_task(session.query_at_low_priority(slow))
+    while not started.is_set():
+        await asyncio.sleep(0.001)
+    other = asyncio.create_task(session.query(first_item))
+    await asyncio.sleep(0.01)  # the other query has interrupted the slow one and waits for it
+    slow_query.cancel()
+    await asyncio.sleep(0.01)
+    release.set()
+    await asyncio.wait([slow_query, other])
+    assert slow_query.cancelled() and len(starts) == 1

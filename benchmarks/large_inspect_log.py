@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fcreview.archive import import_zipfile
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
+from fcreview.safe_files import import_zipfile
 
 EVENT = {
     "uuid": "Ed8tHQvMEWUaJfubWKGMkF", "span_id": "B5VMFNYkcP9yP5KksAtNkp", "timestamp": "2026-09-01T10:00:00+00:00",

@@ -35,8 +35,7 @@ IMPURE = {
 }
 PURE_EXCEPTIONS = {("fcreview/run_plan.py", "pathlib"): "plans hold Path values; nothing is read through them"}
 IMPURE_MODULES = {
-    "fcreview/safe_files.py": "importers and the store both open files, and neither may import the other",
-    "fcreview/archive.py": "asks which Python this is, because its zipfile may not read Zstandard",
+    "fcreview/safe_files.py": "importers and the store both open files and archives, and neither may import the other",
 }
 IMPURE_CALLS = {
     "open",

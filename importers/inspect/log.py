@@ -16,13 +16,12 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from fcreview.archive import SIGNATURE, ArchiveError, open_archive, open_member, read_first_member
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from fcreview.importers.inspect.messages import EventData, collect_event_data
 from fcreview.model.item import ImportIssue
-from fcreview.safe_files import open_file
+from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_first_member
 
 HEADER, START = "header.json", "_journal/start.json"
 SAMPLE_FOLDER = "samples/"

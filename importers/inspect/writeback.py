@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
-from fcreview.archive import SIGNATURE, ArchiveError, import_zipfile, open_member
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.leaderboard import LogMetrics
@@ -42,7 +41,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
-from fcreview.safe_files import read_file
+from fcreview.safe_files import SIGNATURE, ArchiveError, import_zipfile, open_member, read_file
 
 SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
 MAX_LOG_BYTES = 512 << 20

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from duckdb import DuckDBPyConnection as Connection
 
-from fcreview.archive import SIGNATURE, ArchiveError, read_member_at
 from fcreview.model.decision import decide
 from fcreview.model.item import (
     ArgumentDiff,
@@ -26,7 +25,7 @@ from fcreview.model.item import (
 )
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.model.review import ItemKey
-from fcreview.safe_files import open_file
+from fcreview.safe_files import SIGNATURE, ArchiveError, open_file, read_member_at
 from fcreview.store.database import StoreError, and_runs_of_items_sql
 from fcreview.store.queries.view_items import hide_verdicts_unless_reviewed
 from fcreview.store.rows import (

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.archive import import_zipfile
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.inspect_log import check_and_count_log_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
+from fcreview.safe_files import import_zipfile
 from tests.commands import Done, run_in_this_process
 
 Cli = Callable[..., Done]

@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.archive import import_zipfile
 from fcreview.importers.inspect.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import ScoredItem
+from fcreview.safe_files import import_zipfile
 from tests.importers.damage import ENCODINGS, ODD
 
 Log = dict[str, Any]

@@ -19,7 +19,6 @@ from fcreview.importers.acebench.checker import (
     remove_whitespace,
 )
 from fcreview.importers.acebench.discovery import FileName, parse_file_name
-from fcreview.importers.acebench.items import OTHER_ANSWERS, parse_golden_calls
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
@@ -27,7 +26,13 @@ from fcreview.importers.acebench.leaderboard import (
     compute_mean_process_accuracy,
     get_process_accuracy,
 )
-from fcreview.importers.acebench.read import CategoryInputs, check_golden_fix, load_category_inputs
+from fcreview.importers.acebench.read import (
+    OTHER_ANSWERS,
+    CategoryInputs,
+    check_golden_fix,
+    load_category_inputs,
+    parse_golden_calls,
+)
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import FailureList, Undecodable, as_object, list_objects

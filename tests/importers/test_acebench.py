@@ -23,8 +23,8 @@ from fcreview.importers.acebench.agent import (
     parse_dialogue_history,
 )
 from fcreview.importers.acebench.checker import check_calls, decode_reply
-from fcreview.importers.acebench.items import parse_golden_calls, parse_transcript
 from fcreview.importers.acebench.leaderboard import compute_metrics
+from fcreview.importers.acebench.read import parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.acebench import agent, items
+from fcreview.importers.acebench import agent, read
 from fcreview.importers.acebench.agent import (
     MAX_STATE_DIFFERENCES,
     choose_milestone_sequence,
@@ -116,7 +116,7 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    items.fill_non_agent_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    read.fill_non_agent_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
     assert item.extra.golden_reply == (
         "required text: Missing necessary parameters\nrequired words for book: day, hour"
     )

@@ -18,7 +18,6 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.overrides import Override, OverrideReasons
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,
@@ -28,7 +27,15 @@ from fcreview.tui.review.recorder import (
     ReviewSubject,
     find_score_criteria,
 )
-from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_prompt_message, summarize_queue
+from fcreview.tui.review.status import (
+    NO_MESSAGE,
+    Override,
+    OverrideReasons,
+    Pace,
+    StatusMessage,
+    score_prompt_message,
+    summarize_queue,
+)
 from fcreview.tui.session import ActionSucceeded, QueuedAction, Session
 
 if TYPE_CHECKING:

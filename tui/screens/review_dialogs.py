@@ -31,10 +31,9 @@ from fcreview.tui.actions import (
 )
 from fcreview.tui.keymap import find_action_key_names, list_key_hints, list_keys, make_bindings
 from fcreview.tui.review.item_reviewer import ItemView
-from fcreview.tui.review.overrides import Override
 from fcreview.tui.review.prefetch import ItemPrefetcher
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
-from fcreview.tui.review.status import StatusMessage
+from fcreview.tui.review.status import Override, StatusMessage
 from fcreview.tui.screens.item_details import query_if_item_stays
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session

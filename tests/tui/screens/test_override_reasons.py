@@ -13,8 +13,8 @@ from fcreview.model.item import Verdict
 from fcreview.model.review import Event, ItemKey, fold_events
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
-from fcreview.tui.review.overrides import Override, OverrideReasons
 from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.review.status import Override, OverrideReasons
 from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary
 from fcreview.tui.text.lines import key_hints_line, plain_text
 from tests.labels import fetch_labels

@@ -196,7 +196,7 @@ FORMATS = (
     ExportFormat("inspect", "copies of Inspect logs whose scores are edited to match the reviews", "folder",
                  _make_lazy_import("inspect_log.write_reviewed_logs"), writes_runs=True),
     ExportFormat("tau2-notes", "notes for the viewer of tau2-bench, one file for each review", "folder",
-                 _make_lazy_import("tau2_notes.write_notes")),
+                 _make_lazy_import("native.write_notes")),
     ExportFormat("native", "copies of the benchmark's own files, with reviewed verdicts in the score files", "folder",
                  _make_lazy_import("native.write_benchmark_files"), writes_runs=True),
     ExportFormat("golden-patch", "golden fixes as a patch of the dataset, and a report for its maintainers", "folder",

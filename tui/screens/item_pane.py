@@ -33,7 +33,7 @@ from fcreview.tui.review.item_reviewer import ItemReviewer
 from fcreview.tui.review.prefetch import DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import ReviewSubject, find_unanswered_judge_verdicts
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, status_line
-from fcreview.tui.screens import item_details, review_dialogs
+from fcreview.tui.screens import pager, review_dialogs
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
@@ -416,10 +416,10 @@ class ItemPane(Vertical):
             self.close(self._opened)
 
     def action_show_records(self) -> None:
-        item_details.show_records(self, self._session)
+        pager.show_records(self, self._session)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
-        item_details.show_text(self, self._session, opened.title, opened.text)
+        pager.show_text(self, self._session, opened.title, opened.text)
 
     def action_search(self) -> None:
         prompt = AskScreen("/", self.cursor.last_search)
@@ -428,10 +428,10 @@ class ItemPane(Vertical):
     @work(group="dialog", exclusive=True)
     async def action_show_other_runs(self) -> None:
         if (subject := self._subject_at_key_press()) is not None:
-            await item_details.show_other_runs(self, self._session, subject)
+            await pager.show_other_runs(self, self._session, subject)
 
     def action_copy(self) -> None:
-        item_details.ask_copy(self, self._session)
+        pager.ask_copy(self, self._session)
 
 
 class ItemScreen(GuardedScreen[int]):

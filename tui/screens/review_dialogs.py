@@ -34,7 +34,7 @@ from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.prefetch import ItemPrefetcher
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import Override, StatusMessage
-from fcreview.tui.screens.item_details import query_if_item_stays
+from fcreview.tui.screens.pager import query_if_item_stays
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.layout import DOCUMENT_START

@@ -104,7 +104,7 @@ def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
     pages of other sites send. Only `/` can be requested from another site, because that site may contain a link."""
 
     @web.middleware
-    async def refuse_or_handle(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def refuse_foreign_origin(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_page = request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.path == "/"
         changes = request.method == hdrs.METH_POST or request.path == "/ws"
         if not allowed.is_host_allowed(request):
@@ -116,7 +116,7 @@ def make_origin_guard(allowed: AllowedOrigins) -> Middleware:
             raise web.HTTPForbidden(text="fcreview refuses requests from other sites.\n")
         return await handler(request)
 
-    return refuse_or_handle
+    return refuse_foreign_origin
 
 
 async def add_security_headers(_: web.Request, response: web.StreamResponse) -> None:

@@ -126,7 +126,7 @@ class UnblindedAnalysis:
         events = self._reviews.events
         for each in self._iter_reviewed_items(view):
             for annotator in events.list_annotators_of_duplicate(each.key):
-                first, second = events.compute_opinions_around_duplicate(each.key, annotator, *each.hashes)
+                first, second = events.compute_opinions_before_and_on_duplicate(each.key, annotator, *each.hashes)
                 first_verdicts = {(o.target, o.criterion): o.verdict for o in first if o.verdict is not None}
                 for o in second:
                     if o.verdict is not None and (question := (o.target, o.criterion)) in first_verdicts:

@@ -379,4 +379,5 @@ def _no_reviews_message(file: ReviewFile, annotator: str) -> str:
     if not counts:
         return f"{file.name} has no reviews by {annotator}"
     listed = ", ".join(f"{name} ({count:,})" for name, count in counts.most_common(8))
-    return f"{file.name} has no reviews by {annotator}, only by {listed}. Choose one with --said-by."
+    advice = "To import the reviews of one of them, pass --said-by NAME to fcreview import-labels."
+    return f"{file.name} has no reviews by {annotator}, only by {listed}. {advice}"

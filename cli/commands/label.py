@@ -151,7 +151,7 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
     try:
         return scale.parse_typed_answer(verdict)
     except ValueError:
-        words = f"{scale.describe_answers()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.describe_answers()
+        words = f"{GOLDEN_WRONG}, " * (criterion == CORRECT) + scale.describe_answers()
         raise UsageError(f"{verdict!r} is not a verdict on {criterion}. Choose {words}") from None
 
 

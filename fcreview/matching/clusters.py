@@ -1,6 +1,6 @@
-"""Group similar failures into clusters by error type, function, argument, category, pair of values or decisive step.
+"""Arrange clusters of similar failures in groups by error type, function or decisive step, and describe the groups.
 
-The functions that format text also sanitize it.
+`store/queries/clusters.py` computes the clusters. The functions that format text also sanitize it.
 """
 
 from __future__ import annotations

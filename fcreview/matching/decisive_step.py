@@ -209,7 +209,7 @@ class _Facts:
         given = call.arguments or {}
 
         def compute_similarity(action_index: int) -> tuple[bool, int]:
-            """Compare missing actions first, then the number of equal arguments."""
+            """Return whether the golden action was not done yet, and its number of arguments equal to the call's."""
             golden_values = _get_first_accepted_values(self.golden[action_index])
             n_equal = sum(_is_same_argument(value, given.get(name)) for name, value in golden_values.items())
             return action_index not in self.done, n_equal

@@ -79,11 +79,11 @@ def find_disagreements(item_key: ItemKey, opinions: Sequence[Opinion], context: 
 def shuffle_opinions(item_key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
     """Sort opinions by a hash, so that their order is random, but the same on every machine."""
 
-    def compute_hash(opinion: Opinion) -> bytes:
+    def compute_shuffle_key(opinion: Opinion) -> bytes:
         text = "\0".join([*item_key, opinion.target, opinion.criterion, opinion.annotator])
         return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
-    return sorted(opinions, key=compute_hash)
+    return sorted(opinions, key=compute_shuffle_key)
 
 
 def format_answer_letter(index: int) -> str:

@@ -333,8 +333,8 @@ def _add_verdicts_from_criteria(
 def _derive_verdict_by_annotator(
     target_criterion: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
-    """Derive each annotator's verdict on `target_criterion` from the annotator's other verdicts. If an annotator only
-    confirms automatic verdicts that another annotator overrides, the automatic verdict is derived."""
+    """Derive each annotator's verdict on `target_criterion` from those of the annotator's verdicts that override
+    automatic ones. An annotator who only confirms verdicts that others override gets the automatic verdict."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_derivation_sources(context.benchmark, target_criterion, given)
     overriding = {

@@ -34,10 +34,10 @@ class Scale:
     """Labels that the screens offer. Any other label is allowed too."""
 
     def describe_answers(self) -> str:
-        """Describe the allowed answers: `pass, fail, unsure` or `a number from 0 to 1, unsure`."""
-        return ", ".join(
-            filter(None, (self._describe_range(), "labels separated by commas" * self.labels, *self.words))
-        )
+        """Describe the allowed answers: `pass, fail or unsure`, `a number from 0 to 1 or unsure`."""
+        kinds = (self._describe_range(), "labels separated by commas" * self.labels, *self.words)
+        *first, last = filter(None, kinds)
+        return f"{', '.join(first)} or {last}"
 
     def parse_typed_answer(self, text: str) -> Any:
         """Return the verdict for a typed answer. Raises ValueError with the allowed answers if it is not allowed."""

@@ -304,7 +304,7 @@ MAX_UNDECIDED_SHARE = 0.05
 """Share, from 0 to 1, of undecided items among the reviewed items at which the bounds replace the interval."""
 
 
-def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
+def has_few_undecided_items(statuses: Sequence[ItemStatus]) -> bool:
     """Whether the share of undecided items is less than `MAX_UNDECIDED_SHARE`, so that the interval is shown."""
     undecided = sum(each.is_undecided for each in statuses)
     decided = sum(each.sample_outcome == "decided" for each in statuses)
@@ -341,7 +341,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
         }
         for verdict in (False, True)
     )
-    is_headline = not is_mostly_decided(run.statuses)
+    is_headline = not has_few_undecided_items(run.statuses)
     for each in _estimate_metrics_without_bounds(run, half_width, seed):
         ends = [
             end
@@ -542,7 +542,7 @@ def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: 
     )
     if low is None or high is None:
         return None
-    is_headline = estimate is None or not is_mostly_decided(statuses)
+    is_headline = estimate is None or not has_few_undecided_items(statuses)
     return replace(
         estimate or PassRateEstimate((low.low + high.high) / 2, low.low, high.high, None),
         bounds=(low.low, high.high),

@@ -258,7 +258,7 @@ END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics of the comparison of each type with the base type, from the paper's tables 10 and 12."""
-CONVERSATION_NOTE = "a wrong function in the first snapshot fails all snapshots, as in the script for conversations"
+CONVERSATION_NOTE = "a wrong function in the first snapshot fails all snapshots, as in the earlier official script"
 OTHER_ERRORS_NOTE = (
     "share of snapshots with correct argument names and a wrong value, among snapshots with the golden function; "
     "the official scripts do not print it"

@@ -190,7 +190,7 @@ def _get_effective_error_type(item: ScoredItem) -> str:
 
 
 ERROR_ENDINGS = ("context_window_exceeded", "timeout", "unexpected_error", *ERROR_REASONS)
-"""Termination reasons that count as errors in the comparison of scoring conventions. `max_steps` is none of them."""
+"""Termination reasons that count as errors in the comparison of scoring conventions. `max_steps` is not one of them."""
 EXCEPTION = "error"
 """Error type of entries of v1 that ended with an exception."""
 

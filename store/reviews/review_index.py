@@ -285,7 +285,7 @@ class EventIndex:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""
         return sorted({event.annotator for event in self.by_key.get(key, ()) if event.presentation})
 
-    def compute_opinions_around_duplicate(
+    def compute_opinions_before_and_on_duplicate(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
         """Return the annotator's opinions before they saw the hidden duplicate, and their opinions on the duplicate.

@@ -245,7 +245,7 @@ class Adjudicator:
 
     def undo(self) -> None:
         """Undo the adjudicator's latest review and show its case."""
-        self._runner.queue_action(self._undo)
+        self._runner.queue_action(self._undo_latest_review)
 
     def step(self, direction: int) -> None:
         self._runner.queue_action(partial(self._step, direction))
@@ -337,7 +337,7 @@ class Adjudicator:
         await show(StatusMessage(PART_GAP.join([*parts, undo])))
         return True
 
-    async def _undo(self) -> ActionSucceeded:
+    async def _undo_latest_review(self) -> ActionSucceeded:
         events = await self._session.undo_latest_review()
         if not events:
             self._runner.show_message("nothing to undo", "warn")

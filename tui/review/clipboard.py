@@ -44,8 +44,8 @@ class TerminalWriter(Protocol):
 
 
 def copy_text(text: str, workspace_folder: Path | None, terminal: TerminalWriter | None) -> str:
-    """Copy the text to the clipboard, if it is short enough, and to a file, except from a browser. Return a message
-    with the file's path."""
+    """Copy the text to the clipboard if it is short enough and, outside a browser, to a file. Return a status message
+    that names the file."""
     if terminal is not None and terminal.is_web:
         if (sequence := osc52_sequence(text, {})) is None:
             return "the text is too long for the clipboard"

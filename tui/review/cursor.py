@@ -279,8 +279,8 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next set of function docs: golden, predicted, all or none. Return the block of the docs or, without
-        docs, of the call, to scroll to it. None if the item has no functions."""
+        """Show the next set of function docs: golden, predicted, all or none. Return the block to
+        scroll to: the docs, or the call if no docs are shown. None if the item has no functions."""
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None

@@ -96,7 +96,7 @@ def switch_annotator(app: App[Any], session: Session, name: str) -> None:
         _request_switch(app, session, AnnotatorSwitch(name), is_known=True)
 
 
-def offer_annotator_switch(app: App[Any], session: Session, progress: QueueProgress) -> None:
+def ask_to_continue_as(app: App[Any], session: Session, progress: QueueProgress) -> None:
     """Ask whether to continue as the annotator of `progress`, who has items left in a queue file."""
     switch = AnnotatorSwitch(progress.share.annotator, first_unreviewed_position(progress.queue))
     name, items = sanitize(progress.share.annotator), format_count(progress.n_reviews_left, "item")

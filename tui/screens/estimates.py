@@ -36,7 +36,7 @@ from fcreview.tui.queue.estimates import (
 from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
-from fcreview.tui.screens.annotators import find_other_with_items_left, format_sample_annotators, offer_annotator_switch
+from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left, format_sample_annotators
 from fcreview.tui.screens.command_form import FormFields, find_error_line, find_last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
@@ -340,7 +340,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         left = [each for each in own if each.n_reviews_left]
         other = find_other_with_items_left(queues, self._session.annotator)
         if not left and other is not None and not self._session.fixed_annotator_reason:
-            offer_annotator_switch(self.app, self._session, other)
+            ask_to_continue_as(self.app, self._session, other)
         elif left or own:
             self.dismiss(("file", (left or own)[0].queue))
         else:

@@ -46,7 +46,7 @@ from fcreview.tui.queue.overview import (
     review_progress_lines,
     score_lines,
 )
-from fcreview.tui.screens.annotators import find_other_with_items_left, offer_annotator_switch
+from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.styles import symbols
@@ -453,7 +453,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             if own is not None:
                 self.dismiss(("file", own.queue))
             elif other is not None and not self._session.fixed_annotator_reason:
-                offer_annotator_switch(self.app, self._session, other)
+                ask_to_continue_as(self.app, self._session, other)
             else:
                 keys = find_action_key_names(self.app)
                 failures, estimate = keys.get("overview.failures", ""), keys.get("overview.estimates", "")

@@ -109,7 +109,7 @@ MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of fixed columns and of the sorted column. These columns are never omitted."""
-COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
+COLUMN_TITLES = {"yours": "by you", "date": "folder"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         columns.append(_single_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
-        columns.append(_count_column("by anyone", "reviewed", 7))
+        columns.append(_count_column("reviewed", "reviewed", 7))
     if any(run.n_issues for run in runs):
         columns.append(_count_column("issues", "n_issues", 1, "warn"))
     return columns

@@ -32,7 +32,7 @@ def test_fractional_criterion_can_be_overridden(cli: Cli, sample_copy: Path) -> 
     assert label_item(cli, *agent, "0.5", "--criterion", "process_accuracy") == 0.5
     done = cli("label", *agent, "--verdict", "1.5", "--criterion", "process_accuracy")
     assert (done.code, done.out) == (2, "")
-    assert "a number from 0 to 1, unsure" in done.err
+    assert "a number from 0 to 1 or unsure" in done.err
     assert cli("label", *agent, "--verdict", "nan", "--criterion", "process_accuracy").code == 2
 
 
@@ -42,7 +42,7 @@ def test_decisive_step_is_message_number(cli: Cli, sample_copy: Path) -> None:
     for verdict in ("5.5", "0", "-1", "pass"):
         done = cli("label", *target, "--verdict", verdict, "--criterion", "decisive_step")
         assert (done.code, done.out) == (2, "")
-        assert f"'{verdict}' is not a verdict on decisive_step. Choose a whole number from 1, unsure" in done.err
+        assert f"'{verdict}' is not a verdict on decisive_step. Choose a whole number from 1 or unsure" in done.err
 
 
 def test_dialog_acts_are_labels(cli: Cli, sample_copy: Path) -> None:

@@ -128,7 +128,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         assert "simple_2 · turn 1 call 1" in person.lines[1]
         assert "Which completeness applies?" in person.lines[1]
         await person.press("o", "9", "enter")
-        assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
+        assert "completeness must be 0, 1, 2 or unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")
         assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
         assert "all resolved" in person.lines[0]

@@ -130,7 +130,7 @@ MIN_TERMINAL_SIZE = (60, 15)
 def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
     if not session.in_browser:
         return CompactDriver
-    from fcreview.tui.web_driver import CompactWebDriver
+    from fcreview.tui.terminal_output import CompactWebDriver
 
     return CompactWebDriver
 

@@ -1,6 +1,8 @@
 """Reduce terminal output to changed cells and changes of colours and attributes, and survive a lost terminal.
 
 Textual sends whole lines or the whole screen, with all colours of each piece of text. That is slow over SSH.
+
+For `fcreview serve`, `CompactWebDriver` sends frames and receives keys as packets on stdout and stdin.
 """
 
 from __future__ import annotations
@@ -11,16 +13,18 @@ import itertools
 import os
 import re
 import select
+import signal
 import sys
 import termios
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, NamedTuple, TextIO, cast
 
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.drivers.web_driver import WebDriver
 
 from fcreview.model.sanitize import display_width
 from fcreview.tui.text.styles import UNICODE_SYMBOLS
@@ -550,3 +554,28 @@ def can_erase_with_background() -> bool:
     except curses.error:
         return False
     return curses.tigetflag("bce") > 0 and curses.tigetstr("ech") == b"\x1b[%p1%dX"
+
+
+def _write_packet(descriptor: int, packet: bytes) -> int:
+    """Write a packet, and return the number of written bytes: 0 if the server has ended."""
+    try:
+        return os.write(descriptor, packet)
+    except BrokenPipeError:  # the input ends too, and then the app quits
+        return 0
+
+
+class PacketDriver(WebDriver):
+    """Textual's driver for browsers. If the server ends, the app quits as after SIGTERM."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._write = partial(_write_packet, self.fileno)
+
+    def run_input_thread(self) -> None:
+        super().run_input_thread()
+        if not self.exit_event.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+class CompactWebDriver(ScreenDiffDriver, PacketDriver):
+    """`PacketDriver` with reduced output."""

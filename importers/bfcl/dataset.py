@@ -27,7 +27,7 @@ from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_val
 from fcreview.importers.common.records import function_names, list_objects, read_function_docs, shorten_question
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
-from fcreview.model.redact import redact_third_party_keys
+from fcreview.model.sanitize import redact_third_party_keys
 
 Turns = list[list[dict[str, Any]]]
 """Messages `{"role", "content"}` of each turn."""

@@ -31,7 +31,7 @@ from fcreview.importers.bfcl.dataset import (
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
-from fcreview.model.redact import redact_third_party_keys
+from fcreview.model.sanitize import redact_third_party_keys
 
 
 @dataclass(slots=True)

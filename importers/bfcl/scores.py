@@ -15,7 +15,7 @@ from fcreview.importers.bfcl.joining import Results, find_scored_item_id
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
-from fcreview.model.redact import redact_third_party_keys
+from fcreview.model.sanitize import redact_third_party_keys
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")

@@ -31,7 +31,7 @@ from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdi
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
-from fcreview.model.redact import redact_third_party_keys
+from fcreview.model.sanitize import redact_third_party_keys
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

@@ -124,7 +124,7 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.bfcl.filenames import read_first
-    from fcreview.importers.inspect.bfcl_task import list_sample_categories
+    from fcreview.importers.inspect.tasks import list_sample_categories
 
     names = list_sample_categories(as_object(eval_fields.get("dataset")).get("sample_ids"))
     if not names:

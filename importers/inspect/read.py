@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
-from fcreview.importers.inspect import bfcl_task, leaderboard, tau2_task
-from fcreview.importers.inspect.bfcl_task import BfclTask
+from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import build_conversation, list_answers_to_hash
 from fcreview.importers.inspect.metrics import recompute_metrics_of_column
 from fcreview.importers.inspect.scores import LogScores, add_score_verdicts, is_graded_by_model, read_scores
+from fcreview.importers.inspect.tasks import BfclTask
 from fcreview.model.item import ImportIssue, Item, Message, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
@@ -181,11 +181,11 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     messages = value.get("messages")
     item.prediction_hash = answer_hash(list_answers_to_hash(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
-    is_bfcl = context.bfcl is not None and bfcl_task.is_bfcl_sample(value)
+    is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
-        conversation = bfcl_task.fill_bfcl_item(item, sample, context.bfcl)
-    elif tau2_task.is_tau2_sample(value):
-        conversation = tau2_task.fill_tau2_item(item, value)
+        conversation = tasks.fill_bfcl_item(item, sample, context.bfcl)
+    elif tasks.is_tau2_sample(value):
+        conversation = tasks.fill_tau2_item(item, value)
         item.functions = read_function_docs(sample.event_data.functions)
     else:
         conversation = build_conversation(messages or _input_to_messages(value.get("input")))
@@ -199,9 +199,9 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     main = scores.get(context.scores.primary or "")
     explanation = main.official.explanation if main is not None and main.official is not None else None
     if is_bfcl:
-        bfcl_task.set_bfcl_error_type(item, explanation)
-    elif tau2_task.is_tau2_sample(value):
-        tau2_task.set_tau2_error_type(item, explanation)
+        tasks.set_bfcl_error_type(item, explanation)
+    elif tasks.is_tau2_sample(value):
+        tasks.set_tau2_error_type(item, explanation)
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.jsonl import escape_and_cut_strings
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.model.item import ImportIssue, Run
-from fcreview.model.redact import redact_api_keys_in_text
+from fcreview.model.sanitize import redact_api_keys_in_text
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 

@@ -19,7 +19,7 @@ import orjson
 
 from fcreview.model.item import RUN_SPECIFIC_FIELDS, Call, ImportIssue, Item, Message, SharedList
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.redact import redact_api_keys, redact_api_keys_in_text, redact_credentials
+from fcreview.model.sanitize import redact_api_keys, redact_api_keys_in_text, redact_credentials
 from fcreview.store.rows import ITEM_COLUMNS
 
 _MAX_CACHED_LISTS = 20_000  # maximum number of function lists whose hashes are cached

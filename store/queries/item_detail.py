@@ -215,7 +215,7 @@ def read_score_record(connection: Connection, workspace: Workspace, item_number:
 
 
 def _redact_record(data: bytes, extra: Extra) -> str:
-    from fcreview.model.redact import redact_api_keys, redact_third_party_keys
+    from fcreview.model.sanitize import redact_api_keys, redact_third_party_keys
 
     text = redact_api_keys(data).decode("utf-8", "replace")
     return redact_third_party_keys(text) if extra.redacted else text

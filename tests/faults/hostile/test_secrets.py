@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from fcreview.model.redact import redact_api_keys_in_text, redact_credentials
+from fcreview.model.sanitize import redact_api_keys_in_text, redact_credentials
 from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect import bfcl_task
-from fcreview.importers.inspect.bfcl_task import (
+from fcreview.importers.inspect import tasks
+from fcreview.importers.inspect.tasks import (
     DEFAULT_VALUE,
     NAME_SPELLING,
     NUMBER_IN_LIST,
@@ -236,7 +236,7 @@ def test_other_replies_have_same_verdict_or_none(items: dict[str, Item], expecte
 
 
 def test_every_cause_is_explained() -> None:
-    causes = [value for value in vars(bfcl_task).values() if isinstance(value, bfcl_task.Cause)]
+    causes = [value for value in vars(tasks).values() if isinstance(value, tasks.Cause)]
     assert len(causes) == 8
     assert all(describe_error_type(cause.name) for cause in causes)
 

@@ -36,9 +36,7 @@ def export(
         str | None,
         option("--queue NAME", "Export only the items of this queue, such as judged, uncertain or suspects."),
     ] = None,
-    only: Annotated[
-        str, option("--only KIND", "Targets to export: all (every target with a verdict), reviewed or adjudicated.")
-    ] = "all",
+    only: Annotated[str, option("--only KIND", "Labels to export: all, reviewed or adjudicated.")] = "all",
     with_: Annotated[
         str | None, option("--with content", "Also export the question, messages, functions and calls of each item.")
     ] = None,

@@ -203,7 +203,7 @@ def extend_queue(
         str,
         option(
             "--target METRIC",
-            "Metric whose interval to narrow, named as in `fcreview estimate`, such as 'BFCL overall'.",
+            "Draw items that narrow the interval of this metric of `fcreview estimate`, such as 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",

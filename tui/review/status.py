@@ -11,7 +11,7 @@ from fcreview.model.address import ITEM, describe_address
 from fcreview.model.effective_verdict import is_definite
 from fcreview.model.review import CORRECT, Annotation, Event
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL, PASS_FAIL_CRITERIA
 from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.review.recorder import (
@@ -272,7 +272,7 @@ class Override:
         """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
         value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
         said = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
-        if isinstance(value, bool) and isinstance(self.verdict, bool):
+        if self.criterion in PASS_FAIL_CRITERIA and isinstance(value, bool) and isinstance(self.verdict, bool):
             said = "passed" if value else "failed"
         start = f"Why {verdict} although the {self.contradicted_source_name} {said} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)

@@ -99,7 +99,8 @@ def _parse_simple_arguments(text: str, position: int, arguments: dict[str, Any])
 
 
 def _parse_simple_elements(text: str, position: int, elements: list[Any]) -> int | None:
-    """Add the elements of a list to `elements`. Returns the position after the list; None for other syntax."""
+    """Append the elements of a list of strings, numbers and constants to `elements`, and return the position after the
+    list. Returns None if the list contains anything else, such as a nested list."""
     if text.startswith("]", position):
         return position + 1
     while True:

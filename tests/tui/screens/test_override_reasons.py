@@ -87,6 +87,8 @@ def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
     question = Override(subject, "completeness", 0, value).format_question(79)
     assert question.startswith("Why completeness 0 although the judge gave completeness 2 to ") and "…" in question
     whole = replace(subject, target="item")
+    clean = Override(whole, "hallucinated", False, {"source": "judge", "by": "gpt-4o", "value": True})
+    assert clean.format_question(99).startswith("Why hallucinated no although the judge gave hallucinated yes to live_")
     failed = Override(whole, "correct", False, {"source": "rule", "by": None, "value": True})
     assert failed.format_question(79).startswith("Why fail although the checker passed live_mult")
     assert len(failed.format_question(79)) == 79 and failed.format_reason_label("typo") == "typo"

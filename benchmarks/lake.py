@@ -51,7 +51,7 @@ def make(path: Path, folder: Path, n_items: int) -> None:
                 total = execute("SELECT count(*) FROM whole").fetchall()[0][0]
                 for number in range(part, n_runs, PARTS):
                     make_run(writer, number, number * 3_571 % max(1, total - ITEMS_PER_RUN))
-                writer.write_index()
+                writer.write_index_of_added_runs()
             print(f"part {part + 1} of {PARTS}", flush=True)
 
 

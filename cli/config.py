@@ -230,7 +230,7 @@ def _read_limited_text(file: Path) -> str:
     with file.open("rb") as stream:
         content = stream.read(MAX_CONFIG_BYTES + 1)
     if len(content) > MAX_CONFIG_BYTES:
-        raise CommandError(f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, which is the limit of a configuration")
+        raise CommandError(f"{file} has more than {MAX_CONFIG_BYTES:,} bytes, the limit of a configuration file")
     return content.decode()
 
 

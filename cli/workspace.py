@@ -152,7 +152,7 @@ class WorkspaceSession:
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
             if not self._store.is_verified:
-                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote this file"
+                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
                 print_message(f"fcreview: {self.workspace.lake or self.workspace.store} is not verified. {advice}")
         return self._store
 

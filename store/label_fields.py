@@ -57,8 +57,8 @@ class LabelField:
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """SQL expression: in `LABEL_FIELDS`, over the label `o` and its run `r`; in `CONTENT_FIELDS`, over
-    `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for `opinions`, which Python adds."""
+    """In `LABEL_FIELDS`, the expression can use the label `o` and its run `r`, and in `CONTENT_FIELDS`, the tables of
+    `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for `opinions`, computed in Python."""
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:

@@ -214,8 +214,9 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 class QueueItemTable:
     """The temporary table `queue_places` with the shares of the loaded queue files.
 
-    `place` is the position in the annotator's share, from 0. `item` is the number of the item in the database, and
-    `number` the item number, which differs for a hidden duplicate (see `fcreview.store.rows`). Not thread-safe.
+    `place` is the position in the annotator's share, from 0. `item` is the number in the database
+    (`items.item`). `number` is the number in lists and reviews, which differs from `item` only for a hidden duplicate
+    (see `to_item_number`). Not thread-safe.
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:

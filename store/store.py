@@ -181,8 +181,11 @@ class Store:
     def search_item_ids(
         self, text: str, runs: Sequence[int] = (), preferred_run: int | None = None, limit: int = 20
     ) -> list[ItemMatch]:
-        """Return up to `limit` items whose ids contain every word of the text, ignoring case: first an id equal to the
-        text, then ids that start with it, then shorter ids. Of an id in several runs, prefer `preferred_run`."""
+        """Return up to `limit` items whose ids contain every word of the text, ignoring case.
+
+        First an id equal to the text, then ids that start with it, then all others, each from short to long. If several
+        runs contain an id, only one item is returned: that of `preferred_run` if this run contains the id.
+        """
         return self._run_query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_items_of_same_question(self, item: int) -> list[int]:

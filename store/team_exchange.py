@@ -65,7 +65,7 @@ class Exchange:
         refused = self.outbox.refused
         if not refused:
             return ""
-        return f"the server refused {format_count(len(refused), 'line')}: {next(iter(refused.values()))}"
+        return f"the server refused {format_count(len(refused), 'journal line')}: {next(iter(refused.values()))}"
 
     def connect(self, password: str | None = None) -> TeamServer:
         """Connect, and find the lines that the server lacks. Raises UnreachableError or TeamError."""
@@ -433,7 +433,7 @@ class TeamSync:
 
     def _exchange_lines(self, exchange: Exchange) -> None:
         if exchange.server is None:
-            fetch_and_merge_queues(exchange.connect(), self._workspace)
+            copy_missing_team_queues(exchange.connect(), self._workspace)
         exchange.push_lines()
         received = exchange.pull_lines()
         self.status = replace(self.status, received=self.status.received + received)
@@ -465,7 +465,7 @@ def publish_queue(server: TeamServer, queue: QueueFile) -> None:
     server.assign_queue(queue.name, serialize_queue(queue), orjson.dumps(shares).decode())
 
 
-def fetch_and_merge_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
+def copy_missing_team_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
     """Copy the team's queues that the workspace lacks. Raises QueueError if a file cannot be written."""
     results = []
     for name, body in server.fetch_queue_files():

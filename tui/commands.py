@@ -44,7 +44,7 @@ class FormField:
     """Whether the option takes no value. The user then enters `yes` or `no`."""
     is_path: bool = False
     choices: Mapping[str, str] = field(default_factory=dict)
-    """Value of the option by the text that the user enters. Any other text is the value itself."""
+    """Text that the user enters -> value of the option. A text that is not a key is used as the value."""
 
     @property
     def help_with_choices(self) -> str:

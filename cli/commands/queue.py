@@ -113,7 +113,7 @@ def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
 
 def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     design = queue.design
-    by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
+    by = f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, 'item')}"
     emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
     emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")

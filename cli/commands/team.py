@@ -367,9 +367,9 @@ def _send_run_digests(server: TeamServer, workspace: Workspace) -> list[RunDiges
 
 
 def _fetch_queues(server: TeamServer, workspace: Workspace) -> None:
-    from fcreview.store.team_exchange import fetch_and_merge_queues
+    from fcreview.store.team_exchange import copy_missing_team_queues
 
-    for merged in fetch_and_merge_queues(server, workspace):
+    for merged in copy_missing_team_queues(server, workspace):
         if merged.why:
             print_message(f"fcreview: {merged.why}")
         elif merged.state == "new":

@@ -53,7 +53,7 @@ RateAndWeight = tuple[float, float]
 
 
 def find_reasons_from_runs(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the reasons that compare the verdicts and answers of runs."""
+    """Find the reasons to suspect the golden answer that follow from the verdicts and answers of the runs."""
     return [
         *_find_failing_models(evidence),
         *_find_consensus(evidence),

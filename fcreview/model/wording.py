@@ -149,7 +149,7 @@ _MEANINGS = {
     "a tool reported an error": "tool_error",
     "task compares the text of a Java or JavaScript value; BFCL passes it": "task:typed_value",
     "task compares whole objects, not their fields; BFCL passes it": "task:object_value",
-    "task counts a call that BFCL cannot decode": "task:undecodable_call",
+    "task counts a call whose arguments are not JSON; BFCL does not": "task:undecodable_call",
     "task accepts whole numbers in a list of floats": "task:number_in_list",
     "task accepts a typed value instead of Java or JavaScript code": "task:typed_reply",
     "task accepts a default value": "task:default_value",
@@ -238,7 +238,7 @@ class HeaderAccuracy:
     def message(self) -> str:
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
-        return f"the score file states {share} ({counts}); without results, only failed items are known"
+        return f"the score file states {share} ({counts}); without the result file, only failed items are known"
 
 
 def read_header_accuracy(header: Any, n_known_items: int, n_known_passed: int) -> HeaderAccuracy | None:

@@ -165,7 +165,7 @@ BY_HAND = (
     " Use `fcreview queue create` to draw a random sample."
 )
 NOTES = (
-    "Positive means pass or yes. Unsure, disputed and stale reviews are excluded.",
+    "Positive means pass or yes. Unsure and stale reviews, and open disagreements, are excluded.",
     "[ ]: 95 % interval (Wilson for shares, bootstrap for F1 and kappa). –: not available.",
 )
 NO_PAIRS_MESSAGE = "No item has both an automatic and a human verdict to compare."

@@ -183,7 +183,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
     Return None for agent and special items, because their `golden` has only a part of the answer.
     """
-    if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
+    if not item.category.startswith("normal") or not writeback.has_only_decoded_calls(item.golden):
         return None
     arguments = list(map(writeback.first_accepted_arguments, item.golden))
     first = writeback.key_by_function_name(item.golden, arguments)

@@ -45,7 +45,7 @@ class JoinedCategory:
     results: joining.Results
     scores: ScoreFile
     knows_passes: bool = False
-    """Whether an item without a score entry passed. Otherwise its official verdict is unknown."""
+    """Whether items without a score entry passed officially. If false, their official verdict is unknown."""
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True

@@ -266,7 +266,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     if item.category.startswith("multi_turn"):
         turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
         return {GROUND_TRUTH: turns} if any(turns) else None
-    if not item.golden or not writeback.has_decoded_calls(item.golden):
+    if not item.golden or not writeback.has_only_decoded_calls(item.golden):
         return None
     if item.category.startswith("exec"):
         return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}

@@ -26,7 +26,8 @@ class Undecodable(ValueError):
 def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
     """Return why `decode` cannot decode a reply, given its `error`.
 
-    If a code fence surrounds the whole reply, the fence is the reason, because the decoder's error does not mention it.
+    If a code fence surrounds the whole reply, the reason names the fence, and the error that remains without it. If the
+    error is the same without the fence, the reason is this error only.
     """
     fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
     if fenced is None:

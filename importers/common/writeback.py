@@ -42,7 +42,7 @@ ANNOTATOR_REASON = "an annotator marked the item as failed; the benchmark's own 
 DISAGREEMENT_NOTE = "unresolved disagreements between annotators; the benchmark's own verdict is kept"
 
 
-def has_decoded_calls(calls: Sequence[Call]) -> bool:
+def has_only_decoded_calls(calls: Sequence[Call]) -> bool:
     return bool(calls) and all(call.arguments is not None for call in calls)
 
 

@@ -265,7 +265,7 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden calls of every step as a golden fix, or None without decoded golden calls."""
-    if not writeback.has_decoded_calls(item.golden):
+    if not writeback.has_only_decoded_calls(item.golden):
         return None
     steps = groupby(sorted(item.golden, key=lambda call: call.step), key=lambda call: call.step)
     calls = [

@@ -251,7 +251,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     """Return the golden call or the golden labels as a golden fix, or None without them."""
     if item.category != discovery.CALLS_CATEGORY:
         return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
-    if not writeback.has_decoded_calls(item.golden):
+    if not writeback.has_only_decoded_calls(item.golden):
         return None
     calls = []
     for call in item.golden:

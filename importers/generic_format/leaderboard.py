@@ -15,12 +15,12 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     of_parts = [(criterion, value) for item in items for _, criterion, value in item.part_verdicts]
     return [
         *build_category_metrics(items),
-        *_compute_means("other criteria", of_items),
-        *_compute_means("criteria on turns, calls and arguments", of_parts),
+        *_compute_criterion_means("other criteria", of_items),
+        *_compute_criterion_means("criteria on turns, calls and arguments", of_parts),
     ]
 
 
-def _compute_means(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
+def _compute_criterion_means(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
     values: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):

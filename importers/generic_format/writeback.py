@@ -100,7 +100,7 @@ def apply_overrides_to_record(record: JsonObject, item: ScoredItem) -> JsonObjec
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    if not writeback.has_decoded_calls(item.golden):
+    if not writeback.has_only_decoded_calls(item.golden):
         return None
     calls = []
     for call in item.golden:

@@ -260,7 +260,7 @@ ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics of the comparison of each type with the base type, from the paper's tables 10 and 12."""
 CONVERSATION_NOTE = "a wrong function in the first snapshot fails all snapshots, as in the earlier official script"
 OTHER_ERRORS_NOTE = (
-    "share of snapshots with correct argument names and a wrong value, among snapshots with the golden function; "
+    "among snapshots that call the golden function, the share with correct argument names but a wrong value; "
     "the official scripts do not print it"
 )
 

@@ -293,7 +293,7 @@ def _apply_overrides_to_flags(
 
 
 def _find_overridden_judge_flag(item: ScoredItem) -> bool | None:
-    """Return the overridden verdict of the judge on the arguments, or None if the overrides do not determine it."""
+    """Return the judge's verdict on the arguments after the overrides. None if they do not determine it."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
@@ -308,7 +308,7 @@ def _get_recorded_judge_flag(companions: CompanionVerdicts, conversation: int, s
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    if len(item.golden) != 1 or not writeback.has_decoded_calls(item.golden):
+    if len(item.golden) != 1 or not writeback.has_only_decoded_calls(item.golden):
         return None
     return {"name": item.golden[0].name, "arguments": writeback.first_accepted_arguments(item.golden[0])}
 

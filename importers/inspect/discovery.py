@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.records import as_object
-from fcreview.importers.inspect.log import UnreadableLog, get_copy_sort_key, is_log, read_eval_fields
+from fcreview.importers.inspect.log import UnreadableLog, is_log, read_copy_recency, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
@@ -43,7 +43,7 @@ class FoundLog:
     @property
     def sort_key(self) -> tuple[str, int, tuple[int, ...], str]:
         """Sort key of attempts: the latest attempt is last. A log and its edited copies have the same `created`."""
-        return str(self.fields.get("created") or ""), *get_copy_sort_key(self.paths[-1]), str(self.paths[-1])
+        return str(self.fields.get("created") or ""), *read_copy_recency(self.paths[-1]), str(self.paths[-1])
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:

@@ -122,7 +122,7 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
         return as_object(log.header.get("eval"))
 
 
-def get_copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
+def read_copy_recency(path: Path) -> tuple[int, tuple[int, ...]]:
     """Return a key that sorts newer copies of a log last: its number of score columns, and its time of writing."""
     try:
         with open_log(path) as log:

@@ -1,8 +1,8 @@
 """Determine the verdicts of a simulation from its reward, its recorded checks and its messages.
 
-The reward is the product of the parts that count. fcreview recomputes ACTION and COMMUNICATE by the rules of tau2-bench
-(`evaluator_action.py`, `evaluator_communicate.py`). It imports DB, ENV_ASSERTION and NL_ASSERTION, which depend on the
-simulator or on a language model.
+The reward is the product of the parts in `reward_basis`. fcreview recomputes the parts ACTION and COMMUNICATE by the
+rules of tau2-bench (`evaluator_action.py`, `evaluator_communicate.py`). It takes DB, ENV_ASSERTION and NL_ASSERTION
+from the file, because they depend on the simulator or on a language model.
 """
 
 from __future__ import annotations

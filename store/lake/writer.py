@@ -37,7 +37,10 @@ def derive_run_number(run_key: str) -> int:
 
 
 class LakeWriter:
-    """Writes the runs of one part of an import to a lake. Use it as a context manager and call `write_index` last."""
+    """Writes the runs of one part of an import to a lake.
+
+    Use it as a context manager and call `write_index_of_added_runs` last.
+    """
 
     def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
         """Open the lake, or create it if it is missing.
@@ -145,7 +148,7 @@ class LakeWriter:
         else:
             self._files.remove_file(f"_issues/{file_name}.json")
 
-    def write_index(self) -> None:
+    def write_index_of_added_runs(self) -> None:
         """Write the index of the runs that were added."""
         if not self._index.runs:
             return
@@ -231,7 +234,7 @@ def import_part(
             found = [asdict(issue) for issue in [*issues, *twice]]
             writer.write_issues(found, part.build_index_name(lake.paths).partition("-")[0])
             summary.issues[:0] = found
-            writer.write_index()
+            writer.write_index_of_added_runs()
     return summary
 
 

@@ -254,7 +254,8 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues in which an item was reviewed. Only current, individual verdicts count."""
+        """Return the names of the queues in which an item was reviewed. Stale, retracted and bulk reviews are
+        ignored."""
         return {
             event.queue for event in self.list_current_verdict_events(key, prediction_hash, golden_hash) if event.queue
         }

@@ -237,7 +237,7 @@ def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], 
     fill_journal(here, "alice", 1)
     exchange = team.exchange(here, "alice")
     assert exchange.push_lines() == 2
-    assert exchange.refusal_message == "the server refused 1 line: adjudication needs the role adjudicator"
+    assert exchange.refusal_message == "the server refused 1 journal line: adjudication needs the role adjudicator"
     assert exchange.push_lines() == 0
     exchange.close()
     assert len(read_lines(path)) == 3

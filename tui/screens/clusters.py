@@ -379,7 +379,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.show_message(outcome.text)
 
     def _show_and_recount(self, message: str | None) -> None:
-        """Show the message of a saved review or an undo, and count again. Do nothing without a message."""
+        """Show the message of a saved review or an undo, and recount the clusters. Do nothing without a message."""
         if message is not None:
             undo = find_action_key_names(self.app).get("clusters.undo_review", "")
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""

@@ -232,7 +232,7 @@ class ItemPane(Vertical):
         self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
         if displayed.other_runs is not None:
             self.text.show_other_runs(displayed.detail.row.item, displayed.other_runs)
-        self._move_to_unanswered_verdict()
+        self._move_to_first_unanswered_verdict()
         self.refresh_bindings()
         self.position = displayed.navigator.position
         self.call_after_refresh(self._prefetch)
@@ -243,9 +243,9 @@ class ItemPane(Vertical):
         self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
-        self._move_to_unanswered_verdict()
+        self._move_to_first_unanswered_verdict()
 
-    def _move_to_unanswered_verdict(self) -> None:
+    def _move_to_first_unanswered_verdict(self) -> None:
         """In the queue `judged`, move the cursor to the first unanswered judge verdict."""
         if self._prefetcher.view.queue == "judged":
             unanswered = find_unanswered_judge_verdicts(self.cursor.detail, self._session.annotator)

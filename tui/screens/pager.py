@@ -272,7 +272,7 @@ async def query_if_item_stays(view: ItemView, session: Session, item: int, read:
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens on a new screen, in a queue with the item of every
+    """List the same item in other runs. The chosen item opens on a new screen, whose list has this item of each
     run."""
     item = subject.item
     if view.cursor.hides_verdicts:

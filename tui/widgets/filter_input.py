@@ -181,10 +181,10 @@ class FilterLine(Vertical):
         """Show the line with a text to edit. `kind`: `filter` or `search`. `hint`: shown until there is a message."""
         self.kind, self._hint, self._history_index, self._filter_to_save = kind, hint, 0, None
         self.display = True
-        self._start_prompt(kind, text, hint)
+        self._set_prompt(kind, text, hint)
         self.query_one(FilterInput).focus()
 
-    def _start_prompt(self, prompt_label: str, text: str, hint: str) -> None:
+    def _set_prompt(self, prompt_label: str, text: str, hint: str) -> None:
         prompt = self.query_one("#filter-prompt", LineBar)
         prompt.styles.width = len(prompt_label) + 2
         prompt.show(((f" {prompt_label} ", "dim"),))
@@ -306,7 +306,7 @@ class FilterLine(Vertical):
             self.show_error(error.message, error.position)
             return
         self._filter_to_save, self._name_to_replace = text, ""
-        self._start_prompt(f"save as {SAVED_FILTER_PREFIX}", "", self.NAME_HINT)
+        self._set_prompt(f"save as {SAVED_FILTER_PREFIX}", "", self.NAME_HINT)
 
     def _save_filter(self, name: str, text: str) -> None:
         bare = name.removeprefix(SAVED_FILTER_PREFIX)
@@ -321,12 +321,12 @@ class FilterLine(Vertical):
             return
         self._filter_to_save = None
         self._read_saved_filters()
-        self._start_prompt(self.kind, text, f" saved as {SAVED_FILTER_PREFIX}{bare}")
+        self._set_prompt(self.kind, text, f" saved as {SAVED_FILTER_PREFIX}{bare}")
 
     def action_cancel(self) -> None:
         if self._filter_to_save is not None:
             text, self._filter_to_save = self._filter_to_save, None
-            self._start_prompt(self.kind, text, self._hint)
+            self._set_prompt(self.kind, text, self._hint)
             return
         self.close()
         self.post_message(self.Cancelled())

@@ -194,7 +194,7 @@ LEADERBOARD_MODELS = (
 If no row matches such a model, it answers in Python syntax or, with `-FC` in V4, by native calls.
 """
 DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROMPT"}
-"""BFCL version -> decoder of leaderboard models that no row matches."""
+"""BFCL version -> decoder of leaderboard models that match no row of `MODELS_BY_VERSION`."""
 
 
 class ModelDecoder(NamedTuple):

@@ -25,7 +25,7 @@ def read_queue(run: Path, name: str = "pilot") -> dict[str, Any]:
 def test_queue_is_created_listed_and_shown(cli: Cli, imported_run: Path) -> None:
     done = create_queue(cli, imported_run)
     assert done.code == 0, done.err
-    assert "pilot: 6 of 6 items in proportion to category, seed 7" in done.out and "probability" in done.out
+    assert "pilot: 6 of 6 items, stratified by category, seed 7" in done.out and "probability" in done.out
     assert "2 annotators" in done.err
     listed = cli("queue", "list", imported_run, "--json").objects
     assert [(each["annotator"], each["done"], each["total"]) for each in listed[0]["annotators"]] == [

@@ -118,4 +118,6 @@ def test_header_gives_figures_without_results() -> None:
     rows = [ScoredItem(f"multiple_{n}", "multiple", None, False) for n in range(28)]
     (line,) = [one for one in compute_metrics(rows, run) if one.name == "multiple"]
     assert line.value is None
-    assert line.note == "the score file states 86.00 % (172 of 200); without results, only failed items are known"
+    assert (
+        line.note == "the score file states 86.00 % (172 of 200); without the result file, only failed items are known"
+    )

@@ -303,21 +303,21 @@ def set_decoders_and_errata(
 
     file = workspace.root / "decoders.json"
     before = workspace.files.read_json_object(file)
-    kept = dict(before)
+    saved = dict(before)
     for plan in plans:
         if plan.run.benchmark != "bfcl":
             continue
         key = build_run_key(workspace, plan.run)
         if options.decoder == DEFAULT_DECODER:
-            kept.pop(key, None)
+            saved.pop(key, None)
         elif options.decoder:
-            kept[key] = options.decoder
+            saved[key] = options.decoder
         usual = next((name for model, name in config.decoders.items() if fnmatchcase(plan.run.model, model)), "")
-        chosen = str(kept.get(key) or usual)
-        plan.decoder = "" if chosen == DEFAULT_DECODER else chosen
-    if kept != before:
+        decoder = str(saved.get(key) or usual)
+        plan.decoder = "" if decoder == DEFAULT_DECODER else decoder
+    if saved != before:
         with suppress(OSError):
-            workspace.files.write_json(file, kept)
+            workspace.files.write_json(file, saved)
     set_and_save_errata(plans, options.errata, workspace)
 
 

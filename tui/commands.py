@@ -184,8 +184,8 @@ def path_exists(path: str) -> bool:
 
 
 def export_and_summarize(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
-    """Export the items of a view and return a one-line summary. An existing file is replaced, because the palette has
-    asked the user. Raises: FcreviewError if nothing was written."""
+    """Export the items of a view and return a one-line summary. An existing file is replaced, because the palette
+    asked for confirmation. Raises FcreviewError if nothing was written."""
     from fcreview.exporters.base import EXPORTERS, ExportError
     from fcreview.exporters.export import STANDARD_OUTPUT, ExportOutput, export
 

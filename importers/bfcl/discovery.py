@@ -202,8 +202,8 @@ def _find_counterpart_files(folder: Path, version: str, files: Sequence[Classifi
     listed = ", ".join(str(match[1]) for match in others)
     what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
     issues = [ImportIssue(str(folder), None, what)] if others else []
-    kept = [file for file in found if has_all_files or file.category in categories]
-    return Counterpart(kept, issues, has_all_files)
+    needed = [file for file in found if has_all_files or file.category in categories]
+    return Counterpart(needed, issues, has_all_files)
 
 
 def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:

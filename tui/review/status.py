@@ -271,10 +271,10 @@ class Override:
     def format_question(self, cells: int) -> str:
         """Return `Why pass although the checker failed simple_3?`. A long name is shortened to fit into `cells`."""
         value, verdict = self.contradicted.get("value"), format_verdict_with_criterion(self.verdict, self.criterion)
-        said = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
+        action = f"gave {format_verdict_with_criterion(value, self.criterion)} to"
         if self.criterion in PASS_FAIL_CRITERIA and isinstance(value, bool) and isinstance(self.verdict, bool):
-            said = "passed" if value else "failed"
-        start = f"Why {verdict} although the {self.contradicted_source_name} {said} "
+            action = "passed" if value else "failed"
+        start = f"Why {verdict} although the {self.contradicted_source_name} {action} "
         part, item = self.subject.part_name, sanitize(self.subject.detail.row.id)
         name = f"{part} of {item}" if part else item
         return f"{start}{truncate_middle(name, max(cells - display_width(start) - 1, MIN_NAME_CELLS))}?"

@@ -225,7 +225,7 @@ class PaletteContext:
         """Run a command with an argument, such as a file. Ask for an argument if `argument` is empty.
 
         If `is_taken(argument)`, ask whether to replace the existing file or filter. `confirmed_argument`: the argument
-        for which the user was already asked.
+        that the user has already confirmed.
         """
         if argument and (argument == confirmed_argument or not is_taken(argument)):
             run(argument)

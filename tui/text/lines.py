@@ -282,13 +282,13 @@ def format_recomputed_pass_rate(n_passing: int, n_with_verdict: int, n_items: in
 
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:
     """Return the key line. Hints that do not fit are omitted, except the last `n_always_shown`."""
-    kept = list(hints)
-    gap = _find_hint_gap(kept, cells)
-    while gap < 1 and len(kept) > n_always_shown:
-        kept.pop(-n_always_shown - 1)
-        gap = _find_hint_gap(kept, cells)
+    shown = list(hints)
+    gap = _find_hint_gap(shown, cells)
+    while gap < 1 and len(shown) > n_always_shown:
+        shown.pop(-n_always_shown - 1)
+        gap = _find_hint_gap(shown, cells)
     parts: list[StyledText] = []
-    for at, (key, label) in enumerate(kept):
+    for at, (key, label) in enumerate(shown):
         parts += [(" " * (max(gap, 1) if at else 1), ""), (key, "key"), (label and f" {label}", "")]
     return tuple(parts)
 

@@ -21,8 +21,16 @@ import typer
 
 from fcreview.errors import UsageError
 from fcreview.model.effective_verdict import POLICIES, UNANIMOUS
+from fcreview.run_plan import ImportOption
 
 DEFAULT_DECODER = "model"
+DEFAULT_OPTION_VALUES: dict[ImportOption, str] = {
+    "decoder": DEFAULT_DECODER,
+    "evaluator": "auto",
+    "verdict_from": "default",
+}
+"""Values that restore the default of an import option, which depends on the files."""
+EVALUATORS = ("2025-08", "2025-10")
 NO_ERRATA = "none"  # value of --errata that removes the errata from the workspace
 
 
@@ -38,7 +46,21 @@ class WorkspaceOptions:
     policy: str = UNANIMOUS
     forget_data: bool = False  # whether to forget the dataset folders of earlier commands
     decoder: str | None = None  # name of the decoder for BFCL responses, in the spelling that `parse_decoder` returns
+    evaluator: str | None = None  # version of ACEBench's rules
+    verdict_from: str | None = None  # SCORER[.KEY] of an Inspect log
+    score: Sequence[Path] | None = None  # score folders that do not stand beside their results
+    language: str | None = None  # language of the dataset, such as `zh`
     errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
+
+    @property
+    def import_options(self) -> dict[str, str]:
+        """The import options that the user named on the command line."""
+        values = {
+            "decoder": self.decoder,
+            "evaluator": self.evaluator,
+            "verdict_from": self.verdict_from,
+        }
+        return {name: value for name, value in values.items() if value}
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:
@@ -93,6 +115,13 @@ DECODER_HELP = (
     "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model` restores the"
     " default."
 )
+EVALUATOR_HELP = f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview remembers it for the run."
+VERDICT_FROM_HELP = (
+    "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md). fcreview remembers"
+    " it for the run; `default` restores the default."
+)
+SCORE_HELP = "Score folder of results that have another model name. fcreview remembers it. You can repeat the option."
+LANGUAGE_HELP = "Language of the dataset, such as zh, if no folder name tells it."
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."
 WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
@@ -104,7 +133,13 @@ SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "workspace": (Annotated[Path | None, option("--workspace DIR", WORKSPACE_HELP)], None),
     "format": (Annotated[str | None, option("--format NAME", "Import the files as this benchmark, e.g. bfcl.")], None),
     "decoder": (Annotated[str | None, option("--decoder NAME", DECODER_HELP)], None),
+    "evaluator": (Annotated[str | None, option("--evaluator VERSION", EVALUATOR_HELP)], None),
+    "verdict_from": (Annotated[str | None, option("--verdict-from SCORER[.KEY]", VERDICT_FROM_HELP)], None),
+    "score": (Annotated[list[Path] | None, option("--score DIR", SCORE_HELP)], None),
+    "language": (Annotated[str | None, option("--language CODE", LANGUAGE_HELP)], None),
 }
+IMPORT_OPTIONS = ("format", "decoder", "evaluator", "verdict_from", "score", "language")
+"""Options in `SHARED_OPTIONS` that change how runs are found and read."""
 COMMON_OPTIONS = ("data", "errata", "workspace")
 
 
@@ -130,6 +165,7 @@ def workspace_command(
             paths, shared = arguments.pop("path"), {name: arguments.pop(name) for name in names}
             if "decoder" in shared:
                 shared["decoder"] = parse_decoder(shared["decoder"])
+                shared["evaluator"] = parse_evaluator(shared["evaluator"])
             arguments[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
             command(**arguments)
 
@@ -155,6 +191,14 @@ def parse_decoder(name: str | None) -> str | None:
         names = ", ".join(sorted(DECODERS_BY_NAME))
         raise UsageError(f"there is no decoder {name!r}. Choose {DEFAULT_DECODER}, {names}")
     return name.upper()
+
+
+def parse_evaluator(name: str | None) -> str | None:
+    """Return the version of the rules. Raises UsageError for an unknown version."""
+    allowed = (*EVALUATORS, DEFAULT_OPTION_VALUES["evaluator"])
+    if name is None or name in allowed:
+        return name
+    raise UsageError(f"there is no evaluator {name!r}. Choose {', '.join(allowed)}")
 
 
 def split_at_commas(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
-from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.options import IMPORT_OPTIONS, WorkspaceOptions
 from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
 from fcreview.cli.workspace_import import RunId, discover_runs
 from fcreview.errors import CommandError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fcreview.tui.session import GoldenSupport
 
 PATH = "path"  # name of the parameter with the paths of the runs
-WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", "decoder", "as_json", "help")
+WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", *IMPORT_OPTIONS, "as_json", "help")
 """Parameters that the form of a command omits."""
 FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
 MAX_OUTPUT = 4_000_000  # limit of a command's output that the app shows, in bytes

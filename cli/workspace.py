@@ -40,10 +40,18 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
 
     lake = find_lake_location(options.paths)
     if lake is not None:
-        given = {"data": options.data, "errata": options.errata, "format": options.format, "decoder": options.decoder}
+        given: dict[str, object] = {
+            "data": options.data,
+            "errata": options.errata,
+            "format": options.format,
+            "score": options.score,
+            "language": options.language,
+            **options.import_options,
+        }
         for name, value in given.items():
             if value:
-                raise UsageError(f"--{name} has no effect on a lake. Pass --{name} to fcreview import --lake")
+                flag = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{flag} has no effect on a lake. Pass {flag} to fcreview import --lake")
         return locate_lake_workspace(lake, options.workspace)
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:

@@ -1,8 +1,7 @@
 """Find the runs at the paths on the command line, and import new and changed runs into their workspace.
 
 fcreview chooses the dataset, the decoder and the errata of each run from options, the configuration and earlier
-commands. It saves the value of `--decoder` in `.fcreview/decoders.json` as `{run key: "HERMES"}`, so that the value is
-not lost when the store is rebuilt. It copies the file of `--errata` to `.fcreview/errata.jsonl`, so that the workspace
+commands (`cli/run_options.py`). It copies the file of `--errata` to `.fcreview/errata.jsonl`, so that the workspace
 does not depend on the original.
 
 If no file changed since the last command, `ImportCache` makes the search and the import unnecessary. For each set of
@@ -18,7 +17,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -27,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.options import DEFAULT_DECODER, WorkspaceOptions
+from fcreview.cli.options import WorkspaceOptions
 from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
+from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import (
     MAX_MESSAGES,
     RunNumbers,
@@ -39,7 +38,6 @@ from fcreview.cli.workspace import (
     pop_lake_problems,
     resolve_annotator,
     resolve_run_paths,
-    set_and_save_errata,
 )
 from fcreview.errors import CommandError
 from fcreview.importers.common.discovery import gather_files
@@ -47,6 +45,7 @@ from fcreview.model.effective_verdict import POLICIES
 from fcreview.model.item import ImportIssue
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.run_plan import SearchOptions
 
 if TYPE_CHECKING:
     from fcreview.model.item import Run
@@ -86,7 +85,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     cache = ImportCache(
         resolve_run_paths(options),
         list_data_folders(options, config),
-        f"{options.format} {options.decoder} {config.decoders}",
+        f"{options.format} {options.language} {options.score} {options.import_options} {config.decoders}",
     )
     with suppress(WorkspaceError):
         workspace = locate_workspace(options, create=False)
@@ -185,8 +184,10 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         check_choice(sorted(IMPORTERS), options.format, "format")
     paths, permanent = resolve_run_paths(options), list_data_folders(replace(options, data=None), config)
 
+    search_options = SearchOptions(resolve_score_option(options), options.language or "")
+
     def search_runs(folders: Folders) -> DiscoveredRuns:
-        return discover(paths, data=[*folders, *permanent], format=options.format)
+        return discover(paths, data=[*folders, *permanent], format=options.format, search=search_options)
 
     remembered = None if options.forget_data else load_remembered_datasets(options)
     named = resolve_data_option(options)
@@ -210,6 +211,16 @@ def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
         if not os.path.exists(folder):  # noqa: PTH110 - Path.exists raises OSError for a name that is too long
             raise CommandError(f"the folder of --data {folder} does not exist. Pass the folder of a dataset")
     return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
+
+
+def resolve_score_option(options: WorkspaceOptions) -> tuple[Path, ...]:
+    """Return the folders of --score as absolute paths. Raises CommandError if a folder does not exist."""
+    folders = []
+    for folder in options.score or ():
+        if not folder.is_dir():
+            raise CommandError(f"the folder of --score {folder} does not exist. Pass a folder with score files")
+        folders.append(folder.resolve())
+    return tuple(dict.fromkeys(folders))
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
@@ -277,7 +288,7 @@ def import_discovered_runs(
         except WorkspaceError:
             raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
-    set_decoders_and_errata(discovered.plans, options, config, workspace)
+    set_options_and_errata(discovered.plans, options, config, workspace)
     datasets = DatasetOptions(resolve_data_option(options), options.forget_data)
     with Progress() as progress:
         progress.show_first_line()
@@ -293,32 +304,6 @@ def import_discovered_runs(
         reason = f"another version of fcreview had imported {count}"
         print_message(f"fcreview: {reason}. This version has imported {noun} again; your reviews are unchanged")
     return workspace, summary
-
-
-def set_decoders_and_errata(
-    plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
-) -> None:
-    """Set the decoder and the errata of each run, and save the values of --decoder and --errata for later commands."""
-    from fcreview.store.importing.source_files import build_run_key
-
-    file = workspace.root / "decoders.json"
-    before = workspace.files.read_json_object(file)
-    saved = dict(before)
-    for plan in plans:
-        if plan.run.benchmark != "bfcl":
-            continue
-        key = build_run_key(workspace, plan.run)
-        if options.decoder == DEFAULT_DECODER:
-            saved.pop(key, None)
-        elif options.decoder:
-            saved[key] = options.decoder
-        usual = next((name for model, name in config.decoders.items() if fnmatchcase(plan.run.model, model)), "")
-        decoder = str(saved.get(key) or usual)
-        plan.decoder = "" if decoder == DEFAULT_DECODER else decoder
-    if saved != before:
-        with suppress(OSError):
-            workspace.files.write_json(file, saved)
-    set_and_save_errata(plans, options.errata, workspace)
 
 
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"

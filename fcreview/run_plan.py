@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 from fcreview.errata import Errata
 from fcreview.model.item import ImportIssue, Run
+
+ImportOption = Literal["decoder", "evaluator", "verdict_from"]
+"""Option that changes how an importer reads a run: `decoder` for BFCL replies, `evaluator` for the version of
+ACEBench's rules, `verdict_from` for the scorer of an Inspect log."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What the user said about the files, for the search for runs."""
+
+    scores: tuple[Path, ...] = ()
+    """Score folders of --score. Their files are joined with results of the same file name, also of another model name."""
+    language: str = ""
+    """Language of the dataset, such as `zh`; empty to find it by folder names."""
 
 
 @dataclass(slots=True)
@@ -30,15 +44,21 @@ class RunPlan:
     importer: str = ""
     needs_scores: bool = True
     """Whether fcreview warns if the score files are missing. False if the results contain the verdicts."""
-    decoder: str = ""
+    options: dict[ImportOption, str] = field(default_factory=dict)
+    """Import options of the run, from the command line, the configuration or an earlier import. An option that is
+    missing has its default, which depends on the files."""
     errata: Errata | None = None
     version: int = 1
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 for importer version, decoder and errata. If it changes, fcreview re-imports the run."""
-        options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
-        return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
+        """Number below 2^31 for importer version, options and errata. If it changes, fcreview re-imports the run."""
+        settings = [f"{name}={value}" for name, value in sorted(self.options.items())]
+        if self.errata:
+            settings.append(self.errata.digest)
+        if not settings:
+            return self.version
+        return self.version + 1000 * (crc32(" ".join(settings).encode()) & 0xFFFFF)
 
     def has_importer_version(self, import_fingerprint: int) -> bool:
         """Whether the run was imported by this version of the importer, by the fingerprint of its import."""

@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fcreview.errors import MALFORMED_DATA, FcreviewError
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
-from fcreview.model.item import Call, ImportIssue, Item, Run
+from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
 from fcreview.model.metric import Metric, RunItems, ScoredItem, build_category_metrics, build_tag_metrics
-from fcreview.run_plan import AppliedGoldenFix, DiscoveredRuns, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.run_plan import (
+    AppliedGoldenFix,
+    DiscoveredRuns,
+    ImportOption,
+    ReviewedVerdict,
+    RewrittenFile,
+    RunPlan,
+    SearchOptions,
+    Unrepresentable,
+)
 
 if TYPE_CHECKING:
     from fcreview.stats.conventions import TrialTable
@@ -62,6 +71,8 @@ class Importer:
     """Error tags from the benchmark's publications, offered to annotators."""
     why_no_golden_fix: str = ""
     """Why golden answers cannot be corrected. If empty, `writeback` defines the functions for golden fixes."""
+    options: tuple[ImportOption, ...] = ()
+    """Options of `RunPlan.options` that the importer reads. fcreview remembers their values for each run."""
     package: str = ""
     """Name of the package, if it is not `name`."""
 
@@ -88,7 +99,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=14, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=15, aggregates_rows=True, applies_errata=True, applies_equivalences=True, options=("decoder",),
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -97,7 +108,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "acebench", "ACEBench", "data_CATEGORY_result.json files in result_en or result_zh",
-        version=9, combines_runs=True, applies_errata=True,
+        version=10, combines_runs=True, applies_errata=True, options=("evaluator",),
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
             "function call error", "rule violation", "information mismanagement",
@@ -129,7 +140,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "inspect", "Inspect", "Inspect logs, .eval or .json",
-        version=6, needs_part_verdicts=True,
+        version=7, needs_part_verdicts=True, options=("verdict_from",),
         why_no_golden_fix="an Inspect log has no dataset whose golden answers can be corrected",
     ),
     Importer(
@@ -155,7 +166,13 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
 
 
-def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
+def discover(
+    paths: Sequence[Path],
+    *,
+    data: Sequence[Path] = (),
+    format: str | None = None,  # noqa: A002
+    search: SearchOptions = SearchOptions(),  # noqa: B008 - frozen
+) -> DiscoveredRuns:
     """Find the runs at and below `paths`, with their datasets.
 
     If several importers claim a file, the one with the highest confidence imports it, and an issue names both. If no
@@ -165,6 +182,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
         paths: files and folders.
         data: dataset folders, searched before those in the environment variable FCREVIEW_DATA.
         format: name of the only importer to use. Raises KeyError for an unknown name.
+        search: what the user said about the files.
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather_files(paths)
@@ -173,7 +191,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     dataset_folders = _resolve_dataset_folders([*data, *from_environment], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
-        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(gathered.files, dataset_folders)
+        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(gathered.files, dataset_folders, search)
         for plan in claims.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
@@ -191,16 +209,14 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     return found
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items and issues of a run, and an issue for each result file without any of them."""
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items, issues, facts and missing items of a run, and an issue for each result file without records."""
     files_with_records: set[str] = set()
-    last_file = ""
     module: Any = IMPORTERS[plan.importer or plan.run.benchmark].load_module("read")
-    for entry in module.read_items(plan):
-        if entry.file != last_file:
-            last_file = entry.file
-            files_with_records.add(last_file)
-        yield entry
+    for record in module.read_items(plan):
+        if isinstance(record, Item | ImportIssue):
+            files_with_records.add(record.file)
+        yield record
     for path in plan.results:
         if str(path) not in files_with_records:
             yield ImportIssue(str(path), None, "the file contains no records")

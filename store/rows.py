@@ -33,8 +33,9 @@ def is_hidden_duplicate(item_number: int) -> bool:
 ITEM_COLUMNS = (
     "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
     "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
-    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "prediction_hash",
-    "golden_hash", "file", "line", "offset", "length",
+    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "incident", "incident_text",
+    "incident_where", "incident_certainty", "flags", "prediction_hash", "golden_hash", "file", "line", "offset",
+    "length",
 )  # fmt: skip
 BUILTIN_QUEUES = (
     "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",

@@ -15,6 +15,10 @@ CREATE TABLE runs (
     tags VARCHAR[],                  -- error tags of the benchmark, suggested to annotators
     settings JSON,
     official_metrics JSON,
+    name VARCHAR,                    -- name that the user gave to the run, or empty
+    name_parts VARCHAR[],            -- what can distinguish the run from others of the same model, most telling first
+    facts JSON,                      -- name -> {name, value, reason}, see RunFact in fcreview/model/item.py
+    not_run STRUCT(id VARCHAR, category VARCHAR)[],  -- items of the dataset without a result
     version INTEGER,                 -- RunPlan.import_fingerprint; another value means that the run is read again
     n_items INTEGER,
     imported_at VARCHAR              -- UTC, ISO 8601
@@ -54,6 +58,11 @@ CREATE TABLE item_rows (
     first_difference VARCHAR USING COMPRESSION fsst,
     diff_golden VARCHAR USING COMPRESSION fsst, diff_predicted VARCHAR USING COMPRESSION fsst,
     decisive_step VARCHAR USING COMPRESSION dictionary,  -- kind of the guessed decisive step
+    incident VARCHAR USING COMPRESSION dictionary,       -- why the answer is missing or cut, see model/incident.py
+    incident_text VARCHAR USING COMPRESSION fsst,
+    incident_where VARCHAR USING COMPRESSION dictionary,
+    incident_certainty VARCHAR USING COMPRESSION dictionary,  -- marked, rule or weak
+    flags VARCHAR[],                 -- see ItemFlag in fcreview/model/item.py
     prediction_hash VARCHAR USING COMPRESSION fsst, golden_hash VARCHAR USING COMPRESSION fsst,
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
@@ -65,7 +74,7 @@ CREATE TABLE item_rows (
     pairs STRUCT(turn INTEGER, golden INTEGER, predicted INTEGER, name VARCHAR, state VARCHAR,
                  diff STRUCT(path VARCHAR, state VARCHAR, reason VARCHAR)[])[],
     verdicts STRUCT(source VARCHAR, "value" JSON, target VARCHAR, criterion VARCHAR, error_type VARCHAR,
-                    rationale VARCHAR, "by" VARCHAR)[]
+                    rationale VARCHAR, "by" VARCHAR, failure VARCHAR)[]
 );
 
 CREATE TABLE functions (hash VARCHAR, name VARCHAR, document JSON);
@@ -82,6 +91,7 @@ SELECT i.item, i.run, i.seq, i.id, r.benchmark, r.generation, r.language, r.mode
        i.n_turns, i.n_steps, i.n_golden, i.n_predicted, i.n_issues, i.official, i.rule, i.judge,
        i.error_type, i.rule_error_type, i.rule_note, i.diff_function, i.diff_argument, i.first_difference,
        i.diff_golden, i.diff_predicted, i.decisive_step,
+       i.incident, i.incident_text, i.incident_where, i.incident_certainty, i.flags,
        i.tokens_in, i.tokens_out, i.latency, i.seconds, i.setting, i.prediction_hash, i.golden_hash,
        i.file, i.line, i."offset", i.length, i.functions, i.extra
 FROM item_rows i JOIN runs r USING (run);
@@ -101,5 +111,8 @@ SELECT item, run, id, p.turn, p.golden, p.predicted, p.name, p.state, p.diff
 FROM (SELECT item, run, id, unnest(pairs) AS p FROM item_rows);
 
 CREATE VIEW verdicts AS
-SELECT item, run, id, v.source, v.target, v.criterion, v."value", v.error_type, v.rationale, v."by"
+SELECT item, run, id, v.source, v.target, v.criterion, v."value", v.error_type, v.rationale, v."by", v.failure
 FROM (SELECT item, run, id, unnest(verdicts) AS v FROM item_rows);
+
+CREATE VIEW not_run AS
+SELECT run, m.id, m.category FROM (SELECT run, unnest(not_run) AS m FROM runs);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from fcreview.cli.commands.team import sync_team_in_background, warn_of_ignored_team_files
 from fcreview.cli.config import find_team_link, load_config, load_theme, record_first_start, save_theme
 from fcreview.cli.options import (
+    IMPORT_OPTIONS,
     PATHS_ARGUMENT,
     BlindOption,
     OrderSeedOption,
@@ -56,7 +57,7 @@ class OpenOptions:
         return session.build_review_view(self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind)
 
 
-@workspace_command("annotator", "format", "decoder", path_argument=PATHS_ARGUMENT)
+@workspace_command("annotator", *IMPORT_OPTIONS, path_argument=PATHS_ARGUMENT)
 def open_(
     options: WorkspaceOptions,
     item: Annotated[str | None, option("--item ID", "Open this item first.")] = None,

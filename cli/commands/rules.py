@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.config import load_config
 from fcreview.cli.options import JsonOption, WorkspaceOptions, argument, workspace_command
 from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
+from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import load_workspace_errata, locate_workspace, read_workspace_file, supports_equivalences
-from fcreview.cli.workspace_import import discover_runs, open_workspace, set_decoders_and_errata
+from fcreview.cli.workspace_import import discover_runs, open_workspace
 from fcreview.equivalence import EquivalenceRule, parse_rule
 from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
@@ -52,7 +53,9 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     """Find the verdicts that a rule changes. Raises CommandError if the rule applies to none of the runs."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
-    set_decoders_and_errata(plans, replace(options, decoder=None, errata=None), config, workspace)
+    set_options_and_errata(
+        plans, replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None), config, workspace
+    )
     affected = [
         plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
     ]

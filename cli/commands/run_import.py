@@ -15,8 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.options import NO_ERRATA, PATHS_ARGUMENT, JsonOption, WorkspaceOptions, option, workspace_command
+from fcreview.cli.options import (
+    IMPORT_OPTIONS,
+    NO_ERRATA,
+    PATHS_ARGUMENT,
+    JsonOption,
+    WorkspaceOptions,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import Progress, emit, emit_json, format_cell, print_table
+from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import resolve_lake_location
 from fcreview.cli.workspace_import import (
     discover_runs,
@@ -24,7 +33,6 @@ from fcreview.cli.workspace_import import (
     import_discovered_runs,
     print_missing_datasets,
     resolve_data_option,
-    set_decoders_and_errata,
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
@@ -40,7 +48,7 @@ _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
 
-@workspace_command("format", "decoder", path_argument=PATHS_ARGUMENT)
+@workspace_command(*IMPORT_OPTIONS, path_argument=PATHS_ARGUMENT)
 def import_(
     options: WorkspaceOptions,
     forget_data: Annotated[
@@ -225,7 +233,7 @@ def _import_to_lake(
             open_lake_files(location),
             sorted(path.resolve() for path in options.paths),
             read_items,
-            lambda plans, workspace: set_decoders_and_errata(plans, options, config, workspace),
+            lambda plans, workspace: set_options_and_errata(plans, options, config, workspace),
             DatasetOptions(resolve_data_option(options)),
             progress,
             n_workers,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from fcreview.cli.options import (
+    IMPORT_OPTIONS,
     OPTIONAL_PATHS_ARGUMENT,
     BlindOption,
     RunOption,
@@ -55,7 +56,7 @@ class ServeOptions:
     max_sessions: int = 20
 
 
-@workspace_command("format", "decoder", path_argument=OPTIONAL_PATHS_ARGUMENT)
+@workspace_command(*IMPORT_OPTIONS, path_argument=OPTIONAL_PATHS_ARGUMENT)
 def serve(
     options: WorkspaceOptions,
     users: Annotated[Path | None, option("--users FILE", "Users file, which --add-user creates.")] = None,
@@ -125,10 +126,18 @@ def build_open_arguments(
     options: WorkspaceOptions, queue: str | None, where: str, run: str | None, blind: bool
 ) -> list[str]:
     """Build the options and paths with which each session runs `fcreview open`."""
-    given = {"format": options.format, "decoder": options.decoder, "workspace": options.workspace}
-    given |= {"queue": queue, "where": where, "run": run}
-    arguments = [f"--{name}={value}" for name, value in given.items() if value]
+    given: dict[str, object] = {
+        "format": options.format,
+        "language": options.language,
+        **options.import_options,
+        "workspace": options.workspace,
+        "queue": queue,
+        "where": where,
+        "run": run,
+    }
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value]
     arguments += [f"--data={folder}" for folder in options.data or ()]
+    arguments += [f"--score={folder}" for folder in options.score or ()]
     return [*arguments, *(["--blind"] if blind else []), "--", *map(str, options.paths)]
 
 

@@ -13,6 +13,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
+from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind
+
 
 @dataclass(slots=True)
 class RecordLocation:
@@ -190,7 +192,30 @@ class SharedContent:
     json_text: bytes | None = None
 
 
-RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
+ItemFlag = Literal["undecoded", "other_reply", "scored_twice", "judge_failed"]
+"""Something that `fcreview check` counts and the filter key `flag` finds:
+
+* `undecoded`: the reply holds the text of a call that the decoder did not read
+* `other_reply`: the score entry of the item quotes another reply than the result file contains
+* `scored_twice`: the score file has several entries for the item
+* `judge_failed`: a judge or scorer gave no verdict because it failed (`Verdict.failure`)
+"""
+
+RUN_SPECIFIC_FIELDS = (
+    "tokens_in",
+    "tokens_out",
+    "latency",
+    "seconds",
+    "incident",
+    "incident_text",
+    "incident_where",
+    "incident_certainty",
+    "flags",
+    "file",
+    "line",
+    "offset",
+    "length",
+)
 
 
 @dataclass(slots=True)
@@ -276,6 +301,8 @@ class Verdict:
     rationale: str | None = None
     by: str | None = None
     """Origin of the verdict: the judge model, the tier of the checker, or the score file."""
+    failure: str | None = None
+    """Why the judge or scorer gave no verdict, if it failed: `the judge's reply is not JSON`. `value` is then None."""
 
 
 @dataclass(slots=True)
@@ -332,6 +359,14 @@ class Item:
     diff_predicted: str | None = None
     decisive_step: str | None = None
     """Kind of the guessed decisive step, such as `wrong_write`. None if fcreview guessed no step."""
+    incident: IncidentKind | None = None
+    """Why the model's answer is missing or cut for a reason outside the question (see `fcreview.model.incident`)."""
+    incident_text: str | None = None
+    """Text of the failure, as the file has it."""
+    incident_where: str | None = None
+    """Field of the record that says so: `result`, `info.error`, `stop_reason`."""
+    incident_certainty: IncidentCertainty | None = None
+    flags: list[ItemFlag] = field(default_factory=list)
     extra: Extra = field(default_factory=Extra)
     prediction_hash: str = ""
     golden_hash: str = ""
@@ -344,6 +379,45 @@ class Item:
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with equal items of other runs; None if no other item shares it."""
+
+    def set_incident(self, incident: Incident | None) -> None:
+        """Record why the answer is missing or cut. None records nothing."""
+        if incident is None:
+            return
+        self.incident = incident.kind
+        self.incident_text = incident.text
+        self.incident_where = incident.where
+        self.incident_certainty = incident.certainty
+
+
+@dataclass(frozen=True, slots=True)
+class MissingItem:
+    """An item of the dataset for which the run has no result."""
+
+    id: str
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFact:
+    """A choice that an importer made while it read a run, or a number that it found, with the reason.
+
+    `runs --json` prints a fact as two fields, its name and `NAME_reason`. Names in use:
+
+    * `decoder`: name of the decoder with which BFCL replies were read
+    * `evaluator`: version of the benchmark's rules, such as `2025-10` for ACEBench
+    * `dataset_version`: version of the dataset
+    * `expected_items`: number of items of the dataset in the run's categories
+    * `scores_of_other_replies`: number of failing score entries that quote another reply, if the official verdicts
+      are unknown because of them
+    * `verdict_from`: scorer and key whose value is the verdict of an Inspect item
+    """
+
+    name: str
+    value: Any
+    """JSON value."""
+    reason: str = ""
+    """Why, as a phrase: `agrees with 40 of 40 score entries; listed PROMPT agrees with 0`."""
 
 
 @dataclass(slots=True)
@@ -364,6 +438,14 @@ class Run:
     """Display name of the benchmark. If this is empty, the name registered for the importer is used."""
     needs_dataset: bool = True
     """Whether the run needs a dataset. False if the results contain the questions and golden answers."""
+    name: str = ""
+    """Name that the user gave to the run; empty if fcreview names it."""
+    name_parts: list[str] = field(default_factory=list)
+    """What can distinguish the run from others of the same model, besides version, language and file name, most telling
+    first: a provider, an Inspect task, a differing argument, the status of a log, a folder."""
+    facts: dict[str, RunFact] = field(default_factory=dict)
+    """Facts by name, from `read_items`."""
+    not_run: list[MissingItem] = field(default_factory=list)
 
     @property
     def lacks_dataset(self) -> bool:
@@ -378,6 +460,9 @@ class Run:
         language = self.language if self.language != "en" else ""
         return " ".join(word for word in (title, version, language) if word)
 
+
+ReadRecord = Item | ImportIssue | RunFact | MissingItem
+"""What an importer's `read_items` yields."""
 
 TurnStep = tuple[int, int]
 """Turn and step of a message or call, each from 0."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fcreview.importers.common.discovery import gather_files, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
@@ -88,7 +88,11 @@ def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Ite
                 yield folder
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     files_by_run: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     model_folders: dict[tuple[str, str], Path] = {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -82,7 +82,11 @@ class _FileEnds(NamedTuple):
             return None
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     """Find the runs among the files. Every file below a trial folder belongs to the trial."""
     found = DiscoveredRuns()
     files_by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}

@@ -45,7 +45,7 @@ from fcreview.importers.bfcl.joining import (
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
@@ -71,7 +71,11 @@ FilesByCategory = dict[str, CategoryFiles]
 """`RunPlan.importer_data` of a BFCL run: category -> files, in import order."""
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     """Find the BFCL runs in `files`, with score files and datasets. Notices state the numbers of ignored files."""
     filenames.read_first.cache_clear()
     found = DiscoveredRuns()

@@ -9,7 +9,7 @@ from pathlib import Path
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_NAME = "ComplexFuncBench.jsonl"
@@ -17,7 +17,11 @@ DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     """Make a run of each result file, and claim the dataset files and logs."""
     found = DiscoveredRuns()
     result_files: list[Path] = []

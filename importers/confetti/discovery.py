@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fcreview.importers.common.discovery import report_missing_scores
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
@@ -26,7 +26,11 @@ SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUD
 """Names of the files that contain verdicts on items: score files, soft scores and judge verdicts."""
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     """Make a run of each folder with result files."""
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = {}

@@ -10,7 +10,7 @@ from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
 MAX_FIRST_LINE_BYTES = 8 << 20
@@ -25,7 +25,11 @@ CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", 
 """Fields of a chat log that are not stored as metadata, because they have their own place in an item."""
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     for path in files:
         if path.suffix in SUFFIXES:

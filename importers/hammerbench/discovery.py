@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fcreview.importers.common.discovery import gather_files
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mSv", "External", "IS")
@@ -95,7 +95,11 @@ COMPANION_FILES = (JUDGE_REPLIES_FILE, "LLM_check_L.json", JUDGE_FLAGS_FILE, BAD
 """Files next to `MT_res.json` with verdicts of the evaluator and the judge."""
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     results_by_folder: dict[Path, list[Path]] = defaultdict(list)
     for path in files:

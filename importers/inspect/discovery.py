@@ -16,7 +16,7 @@ from typing import Any
 from fcreview.importers.common.records import as_object
 from fcreview.importers.inspect.log import UnreadableLog, is_log, read_copy_recency, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 LOG_SUFFIXES = (".eval", ".json")
 SHARDS_SUFFIX = ".shards"
@@ -46,7 +46,11 @@ class FoundLog:
         return str(self.fields.get("created") or ""), *read_copy_recency(self.paths[-1]), str(self.paths[-1])
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     logs: list[FoundLog] = []
     shards: dict[Path, list[Path]] = {}

@@ -17,7 +17,7 @@ from fcreview.importers.common.jsonl import escape_and_cut_strings
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.sanitize import redact_api_keys_in_text
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 from fcreview.safe_files import open_file
 
 HEAD_BYTES = 1 << 20
@@ -35,7 +35,11 @@ FOLDER_LAYOUT = "folder"
 """Value of `RunPlan.importer_data` for a run with one file for each simulation."""
 
 
-def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
+def find_runs(
+    files: Sequence[Path],
+    dataset_folders: Sequence[Path],  # noqa: ARG001 - the files have no dataset
+    search: SearchOptions,  # noqa: ARG001
+) -> DiscoveredRuns:
     found = DiscoveredRuns()
     simulations: defaultdict[Path, list[Path]] = defaultdict(list)
     main_files: list[Path] = []

@@ -42,7 +42,17 @@ _CALLS_TYPE = (
 _COPIED_COLUMNS = [
     *ITEM_COLUMNS, "n_golden", "n_issues", "functions", "question_hash", "extra", "messages", "pairs", "verdicts",
 ]  # fmt: skip
-_UNCHANGED_RUN_COLUMNS = ("benchmark", "generation", "language", "model", "needs_dataset", "title", "tags")
+_UNCHANGED_RUN_COLUMNS = (
+    "benchmark",
+    "generation",
+    "language",
+    "model",
+    "needs_dataset",
+    "title",
+    "tags",
+    "name",
+    "name_parts",
+)
 
 
 class LoadError(Exception):
@@ -189,6 +199,8 @@ class StoreBuilder:
             "dataset": self._workspace.to_stored_dataset(run.dataset),
             "settings": redact_json(run.settings),
             "official_metrics": redact_json(run.official_metrics),
+            "facts": redact_json({name: asdict(fact) for name, fact in run.facts.items()}),
+            "not_run": [asdict(missing) for missing in run.not_run],
             "version": import_fingerprint,
             "n_items": n_items,
             "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -12,12 +12,22 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from hashlib import blake2b
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, assert_never
 from weakref import ref
 
 import orjson
 
-from fcreview.model.item import RUN_SPECIFIC_FIELDS, Call, ImportIssue, Item, Message, SharedList
+from fcreview.model.item import (
+    RUN_SPECIFIC_FIELDS,
+    Call,
+    ImportIssue,
+    Item,
+    Message,
+    MissingItem,
+    ReadRecord,
+    RunFact,
+    SharedList,
+)
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import redact_api_keys, redact_api_keys_in_text, redact_credentials
 from fcreview.store.rows import ITEM_COLUMNS
@@ -105,7 +115,9 @@ def serialize_item(run_number: int, seq: int, item: Item, shared_writer: SharedR
             item.shared_opening or _NO_MESSAGES, item.golden
         )
     hashes = shared_writer.write_and_hash_functions(item.functions) if item.functions else b"[]"
-    members = _serialize_without_braces(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
+    members = _serialize_without_braces(run_specific)  # the path of the file is redacted in `stage_run`
+    if item.incident_text is not None:
+        members = redact_api_keys(members)
     return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run_number, seq, hashes, members, shared)
 
 
@@ -179,10 +191,12 @@ class StagedRun:
     longest_item: int = 0  # length of the longest line of `items` in bytes
     longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
     issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity and seq
+    facts: list[RunFact] = field(default_factory=list)
+    not_run: list[MissingItem] = field(default_factory=list)
 
 
 def stage_run(
-    records: Iterable[Item | ImportIssue],
+    records: Iterable[ReadRecord],
     run_number: int,
     path_stem: Path,
     to_stored_path: Callable[[str], str],
@@ -200,8 +214,8 @@ def stage_run(
     with staged.items.open("wb", WRITE_BUFFER_BYTES) as lines, staged.shared_rows.open("wb") as shared_lines:
         shared_rows = SharedRowWriter(shared_lines, cache)
         for item in records:
-            if isinstance(item, ImportIssue):
-                staged.issues.append(_redact_issue(item, None, None))
+            if not isinstance(item, Item):
+                _stage_run_record(staged, item)
                 continue
             file = paths.get(item.file)
             if file is None:
@@ -220,6 +234,18 @@ def stage_run(
         staged.longest_shared_row = shared_rows.longest_line
     staged.n_items = seq
     return staged
+
+
+def _stage_run_record(staged: StagedRun, record: ImportIssue | RunFact | MissingItem) -> None:
+    match record:
+        case ImportIssue():
+            staged.issues.append(_redact_issue(record, None, None))
+        case RunFact():
+            staged.facts.append(record)
+        case MissingItem():
+            staged.not_run.append(record)
+        case _:
+            assert_never(record)
 
 
 def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:

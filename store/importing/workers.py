@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
-from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.item import ReadRecord, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.source_files import SourceFile, add_content_hash
 from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
@@ -91,7 +91,7 @@ def _set_parent_death_signal() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
-RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]  # must be a top-level function, to be pickled
+RunReader = Callable[[RunPlan], Iterable[ReadRecord]]  # must be a top-level function, to be pickled
 ImportProgressCallback = Callable[[str, int, int], None]  # called with (model, bytes read so far, total bytes)
 _JobReader = Callable[["ReadJob", Callable[[int], None] | None], "ReadOutcome"]
 
@@ -176,6 +176,9 @@ def read_and_stage_run(
         outcome.error = _format_error(error)
         cache.clear()
     outcome.info = job.plan.run
+    if outcome.staged is not None:
+        outcome.info.facts = {fact.name: fact for fact in outcome.staged.facts}
+        outcome.info.not_run = outcome.staged.not_run
     outcome.seconds = time.perf_counter() - started
     return outcome
 

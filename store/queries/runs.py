@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.model.item import Run
+from fcreview.model.item import MissingItem, Run, RunFact
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
@@ -48,6 +48,8 @@ def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, R
         row["path"] = str(workspace.to_absolute_path(row["path"]))
         row["dataset"] = workspace.from_stored_dataset(row["dataset"])
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
+        row["facts"] = {name: RunFact(**fact) for name, fact in orjson.loads(row["facts"]).items()}
+        row["not_run"] = [MissingItem(**missing) for missing in row["not_run"]]
         infos[run] = Run(**row)
     return infos
 

@@ -15,7 +15,7 @@ from fcreview.importers.common.discovery import NOT_UTF8
 from fcreview.importers.registry import IMPORTERS, compute_metrics, discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
-from fcreview.run_plan import DiscoveredRuns, RunPlan
+from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 
 class OtherImporter:
@@ -30,7 +30,9 @@ class OtherImporter:
     def load_module(self, name: str) -> OtherImporter:
         return self
 
-    def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
+    def find_runs(
+        self, files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions
+    ) -> DiscoveredRuns:
         plans = [
             RunPlan(Run(self.name, "1", "en", path.stem, str(path)), [path], confidence=self.confidence, reason="any")
             for path in files
@@ -117,7 +119,7 @@ def test_importers_have_required_attributes(name: str) -> None:
     assert importer.name == name
     assert importer.title
     assert importer.version >= 1
-    assert importer.load_module("discovery").find_runs([], []) == DiscoveredRuns()
+    assert importer.load_module("discovery").find_runs([], [], SearchOptions()) == DiscoveredRuns()
 
 
 def test_odd_values_lose_only_figures_of_benchmark() -> None:

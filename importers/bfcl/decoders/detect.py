@@ -124,11 +124,12 @@ def select_run_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     """Return the decoder for a run, and an issue if the choice is unusual."""
     version, model = filenames.get_rules_version(plan.run.generation), plan.run.model
     guess, is_certain = find_model_decoder(model, version)
-    if plan.decoder:
-        named = find_decoder(plan.decoder, version)
+    chosen = plan.options.get("decoder")
+    if chosen:
+        named = find_decoder(chosen, version)
         if named is not None:
             return named, []
-        what = f"there is no decoder {plan.decoder!r}. Using {guess.name}, the decoder of the model"
+        what = f"there is no decoder {chosen!r}. Using {guess.name}, the decoder of the model"
         return guess, [ImportIssue(plan.run.path, None, what)]
     if is_certain:
         return guess, []

@@ -125,7 +125,7 @@ def test_runs_of_another_importer_version_are_counted(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}], "b": [{}]})
     plans = [write_plan(tmp_path, "a"), write_plan(tmp_path, "b")]
     plans[0].version = 2
-    plans[1].decoder = "hermes"
+    plans[1].options = {"decoder": "hermes"}
     summary = import_runs(workspace, plans, read)
     assert list_statuses(summary) == {"a": "imported", "b": "imported"}
     assert summary.n_upgraded == 1

@@ -62,7 +62,7 @@ def rename_model(run: Path, model: str) -> Path:
 
 def read_with_decoder(run: Path, plans: Any, items: Any, **options: str) -> tuple[list[Any], list[Any]]:
     (plan,) = plans(run)
-    plan.decoder = options.get("decoder", "")
+    plan.options = options
     found, issues = items(plan)
     return found, issues
 

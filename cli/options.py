@@ -115,7 +115,10 @@ DECODER_HELP = (
     "Decoder for BFCL responses (docs/bfcl-decoders.md). fcreview remembers it for the run; `model` restores the"
     " default."
 )
-EVALUATOR_HELP = f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview remembers it for the run."
+EVALUATOR_HELP = (
+    f"Version of ACEBench's rules: {', '.join(EVALUATORS)} or auto (docs/acebench.md). fcreview remembers it for the"
+    " run."
+)
 VERDICT_FROM_HELP = (
     "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md). fcreview remembers"
     " it for the run; `default` restores the default."

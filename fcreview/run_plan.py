@@ -20,7 +20,8 @@ class SearchOptions:
     """What the user said about the files, for the search for runs."""
 
     scores: tuple[Path, ...] = ()
-    """Score folders of --score. Their files are joined with results of the same file name, also of another model name."""
+    """Score folders of --score. Their files are joined with results of the same file name, even if the names of the
+    models differ."""
     language: str = ""
     """Language of the dataset, such as `zh`; empty to find it by folder names."""
 

@@ -56,8 +56,6 @@ class CriterionAnswers:
     """Answer of the annotators; None if there is no answer or the annotators disagree."""
     is_reviewed: Sequence[bool]
     is_random: Sequence[bool]
-    is_selection_unknown: Sequence[bool]
-    """Whether it is unknown how the item was selected for review (`ItemStatus.is_selection_unknown`)."""
 
 
 class AnswerModel:
@@ -86,7 +84,6 @@ class AnswerModel:
                 stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
                 human=None if kind is None or human is None else is_same_verdict(human, self.automatic[at]),
                 is_random=kind is not None and human_answers.is_random[at],
-                is_selection_unknown=kind is not None and human_answers.is_selection_unknown[at],
             )
             for at, (status, kind, human) in enumerate(zip(statuses, kinds, human_answers.human, strict=True))
         ]

@@ -266,9 +266,13 @@ class MetricDraws:
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(cell_weights) else values
 
     def compute_mean(self, key: MetricKey, cell_weights: FloatArray) -> float:
+        """Compute the estimate of a metric: the mean of its draws, as far as the sample alone supports them."""
         is_even = self.is_evenly_weighted(cell_weights)
         n_draws = self.posterior.n_pooled if is_even else self.posterior.n_estimated
-        return float(self.values[key][:n_draws].mean())
+        values = self.values[key][:n_draws]
+        without_excess = float(values.mean() - self.posterior.mean_excess @ cell_weights)
+
+        return min(max(without_excess, float(values.min())), float(values.max()))
 
     def compute_interval(self, key: MetricKey, cell_weights: FloatArray) -> tuple[float, float]:
         is_even = self.is_evenly_weighted(cell_weights)
@@ -563,5 +567,11 @@ def _estimate_pass_rate_without_bounds(
     n_passed = sum(each.human is True for each in reviewed) + posterior.passes[: posterior.n_pooled].sum(axis=1)
     values = n_passed / n
     low, high = map(float, np.percentile(values, INTERVAL_PERCENTILES))
+    estimated = float(values.mean()) - float(posterior.mean_excess.sum()) / n
     model = VarianceModel(population.cells, posterior, np.full(len(population.cells), 1 / n), float(values.var()))
-    return PassRateEstimate(float(values.mean()), low, high, count_needed_reviews(model, half_width))
+    return PassRateEstimate(
+        estimated=min(max(estimated, low), high),
+        low=low,
+        high=high,
+        needed=count_needed_reviews(model, half_width),
+    )

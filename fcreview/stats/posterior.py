@@ -87,7 +87,7 @@ class Cells:
     inclusion_probability: FloatArray
     """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Number of items with a human verdict from outside the sample (see `ItemStatus.is_selection_unknown`)."""
+    """Number of items with a human verdict from outside the sample (see `ItemStatus.is_known_outside_sample`)."""
     passed_outside_sample: IntArray | None = None
     """Number of passing items in `known_outside_sample`."""
 
@@ -111,6 +111,9 @@ class PosteriorDraws:
     """Number of draws in which the cells of a pool have a common pass rate."""
     n_estimated: int
     """Number of draws whose mean is the estimate. All later draws only widen the interval."""
+    mean_excess: FloatArray
+    """Mean number of passing items, for each cell, by which the known verdicts outside the sample raised the draws.
+    An estimate subtracts it, because these verdicts limit what is possible, but are no sample."""
 
 
 def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
@@ -122,9 +125,14 @@ def draw_posterior(cells: Cells, n_draws: int = DEFAULT_DRAWS, seed: int = SEED)
         at = np.flatnonzero(cells.pool == pool)
         rates[:, at] = _draw_pool_rates(cells, at, n_draws, n_estimated, len(rates), generator)
     passes = generator.binomial(cells.without_sample_verdict, rates)
-    if cells.passed_outside_sample is not None:  # The known verdicts limit the draws.
-        passes = np.clip(passes - cells.passed_outside_sample, 0, cells.unreviewed)
-    return PosteriorDraws(passes, rates[:n_draws].mean(axis=0), n_draws, n_estimated)
+    excess = np.zeros(len(cells))
+    if cells.passed_outside_sample is not None:
+        among_unreviewed = passes - cells.passed_outside_sample
+        passes = np.clip(among_unreviewed, 0, cells.unreviewed)
+        excess = (passes - among_unreviewed)[:n_estimated].mean(axis=0)
+    return PosteriorDraws(
+        passes, rates[:n_draws].mean(axis=0), n_pooled=n_draws, n_estimated=n_estimated, mean_excess=excess
+    )
 
 
 def _draw_pool_rates(
@@ -243,9 +251,9 @@ class ItemStatus:
     inclusion_probability: float = 0.0
     is_random: bool = False
     """Whether the human verdict is from the review of a random sample. Only such verdicts estimate unreviewed items."""
-    is_selection_unknown: bool = False
-    """Whether it is unknown how the item was selected for a review outside the sample. The posterior then treats the
-    item as unreviewed, but uses its human verdict as a bound."""
+    is_known_before_sample: bool = False
+    """Whether an annotator had given a verdict on the item before the sample was drawn. Such items form a stratum of
+    their own, whose sampled items do not represent other items (Lohr, Sampling, chapter 3)."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
@@ -258,6 +266,13 @@ class ItemStatus:
     @property
     def is_undecided(self) -> bool:
         return self.sample_outcome in UNDECIDED
+
+    @property
+    def is_known_outside_sample(self) -> bool:
+        """Whether the item was reviewed beside the sample. The sample represents such items as well, because an
+        annotator who looks for errors reviews the items that are not in the sample. The posterior therefore treats the
+        item as unreviewed, and uses its human verdict as a bound."""
+        return self.human is not None and not self.is_random and not self.is_known_before_sample
 
     @property
     def run_category(self) -> RunCategory:
@@ -293,8 +308,8 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     members: dict[CellKey, list[int]] = {}
     unsampled = []
     for at, each in enumerate(statuses):
-        is_hand_picked = each.human is not None and not each.is_random and not each.is_selection_unknown
-        if (each.automatic is not None) not in has_outcome or is_hand_picked:
+        is_stratum_of_known_items = each.is_known_before_sample and each.human is not None
+        if (each.automatic is not None) not in has_outcome or is_stratum_of_known_items:
             continue
         if each.stratum is not None:
             key = CellKey(each.automatic, each.stratum, each.category, each.run_index, each.context)
@@ -307,7 +322,7 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     pools = {pool: number for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))}
     reviewed = [[at for at in members[key] if statuses[at].is_random] for key in keys]
     unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
-    outside = [[at for at in members[key] if statuses[at].is_selection_unknown] for key in keys]
+    outside = [[at for at in members[key] if statuses[at].is_known_outside_sample] for key in keys]
 
     def count_passing_items(groups: Sequence[Sequence[int]]) -> IntArray:
         return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)

@@ -268,32 +268,6 @@ def build_cell_filter(connection: Connection, base_filter: str, cell: Calibratio
     return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReviewSelection:
-    """The items with a resolved verdict, by how they were selected for review. No item is in both sets."""
-
-    random: set[ContentKey]
-    """Items that were reviewed as part of a random sample."""
-    unknown: set[ContentKey]
-    """Other reviewed items whose selection is unknown. Empty if all reviews of sampled items name their queue."""
-
-
-def _classify_review_selection(
-    samples: Sequence[QueueSample],
-    queues_by_key: Mapping[ContentKey, set[str]],
-    outcomes: Mapping[ContentKey, SampleOutcome],
-) -> _ReviewSelection:
-    """Determine how reviewed items were selected. `queues_by_key`: names of the queues with reviews of the item."""
-    random, unknown = set[ContentKey](), set[ContentKey]()
-    for sample in samples:
-        resolved = sample.strata.keys() & queues_by_key.keys()
-        reached = resolved & sample.content_keys & outcomes.keys()
-        random |= reached
-        if any(sample.queue_names.isdisjoint(queues_by_key[key]) for key in reached):
-            unknown |= resolved
-    return _ReviewSelection(random, unknown - random)
-
-
 _RUN_ITEMS = f"""
 SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
        coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), {AUTOMATIC_VERDICT},
@@ -355,10 +329,11 @@ def fetch_sample_status(
     answers = _fetch_criterion_answers(connection, run, key_of_item)
     answered = {key for answer_by_key in answers.values() for key in answer_by_key}
     # The journals are read only if there is a sample.
-    queues_by_key = {
-        key: reviews.events.find_review_queues(ItemKey(*row[:6]), row.prediction_hash, row.golden_hash)
+    first_draw = min((sample.queue.created for sample in samples), default="")
+    known_before = {
+        key
         for key, row in zip(content_keys, rows, strict=True)
-        if samples and (row.human is not None or key in answered)
+        if samples and (row.human is not None or key in answered) and _is_known_before(reviews.events, row, first_draw)
     }
     decisions: dict[ContentKey, SampleOutcome] = {
         key: "in disagreement" if row.decided_by == DISPUTED else "decided"
@@ -367,37 +342,49 @@ def fetch_sample_status(
     }
     queues = [queue for sample in samples for queue in (sample.queue, *sample.extensions)]
     outcomes = find_outcomes_of_reached_items(queues, reviews.events, decisions)
-    resolved = {key for key, outcome in decisions.items() if outcome == "decided"}
-    selection = _classify_review_selection(
-        samples, {key: names for key, names in queues_by_key.items() if key in resolved}, outcomes
-    )
     drawn = set().union(*(sample.content_keys for sample in samples))
-    reviewed = {key for sample in samples for key in sample.content_keys & queues_by_key.keys()}
+    representative = (drawn & outcomes.keys()) - known_before
     items = []
     for key, row in zip(content_keys, rows, strict=True):
         containing = [sample for sample in samples if key in sample.strata]
         stratum = tuple(sample.strata.get(key) for sample in samples) if containing else None
         probability = 1 - prod(1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing)
-        selected = key in selection.random, key in selection.unknown
-        status = row.category, row.automatic, row.human, stratum, probability, *selected
-        outcome = outcomes.get(key, "not reviewed") if key in drawn else None
-        items.append(ItemStatus(*status, is_sample_reviewed=key in reviewed, sample_outcome=outcome))
+        is_reviewed = row.human is not None or key in answered
+        items.append(
+            ItemStatus(
+                category=row.category,
+                automatic=row.automatic,
+                human=row.human,
+                stratum=stratum,
+                inclusion_probability=probability,
+                is_random=row.human is not None and key in representative,
+                is_known_before_sample=key in known_before,
+                is_sample_reviewed=key in drawn and is_reviewed,
+                sample_outcome=outcomes.get(key, "not reviewed") if key in drawn else None,
+            )
+        )
     criterion_answers = []
     for criterion, answer_by_key in sorted(answers.items()):
-        names_by_key = {
-            key: queues_by_key.get(key, set()) for key, answer in answer_by_key.items() if answer is not None
-        }
-        selection = _classify_review_selection(samples, names_by_key, outcomes)
         criterion_answers.append(
             CriterionAnswers(
                 criterion,
                 human=[answer_by_key.get(key) for key in content_keys],
                 is_reviewed=[key in answer_by_key for key in content_keys],
-                is_random=[key in selection.random for key in content_keys],
-                is_selection_unknown=[key in selection.unknown for key in content_keys],
+                is_random=[answer_by_key.get(key) is not None and key in representative for key in content_keys],
             )
         )
     return RunSampleStatus(items, content_keys, samples, problems, criterion_answers)
+
+
+def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:
+    """Return whether an annotator had given a verdict on the item or its parts before a time.
+
+    A verdict that was changed later counts as well. Otherwise, a second review as part of the sample would decide
+    whether the item belongs to the known items.
+    """
+    key = ItemKey(*item[:6])
+    verdicts = events.list_current_verdict_events(key, item.prediction_hash, item.golden_hash)
+    return any(event.time[:_SECONDS] < time[:_SECONDS] for event in verdicts)
 
 
 def _fetch_criterion_answers(

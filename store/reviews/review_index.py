@@ -253,13 +253,6 @@ class EventIndex:
     def has_events_by(self, key: ItemKey, annotator: str) -> bool:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
-    def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
-        """Return the names of the queues in which an item was reviewed. Stale, retracted and bulk reviews are
-        ignored."""
-        return {
-            event.queue for event in self.list_current_verdict_events(key, prediction_hash, golden_hash) if event.queue
-        }
-
     def list_current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
         """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews."""
         return [

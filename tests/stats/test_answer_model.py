@@ -51,7 +51,7 @@ def make_answers(
     chosen = set(places)
     flags = [at in chosen for at in range(len(people))]
     settled = [value if flag else None for value, flag in zip(people, flags, strict=True)]
-    return CriterionAnswers(criterion, settled, flags, [flag and random for flag in flags], [False] * len(people))
+    return CriterionAnswers(criterion, settled, flags, [flag and random for flag in flags])
 
 
 def make_input(

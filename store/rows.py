@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.wording import format_count, format_judge_rate, format_official_rate
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import (
+    DECIDED_MARK,
+    EFFECTIVE_VERDICT,
+    OWN_MARK,
+    incident_certainty_sql,
+    incident_kind_sql,
+    is_incident_sql,
+)
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
@@ -81,13 +89,21 @@ class View:
         return None if self.queue in BUILTIN_QUEUES else self.queue
 
 
-def column_metadata(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
+def column_metadata(
+    sql: str, *, shows_verdict: bool = False, is_json: bool = False, blind_sql: str = ""
+) -> dict[str, Any]:
     """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
 
     `shows_verdict`: the value is None for a blind annotator who has not reviewed the item. `is_json`: the expression
-    returns JSON text.
+    returns JSON text. `blind_sql`: expression in blind mode, if it must not depend on the reviews of other annotators.
     """
-    return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json}
+    return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json, "blind_sql": blind_sql or sql}
+
+
+def _incident_metadata(build_sql: Callable[[str], str]) -> dict[str, Any]:
+    """Return the metadata of a field that depends on the mark of an incident. `build_sql` takes the column of the
+    reviewers' decision. In blind mode, only this annotator's own reviews of the mark count."""
+    return column_metadata(build_sql(DECIDED_MARK), blind_sql=build_sql(OWN_MARK))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +150,16 @@ class QueueRow:
     diff_golden: str | None = field(default=None, metadata=column_metadata("i.diff_golden", shows_verdict=True))
     diff_predicted: str | None = field(default=None, metadata=column_metadata("i.diff_predicted", shows_verdict=True))
     question: str = field(default="", metadata=column_metadata("i.question"))
+    incident: str | None = field(default=None, metadata=_incident_metadata(incident_kind_sql))
+    """Why the model's answer is missing or cut (`fcreview.model.incident`), after reviews of the mark. Also `limit` and
+    weak marks, which count only if `is_incident`."""
+    incident_text: str | None = field(default=None, metadata=column_metadata("i.incident_text"))
+    incident_where: str | None = field(default=None, metadata=column_metadata("i.incident_where"))
+    incident_certainty: str | None = field(default=None, metadata=_incident_metadata(incident_certainty_sql))
+    is_incident: bool = field(default=False, metadata=_incident_metadata(is_incident_sql))
+    """Whether figures without incidents leave the item out."""
+    flags: list[str] | None = field(default=None, metadata=column_metadata("i.flags", shows_verdict=True))
+    """`ItemFlag`s. A blind annotator does not see them, because only failing items have entries in some score files."""
 
     @property
     def is_own_verdict_contradicted(self) -> bool:

@@ -120,6 +120,10 @@ class Store:
     def fetch_runs(self) -> list[RunRow]:
         return self._run_query(lambda: run_queries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
+    def fetch_not_run(self, runs: Sequence[int] = ()) -> list[run_queries.RunMissingItem]:
+        """Return the items of the dataset without a result, of these runs or (empty) of all runs."""
+        return self._run_query(lambda: run_queries.fetch_not_run(self.connection, runs))
+
     def fetch_source_paths(self) -> list[Path]:
         return self._run_query(lambda: run_queries.fetch_source_paths(self.connection, self.workspace))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,11 +19,13 @@ from fcreview.cli.options import (
 from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_cell, format_row, print_message, show_activity
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.cli.workspace_import import open_workspace
+from fcreview.errors import UsageError
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.item import Run
+    from fcreview.store.queries.runs import RunMissingItem
     from fcreview.store.rows import QueueRow, View
 
 WINDOW_ROWS = 1000  # number of rows that one query fetches
@@ -39,16 +41,28 @@ def items(
     queue: QueueOption = "dataset",
     seed: OrderSeedOption = 0,
     run: RunOption = None,
+    ids: Annotated[bool, option("--ids", "Print only the ids, each once, one a line.")] = False,
+    not_run: Annotated[
+        bool,
+        option("--not-run", "Also list the items of the dataset without a result. --where does not apply to them."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List items with their verdicts.
 
-    Prints the official, recomputed, judge and human verdict, the error type and the first difference.
+    Prints the official, recomputed, judge and human verdict, the error type and the first difference. To list what a
+    benchmark's program should run again, use --where incident:any --ids --not-run.
 
     Example: fcreview items runs/gpt4o --where 'official:fail -reviewed' --limit 20
     """
+    if ids and as_json:
+        raise UsageError("--ids and --json exclude each other. Pass only one of them")
     with open_workspace(options) as session:
         view = session.build_view(where, queue=queue, seed=seed, run=run)
+        missing = session.store.fetch_not_run(view.runs) if not_run else []
+        if ids:
+            _print_ids(session, view, limit, missing)
+            return
         session.print_policy(as_json=as_json)
         if limit != 0:
             with show_activity("searching items"):
@@ -58,10 +72,33 @@ def items(
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
                     emit_json(_build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
+            emit_json(*(_build_missing_json(each, session.store.runs[each.run]) for each in missing))
         else:
             print_item_rows(session, view, limit)
+            for each in missing:
+                emit(f"{sanitize(each.item.id)}  {format_cell(each.item.category)}  not run")
         if limit != 0 and not session.store.count_items(view):
             print_message(f"fcreview: {session.explain_empty_view(view)}")
+
+
+def _print_ids(session: WorkspaceSession, view: View, limit: int | None, missing: Sequence[RunMissingItem]) -> None:
+    """Print each id once. Several runs can have items of the same id."""
+    printed: set[str] = set()
+    for row in iterate_item_rows(session, view, limit):
+        if row.id not in printed:
+            printed.add(row.id)
+            emit(sanitize(row.id))
+    for each in missing:
+        if each.item.id not in printed:
+            printed.add(each.item.id)
+            emit(sanitize(each.item.id))
+
+
+def _build_missing_json(missing: RunMissingItem, run: Run) -> dict[str, Any]:
+    """Build the JSON object of an item without a result. Only these objects have the field `not_run`."""
+    names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
+    item = missing.item
+    return {"run": missing.run, "model": run.model, **names, "category": item.category, "id": item.id, "not_run": True}
 
 
 def iterate_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:

@@ -17,6 +17,7 @@ from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
+from fcreview.model.incident import INCIDENT
 from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Annotation, Fault
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import ABSTENTIONS, PASS_FAIL, UNIVERSAL_CRITERIA, Scale, find_scale
@@ -136,6 +137,8 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
+    if criterion == INCIDENT and target != ITEM:
+        raise UsageError("an incident concerns the whole item. Omit --target")
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
     scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])

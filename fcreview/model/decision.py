@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from fcreview.model.address import ITEM
 from fcreview.model.effective_verdict import (
     DISPUTED,
+    RESOLUTIONS,
     UNANIMOUS,
     DecidedBy,
     Policy,
@@ -28,6 +30,7 @@ from fcreview.model.effective_verdict import (
     is_same_verdict,
     select_part_opinions,
 )
+from fcreview.model.incident import INCIDENT
 from fcreview.model.review import (
     ITEM_CORRECT,
     UNSURE,
@@ -150,6 +153,11 @@ class Decision:
     individual: Any = None
     """Value of `human` without bulk reviews."""
     individual_by: DecidedBy | None = None
+    incident_mark: bool | None = None
+    """Whether the annotators decided that the item is an incident; None if they did not. Set only on `item`/`correct`,
+    so that one row of the table `human_labels` has all that lists and counts need."""
+    my_incident_mark: bool | None = field(default=None, metadata={"column": "your_incident_mark"})
+    """The same decision by the annotator who uses fcreview alone, for blind review."""
 
 
 def has_seen_other_verdicts(
@@ -193,7 +201,20 @@ def decide(
             decisions.append(
                 _decide_target(target_criterion, by_target.get(target_criterion, []), each, annotator, policy)
             )
+    _copy_incident_mark(decisions)
     return decisions
+
+
+def _copy_incident_mark(decisions: Sequence[Decision]) -> None:
+    """Copy the decision on the criterion `incident` to the first decision, which is on `item`/`correct`."""
+    about_item = decisions[0]
+    for decision in decisions:
+        if (decision.target, decision.criterion) != (ITEM, INCIDENT):
+            continue
+        if decision.decided_by in RESOLUTIONS and isinstance(decision.human, bool):
+            about_item.incident_mark = decision.human
+        if isinstance(decision.mine, bool):
+            about_item.my_incident_mark = decision.mine
 
 
 def set_verdicts_without_bulk(decisions: Iterable[Decision], decisions_without_bulk: Iterable[Decision]) -> None:
@@ -235,7 +256,8 @@ def _decide_item(
     decision.annotators = sorted({*decision.annotators, *from_parts})
     decision.n_verdicts = decision.n_verdicts or int(collected.adjudication is not None)
     decision.stale = any(o.stale for o in all_opinions)
-    current = [o for o in all_opinions if not o.stale and o.verdict is not None]
+    # A review of the mark of an incident says nothing about the answer, so it is no verdict on the item or a part.
+    current = [o for o in all_opinions if not o.stale and o.verdict is not None and o.criterion != INCIDENT]
     mine = [o for o in current if o.annotator == annotator and not o.is_adjudication]
     decision.n_part_verdicts = len({(o.target, o.criterion) for o in current} - {ITEM_CORRECT})
     decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine} - {ITEM_CORRECT})

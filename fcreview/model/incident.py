@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 IncidentKind = Literal[
@@ -24,9 +24,13 @@ IncidentKind = Literal[
 """Kind of an incident. `limit` means that a limit of the benchmark was used up, which is a result and not a failure."""
 INCIDENT_KINDS: tuple[IncidentKind, ...] = get_args(IncidentKind)
 
-IncidentCertainty = Literal["marked", "rule", "weak"]
+IncidentCertainty = Literal["marked", "rule", "weak", "human"]
 """`marked`: the program that wrote the file says so in a field of its own. `rule`: fcreview recognised the text.
-`weak`: an empty reply, of which nobody can tell whether the model or the service was silent."""
+`weak`: an empty reply, of which nobody can tell whether the model or the service was silent. `human`: a reviewer set
+the mark, and fcreview would not have counted the item as an incident. Importers do not use `human`."""
+
+INCIDENT = "incident"
+"""Criterion of reviews that set (true) or clear (false) the mark of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +51,82 @@ class Incident:
 
 
 def is_counted_incident(kind: IncidentKind | None, certainty: IncidentCertainty | None) -> bool:
-    """Whether figures without incidents leave an item out. A used-up limit is a result, and a weak mark is a guess."""
-    return kind is not None and kind != "limit" and certainty != "weak"
+    """Whether figures without incidents leave an item out.
+
+    A used-up limit is a result, and a weak mark is a guess. They count only if a reviewer says so."""
+    if kind is None:
+        return False
+    if certainty == "human":
+        return True
+    return kind != "limit" and certainty != "weak"
+
+
+def decide_incident(automatic: Incident | None, human_mark: bool | None) -> Incident | None:
+    """Return the incident that counts: the decision of the reviewers, else the automatic one.
+
+    A review that confirms a counted incident changes nothing. `fcreview.store.reviews.review_sql` has the same rule as
+    SQL.
+    """
+    if human_mark is None:
+        return automatic
+    if not human_mark:
+        return None
+    if automatic is None:
+        return Incident(kind="unknown", text="", where="", certainty="human")
+    if automatic.counts:
+        return automatic
+    return replace(automatic, certainty="human")
+
+
+_SENTENCES: dict[IncidentKind, str] = {
+    "rate_limit": "The API returned an error; the model gave no answer: rate limit exceeded",
+    "timeout": "The request timed out; the model gave no answer",
+    "connection": "The connection to the API failed; the model gave no answer",
+    "server": "The API returned an error; the model gave no answer: server error",
+    "auth": "The API returned an error; the model gave no answer: access denied",
+    "bad_request": "The API rejected the request; the model gave no answer",
+    "harness": "The benchmark's program failed; the model gave no answer that it could use",
+    "tool_backend": "The server of a tool failed; the model could not finish its answer",
+    "context_length": "The conversation is longer than the model can read; the model gave no answer",
+    "content_filter": "The provider blocked the request or the reply; the model gave no answer",
+    "unparsable": "The server or the benchmark's program could not parse the model's reply; there is no answer",
+    "limit": "A limit of the run was used up (turns, steps, time or cost)",
+    "empty_reply": "The reply is empty",
+    "unknown": "The model gave no answer for a reason outside the question",
+}
+_LABELS: dict[IncidentKind, str] = {
+    "rate_limit": "rate limit",
+    "timeout": "timeout",
+    "connection": "connection",
+    "server": "server error",
+    "auth": "access denied",
+    "bad_request": "bad request",
+    "harness": "benchmark program",
+    "tool_backend": "tool server",
+    "context_length": "context length",
+    "content_filter": "content filter",
+    "unparsable": "unparsable reply",
+    "limit": "limit used up",
+    "empty_reply": "empty reply",
+    "unknown": "unknown cause",
+}
+WEAK_NOTE = "empty reply"
+"""Note on an item with a weak mark. It says nothing about the cause."""
+
+
+def describe_incident(kind: str, certainty: str | None) -> str:
+    """Explain why an item has no answer, as a sentence without full stop. A weak mark is only a short note."""
+    if certainty == "weak":
+        return WEAK_NOTE
+    for known_kind, sentence in _SENTENCES.items():
+        if kind == known_kind:
+            return sentence
+    return _SENTENCES["unknown"]
+
+
+def format_incident_kind(kind: str) -> str:
+    """Return the name of a kind for tables and headings: `rate limit`."""
+    for known_kind, label in _LABELS.items():
+        if kind == known_kind:
+            return label
+    return kind

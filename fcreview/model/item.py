@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind
 
@@ -200,6 +200,7 @@ ItemFlag = Literal["undecoded", "other_reply", "scored_twice", "judge_failed"]
 * `scored_twice`: the score file has several entries for the item
 * `judge_failed`: a judge or scorer gave no verdict because it failed (`Verdict.failure`)
 """
+ITEM_FLAGS: tuple[ItemFlag, ...] = get_args(ItemFlag)
 
 RUN_SPECIFIC_FIELDS = (
     "tokens_in",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS
+from fcreview.model.incident import INCIDENT
 from fcreview.model.review import CORRECT, UNSURE
 
 TargetCriterion = tuple[str, str]
@@ -74,7 +75,7 @@ SCALES: dict[str, Scale] = {
     **dict.fromkeys((CORRECT, EQUIVALENT, "func_ok", "args_ok", "args_ok_llm", "name_matches"), Scale(PASS_FAIL)),
     **dict.fromkeys(("db", "env_assertion", "action", "communicate", "nl_assertion"), Scale(PASS_FAIL)),
     "reward": _SHARE,
-    "hallucinated": Scale(YES_NO),
+    **dict.fromkeys(("hallucinated", INCIDENT), Scale(YES_NO)),
     "completeness": _ZERO_TO_TWO,
     "correctness": _ZERO_TO_TWO,
     "soft_score": _SHARE,
@@ -87,7 +88,7 @@ ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is 
 TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
 """Criteria of additional remarks by a judge. These remarks do not decide whether a call passes."""
-UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
+UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness", INCIDENT)
 """Criteria on which annotators can review every item, with or without an automatic verdict on the criterion."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
 """Criteria where true means a pass. On all other yes/no criteria, true means yes."""

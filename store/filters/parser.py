@@ -15,10 +15,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fcreview.model.item import ITEM_FLAGS
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL
 from fcreview.store.filters import search_sql as sql
 from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import (
+    EFFECTIVE_VERDICT,
+    HAS_INCIDENT,
+    OWN_MARK,
+    incident_certainty_sql,
+    incident_kind_sql,
+    is_incident_sql,
+)
 
 __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
 
@@ -32,6 +40,8 @@ class FilterKey:
     shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
     depends_on_reviews: bool = False  # whether the selected items change while annotators review
     choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
+    build_blind_condition: sql.ConditionBuilder | None = None
+    """Condition in blind mode, for a key that would otherwise reveal the reviews of other annotators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +69,20 @@ _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text i
 
 
 def _make_choice_key(
-    column: str, sql_by_choice: dict[str, str], help_text: str, *, shows_verdict: bool = True, **flags: bool
+    column: str,
+    sql_by_choice: dict[str, str],
+    help_text: str,
+    *,
+    shows_verdict: bool = True,
+    depends_on_reviews: bool = False,
 ) -> FilterKey:
-    build_condition = sql.match_choice(column, sql_by_choice)
-    return FilterKey(build_condition, help_text, shows_verdict, choices=tuple(sql_by_choice), **flags)
+    return FilterKey(
+        sql.match_choice(column, sql_by_choice),
+        help_text,
+        shows_verdict=shows_verdict,
+        depends_on_reviews=depends_on_reviews,
+        choices=tuple(sql_by_choice),
+    )
 
 
 def _make_verdict_key(build_condition: sql.ConditionBuilder, help_text: str) -> FilterKey:
@@ -73,6 +93,28 @@ def _make_review_key(table_sql: str, column: str, help_text: str) -> FilterKey:
     build_condition = sql.match_subquery(f"i.item IN (SELECT item FROM {table_sql} WHERE {{}})", sql.match_text(column))
     return FilterKey(build_condition, help_text, shows_verdict=True, depends_on_reviews=True)
 
+
+def _make_incident_key() -> FilterKey:
+    """Return the key for incidents.
+
+    The automatic mark reveals no verdict of a checker, so blind mode allows the key. It then ignores the reviews of
+    other annotators."""
+    conditions = sql.build_incident_conditions(HAS_INCIDENT, incident_kind_sql(), incident_certainty_sql())
+    own_conditions = sql.build_incident_conditions(
+        is_incident_sql(OWN_MARK), incident_kind_sql(OWN_MARK), incident_certainty_sql(OWN_MARK)
+    )
+    return FilterKey(
+        sql.match_choice("", conditions),
+        "why the model's answer is missing or cut: any, none, limit, weak or a kind such as rate_limit",
+        depends_on_reviews=True,
+        choices=tuple(conditions),
+        build_blind_condition=sql.match_choice("", own_conditions),
+    )
+
+
+_FLAG_CONDITIONS: dict[str, str] = {
+    flag: f"coalesce(list_contains(i.flags, '{flag}'), false)" for flag in ITEM_FLAGS
+} | {"any": "coalesce(len(i.flags), 0) > 0", "none": "coalesce(len(i.flags), 0) = 0"}
 
 _IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
 _IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
@@ -132,6 +174,10 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "predicted_value": _make_verdict_key(sql.match_json("i.diff_predicted"), "predicted value at the first difference"),
     "decisive": _make_verdict_key(
         sql.match_text("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
+    ),
+    "incident": _make_incident_key(),
+    "flag": _make_choice_key(
+        "i.flags", _FLAG_CONDITIONS, f"what `fcreview check` counts: {', '.join(ITEM_FLAGS)}, any or none"
     ),
     "calls": FilterKey(sql.build_called_function_condition, "name of a golden or predicted call"),
     "category": FilterKey(
@@ -263,8 +309,11 @@ class _Parser:
             raise self._make_error(_unknown_key_message(name), term.position)
         self._raise_if_hidden(name, key.shows_verdict, term.position)
         self._depends_on_reviews |= key.depends_on_reviews
+        build_condition = key.build_condition
+        if self._blind and key.build_blind_condition is not None:
+            build_condition = key.build_blind_condition
         try:
-            return key.build_condition(term)
+            return build_condition(term)
         except sql.InvalidValueError as error:
             raise self._make_error(f"{name}: {error}", error.value.position) from None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from fcreview.model.address import ITEM
+from fcreview.model.incident import INCIDENT_KINDS
 from fcreview.model.review import CORRECT
 from fcreview.model.verdict import JUDGE_NOTE_CRITERIA, PASS_FAIL_CRITERIA, TRUE_MEANS_FAILURE, ZERO_TO_TWO_CRITERIA
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
@@ -83,6 +84,17 @@ AUTOMATIC_DISAGREEMENT_SQL = (
 )
 """SQL condition for items whose automatic verdicts differ. The judge verdict is compared with the official verdict or,
 if there is none, with the recomputed verdict."""
+
+
+def build_incident_conditions(is_incident: str, kind: str, certainty: str) -> dict[str, str]:
+    """Return the SQL condition for each value of the key `incident`. The arguments are SQL expressions.
+
+    `any` are the incidents that figures without incidents leave out, and `none` all other items, also those with a
+    used-up limit or a weak mark. A kind finds both.
+    """
+    by_kind = {name: f"({kind}) = '{name}'" for name in INCIDENT_KINDS}
+    return by_kind | {"any": is_incident, "none": f"NOT {is_incident}", "weak": f"({certainty}) = 'weak'"}
+
 
 MAX_SEARCH_LENGTH = 10_000  # Limit in characters. DuckDB rejects expressions of a million characters.
 

@@ -21,6 +21,7 @@ import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.effective_verdict import DISPUTED, SCORING_ORDER, is_definite, is_same_verdict
+from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP
@@ -281,7 +282,7 @@ _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
 WHERE i.run = ? AND h.target IN {WHOLE_TARGETS} AND (h.target, h.criterion) <> {ITEM_CORRECT} AND h.n_verdicts > 0
-  AND h.criterion <> '{DECISIVE_STEP}'
+  AND h.criterion NOT IN ('{DECISIVE_STEP}', '{INCIDENT}')
 """
 
 

@@ -351,7 +351,7 @@ def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
     item.diff_golden = item.diff_predicted = item.decisive_step = None
-    item.verdicts, item.issues = [], []
+    item.verdicts, item.issues, item.flags = [], [], []
     extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
     item.extra = Extra(
         accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls

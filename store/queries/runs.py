@@ -40,18 +40,33 @@ _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_kno
 
 
 def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, Run]:
-    """Return the runs by number, without counts."""
+    """Return the runs by number, without counts. `Run.not_run` stays empty, because it can have thousands of items: see
+    `fetch_not_run` and `RunRow.not_run`."""
     infos = {}
-    names = [field.name for field in fields(Run)]
+    names = [field.name for field in fields(Run) if field.name != "not_run"]
     for run, *values in connection.execute(f"SELECT run, {', '.join(names)} FROM runs ORDER BY run").fetchall():
         row = dict(zip(names, values, strict=True))
         row["path"] = str(workspace.to_absolute_path(row["path"]))
         row["dataset"] = workspace.from_stored_dataset(row["dataset"])
         row |= {name: orjson.loads(row[name]) for name in ("settings", "official_metrics")}
         row["facts"] = {name: RunFact(**fact) for name, fact in orjson.loads(row["facts"]).items()}
-        row["not_run"] = [MissingItem(**missing) for missing in row["not_run"]]
         infos[run] = Run(**row)
     return infos
+
+
+@dataclass(frozen=True, slots=True)
+class RunMissingItem:
+    """An item of the dataset for which a run has no result."""
+
+    run: int
+    item: MissingItem
+
+
+def fetch_not_run(connection: Connection, runs: Sequence[int]) -> list[RunMissingItem]:
+    """Return the items without a result of these runs, or of all runs if `runs` is empty, in the dataset's order."""
+    where = f"WHERE run IN ({', '.join(str(int(run)) for run in runs)})" if runs else ""
+    rows = connection.execute(f"SELECT run, id, category FROM not_run {where} ORDER BY run").fetchall()
+    return [RunMissingItem(run, MissingItem(item_id, category)) for run, item_id, category in rows]
 
 
 def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:

@@ -18,6 +18,7 @@ from fcreview.model.effective_verdict import (
     select_effective_verdict,
     select_overridden_verdict,
 )
+from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
@@ -170,9 +171,9 @@ SELECT min(i.item), i.run, '', i.category, NULL, i.official, i.rule, i.judge, i.
 FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {separate}
 GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type
 """
-_HUMAN_VERDICTS = """
+_HUMAN_VERDICTS = f"""
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
-WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL
+WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND h.decided_by IS NOT NULL AND h.criterion <> '{INCIDENT}'
 """
 _TAGS = """
 SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)))

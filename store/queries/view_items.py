@@ -55,6 +55,7 @@ _IN_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
 _IN_QUEUE_FILE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
 _COLUMNS = {field.name: field.metadata for field in fields(QueueRow) if field.metadata}
 _ROW_COLUMNS_SQL = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
+_BLIND_ROW_COLUMNS_SQL = ", ".join(str(column["blind_sql"]) for column in _COLUMNS.values())
 _JSON_COLUMNS = [name for name, column in _COLUMNS.items() if column["is_json"]]
 _VERDICT_COLUMNS = [name for name, column in _COLUMNS.items() if column["shows_verdict"]]
 
@@ -204,9 +205,8 @@ def fetch_rows(
     if not items:
         return []
     marks = ", ".join("?" * len(items))
-    found = connection.execute(
-        f"SELECT {_ROW_COLUMNS_SQL} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)
-    ).fetchall()
+    columns = _BLIND_ROW_COLUMNS_SQL if blind else _ROW_COLUMNS_SQL
+    found = connection.execute(f"SELECT {columns} {FROM_ITEMS} WHERE i.item IN ({marks})", list(items)).fetchall()
     rows = {values[0]: _parse_row(values, runs, run_names) for values in found}
     for row in rows.values() if blind else ():
         hide_verdicts_unless_reviewed(row)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fcreview.model.effective_verdict import ROLL_UP_CRITERIA, SCORING_ORDER, RollUpContext
+from fcreview.model.incident import INCIDENT
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import (
     ITEM_CORRECT,
@@ -254,11 +255,14 @@ class EventIndex:
         return any(event.annotator == annotator for event in self.by_key.get(key, ()))
 
     def list_current_verdict_events(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews."""
+        """Return the reviews with a verdict on an item or its parts, without stale, retracted and bulk reviews.
+
+        Reviews of the mark of an incident are omitted, because they are no verdict on the answer."""
         return [
             event
             for event in self.list_events_on(key, prediction_hash, golden_hash)
             if event.verdict is not None
+            and event.criterion != INCIDENT
             and not event.presentation
             and not event.bulk
             and (event.event, event.annotator) not in self.retracted

@@ -74,7 +74,8 @@ HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
 SELECT item, you, human, decided_by, CASE human WHEN 'true' THEN true WHEN 'false' THEN false END AS verdict,
        stale, your_stale, your_bulk, n_verdicts AS n_opinions, n_parts, your_parts, individual, individual_by,
-       CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict
+       CASE individual WHEN 'true' THEN true WHEN 'false' THEN false END AS individual_verdict,
+       incident_mark, your_incident_mark
 FROM human_labels WHERE target = 'item' AND criterion = 'correct'
 """
 
@@ -184,3 +185,30 @@ def decision_origin_sql(decided_by_column: str, table: str) -> str:
 
 EFFECTIVE_VERDICT = effective_verdict_sql("h.verdict", "h.decided_by", "i")  # over `item_rows i LEFT JOIN human h`
 AUTOMATIC_VERDICT = automatic_verdict_sql("i")  # automatic verdict on an item, over `item_rows i`
+
+OWN_MARK = "h.your_incident_mark"  # what this annotator decided about the mark of an incident, for blind mode
+DECIDED_MARK = "h.incident_mark"  # what all annotators decided about the mark of an incident
+AUTOMATIC_INCIDENT = (
+    "(i.incident IS NOT NULL AND i.incident <> 'limit' AND i.incident_certainty IS DISTINCT FROM 'weak')"
+)
+"""SQL condition over `item_rows i` that figures without incidents leave the item out if nobody reviews the mark. The
+rule is `is_counted_incident` in `fcreview/model/incident.py`."""
+
+
+def is_incident_sql(mark: str = DECIDED_MARK) -> str:
+    """Return the SQL condition that an item counts as an incident. `mark` is the column of the reviewers' decision."""
+    return f"coalesce({mark}, {AUTOMATIC_INCIDENT})"
+
+
+def incident_kind_sql(mark: str = DECIDED_MARK) -> str:
+    """Return SQL for the kind of an item's incident (also `limit` and weak marks), or null. See `decide_incident`."""
+    return f"CASE WHEN {mark} IS NULL THEN i.incident WHEN {mark} THEN coalesce(i.incident, 'unknown') END"
+
+
+def incident_certainty_sql(mark: str = DECIDED_MARK) -> str:
+    """Return SQL for the certainty of an item's incident: `human` if it counts only because of a review."""
+    marked = f"CASE WHEN {AUTOMATIC_INCIDENT} THEN i.incident_certainty ELSE 'human' END"
+    return f"CASE WHEN {mark} IS NULL THEN i.incident_certainty WHEN {mark} THEN {marked} END"
+
+
+HAS_INCIDENT = is_incident_sql()  # over `item_rows i LEFT JOIN human h`

@@ -10,7 +10,8 @@ the connection does not see them. Rows are inserted as bound JSON text, which ne
 * `human_labels`: one row for each (item, target, criterion) that an annotator reviewed; values are JSON text
 * `human`: a view of `human_labels` for the items' own verdicts: item, you, human, decided_by, verdict (`human` as a
   boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and individual, individual_by and
-  individual_verdict, which are human, decided_by and verdict without bulk reviews
+  individual_verdict, which are human, decided_by and verdict without bulk reviews; incident_mark and
+  your_incident_mark, which say whether all annotators or this annotator decided that the item is an incident
 
 The rows of events and their views exist only after `ReviewTables.create_sql_views`.
 """

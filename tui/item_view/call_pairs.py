@@ -12,7 +12,7 @@ from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
 from fcreview.model.address import argument_address, call_address, turn_address
 from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
 from fcreview.model.sanitize import sanitize
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
+from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, text_block
 from fcreview.tui.item_view.call_diff import (
     SIDE_LABEL_CELLS,
     Columns,
@@ -36,11 +36,39 @@ MAX_EQUAL_ROWS = 8
 
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of the calls of an item with one turn and no tool results."""
     pairs = indexed.pairs.get(0, [])
-    if not pairs:
-        has_other_answer = indexed.item.extra.golden_reply is not None or indexed.calls_of_unpaired_turn(0)
-        return [] if has_other_answer else [no_calls_block(indexed, 0)]
-    return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
+    if pairs:
+        return [block for at, pair in enumerate(pairs) for block in pair_blocks(indexed, pair, at, options)]
+
+    calls = indexed.calls_of_unpaired_turn(0)
+    if not calls:
+        return [] if indexed.item.extra.golden_reply is not None else [no_calls_block(indexed, 0)]
+
+    blocks: list[Block] = []
+    for number, call in enumerate(calls, 1):
+        label = indexed.step_label(0, call.step) if indexed.has_several_steps(0) else "call"
+        blocks += unpaired_call_blocks(f"{turn_address(0)}/call:{number}/unpaired", label, call, options)
+    return blocks
+
+
+UNPAIRED_CALL_ROWS = 3
+
+
+def unpaired_call_blocks(key: str, label: str, call: Call, options: DisplayOptions) -> list[Block]:
+    """Return the blocks of a call with which the benchmark compares nothing: the call and, if it could not be decoded,
+    the reason."""
+    text = format_call(call)
+    if call.arguments is None and call.name:
+        text = f"{call.name} {call.raw or ''}".rstrip()
+    title = f"turn {call.turn + 1} {label} {call.name}".rstrip()
+    head = text_block(
+        key, label, text, options, folded_rows=UNPAIRED_CALL_ROWS, style="predicted", title=sanitize(title)
+    )
+    head.copied_value = lambda: call_to_json(call)
+    if call.decode_error is None:
+        return [head]
+    return [head, text_block(f"{key}/error", "error", call.decode_error, options, style="bad")]
 
 
 def _is_pair_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:

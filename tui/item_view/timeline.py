@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal
 
-from fcreview.matching.conversation import is_same_call, parse_quoted_calls
+from fcreview.matching.conversation import is_only_call_text, is_same_call, parse_quoted_calls
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import RESPONSE, turn_address
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message
@@ -31,7 +31,7 @@ from fcreview.tui.item_view.blocks import (
     text_block,
 )
 from fcreview.tui.item_view.call_diff import Columns, column_headings, format_call
-from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks
+from fcreview.tui.item_view.call_pairs import argument_block, pair_blocks, unpaired_call_blocks
 from fcreview.tui.item_view.verdicts import find_judge_label_verdict, judge_blocks, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, fit_line, format_size, make_line, pad_text, rule_line, wrap_first_rows
 
@@ -299,16 +299,19 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
         number, is_text = indexed.message_number(event.message), event.message.role in ("user", "assistant")
         block = _message_block(indexed, turn, event, event.message, options)
         return [*set_message_number([block], number, stops_cursor=is_text)]
+
     number = indexed.message_number(event.call)
-    if event.pair is None and event.call is not None:  # The benchmark defines no golden calls for the turn.
-        step_label = indexed.step_label(turn, event.step)
-        text = format_call(event.call)
-        block = one_line_block(f"{turn_address(turn)}/{event.key}/call", step_label, text, style="predicted")
-        return [*set_message_number([block], number, stops_cursor=True)]
-    blocks = [] if event.pair is None else pair_blocks(indexed, event.pair, event.position, options)
-    set_message_number(blocks, number)
-    if event.pair is not None and event.observation is not None:
-        result = _result_block(turn, event, event.observation, options, is_brief=event.pair.state in "=~")
+    blocks: list[Block] = []
+    if event.pair is not None:
+        blocks += set_message_number(pair_blocks(indexed, event.pair, event.position, options), number)
+    elif event.call is not None:
+        key = f"{turn_address(turn)}/{event.key}/call"
+        call = unpaired_call_blocks(key, indexed.step_label(turn, event.step), event.call, options)
+        blocks += set_message_number(call, number, stops_cursor=True)
+
+    if event.observation is not None:
+        is_equal = event.pair is not None and event.pair.state in "=~"
+        result = _result_block(turn, event, event.observation, options, is_brief=is_equal)
         blocks += set_message_number([result], indexed.message_number(event.observation))
     return blocks
 
@@ -350,17 +353,30 @@ def _is_event_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, optio
     message = event.message
     if message is None or options.full_dialogue:
         return True
-    has_calls = any(at == turn and call.step == event.step for (at, _), call in indexed.predicted_calls.items())
+
+    calls = [call for (at, _), call in indexed.predicted_calls.items() if at == turn and call.step == event.step]
     if message.role == "assistant":
-        return not has_calls or bool(message.name)
+        return _is_reply_shown(indexed, turn, message, calls)
     if message.role not in ("log", "system"):
         return True
+
     messages = [m for m in indexed.messages.get(turn, []) if m.step == event.step]
-    if has_calls:
+    if calls:
         last_reply = max((m.step for m in indexed.messages[turn] if m.role == "assistant"), default=event.step)
         last_result = max((n for n, m in enumerate(messages) if m.role == "tool"), default=len(messages))
         return event.step >= last_reply and messages.index(message) > last_result
     return message.role != "log" or not any(m.role == "assistant" and m.content.strip() for m in messages)
+
+
+def _is_reply_shown(indexed: IndexedItem, turn: int, message: Message, calls: Sequence[Call]) -> bool:
+    """Whether the text of a reply is shown beside its calls.
+
+    If a benchmark compares the calls of the turn, a reply with calls is usually their raw text. If it does not, the
+    text belongs to a conversation, unless it is only the raw form of the calls.
+    """
+    if not calls or message.name:
+        return True
+    return not indexed.pairs.get(turn) and not is_only_call_text(message.content, calls)
 
 
 def _message_block(
@@ -387,7 +403,7 @@ def _message_block(
 def _result_block(
     turn: int, event: TimelineEvent, result: Message, options: DisplayOptions, *, is_brief: bool, label: str = "result"
 ) -> Block:
-    is_error = result.content.lstrip()[:20].lower().startswith(('{"error":', "error during"))
+    is_error = result.content.lstrip()[:20].lower().startswith(('{"error":', "error during", "error ("))
     return text_block(
         f"{turn_address(turn)}/{event.key}",
         label,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
+from fcreview.matching.conversation import is_only_call_text
 from fcreview.matching.first_difference import ArgumentRow
 from fcreview.model.address import turn_address
 from fcreview.model.item import ABSENT, DiffState, Item, Message, StateDifference
@@ -334,12 +335,25 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
         for at, message in enumerate(messages)
         if message.role == "assistant" and (message.step >= 0 or not is_before_user_message(indexed, 0, at))
     ]
-    called, golden_reply = bool(indexed.predicted_calls), indexed.item.extra.golden_reply
+    golden_reply = indexed.item.extra.golden_reply
     if not replies:
         return final_reply_blocks(indexed, None, options) if golden_reply is not None else []
-    if called and golden_reply is None and not options.full_dialogue and not _has_call_missing_all_arguments(indexed):
-        return []
-    return final_reply_blocks(indexed, "\n".join(replies), options, "raw" if called else "")
+    text = "\n".join(replies)
+    if not indexed.predicted_calls:
+        return final_reply_blocks(indexed, text, options)
+    if _is_reply_with_calls_shown(indexed, text, options):
+        is_text_of_calls = bool(indexed.pairs) or is_only_call_text(text, list(indexed.predicted_calls.values()))
+        return final_reply_blocks(indexed, text, options, "raw" if is_text_of_calls else "")
+    return []
+
+
+def _is_reply_with_calls_shown(indexed: IndexedItem, text: str, options: DisplayOptions) -> bool:
+    """Whether the text of a reply with calls is shown. It is omitted if it is only the raw form of shown calls."""
+    if indexed.item.extra.golden_reply is not None or options.full_dialogue:
+        return True
+    if indexed.calls_of_unpaired_turn(0):
+        return not is_only_call_text(text, list(indexed.predicted_calls.values()))
+    return _has_call_missing_all_arguments(indexed)
 
 
 def _has_call_missing_all_arguments(indexed: IndexedItem) -> bool:

@@ -227,6 +227,11 @@ class DatasetFiles:
     function_docs: Path | None = None
 
     @property
+    def expected_answers(self) -> Path:
+        """Place of the answer file in an official dataset."""
+        return self.questions.parent / "possible_answer" / self.questions.name
+
+    @property
     def record_paths(self) -> list[Path]:
         """Paths of the question file and, if it exists, the answer file."""
         return [path for path in (self.questions, self.answers) if path is not None]

@@ -253,6 +253,15 @@ def to_dataset_id(item_id: str, category: str) -> str:
     return parts[2] if parts else item_id
 
 
+def to_item_id(dataset_id: str, category: str) -> str:
+    """Return the id of the result of a dataset item. It is the reverse of `to_dataset_id`, except for format
+    sensitivity, where it needs the configuration."""
+    for stem in ("memory", "web_search"):
+        if category.startswith(stem) and dataset_id.startswith(stem):
+            return category + dataset_id.removeprefix(stem)
+    return dataset_id
+
+
 def find_question_category(category: str) -> str:
     """Return the category whose question file is used. All memory categories share one file, and web search too."""
     if category.startswith("memory_"):

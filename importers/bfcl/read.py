@@ -16,24 +16,25 @@ from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
     DatasetItem,
+    file_stamp,
     load_dataset,
     make_dataset_item,
     merge_datasets,
-    to_json_text,
 )
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_run_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
-from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question, is_same_reply
+from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
+from fcreview.importers.bfcl.not_run import CategoryContents, RunCoverage
+from fcreview.importers.bfcl.quoted_replies import QuotedReplies, make_other_reply_issue
 from fcreview.importers.bfcl.scores import ScoreEntry, ScoreFile, load_score_file
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
+from fcreview.importers.common.jsonl import JsonRecord, read_first_record
 from fcreview.importers.common.records import as_object, make_missing_records_issue
-from fcreview.model.item import ImportIssue, Item
+from fcreview.model.item import ImportIssue, Item, ReadRecord
 from fcreview.run_plan import RunPlan
 
 _WITHOUT_GOLDEN = ("relevance", "rest", "chatable", "sql")
-MAX_QUOTED_REPLY = 160
 
 
 @dataclass(slots=True)
@@ -50,6 +51,12 @@ class JoinedCategory:
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
     """Whether the score entries quote the questions of the dataset. If not, the dataset is ignored."""
+    has_scores_of_other_replies: bool = False
+    """Whether most score entries of the run quote other replies, so that its official verdicts are unknown."""
+    items_with_other_reply: set[str] = field(default_factory=set)
+    """Ids of the items whose score entry quotes another reply than the result file contains."""
+    n_read: int = 0
+    """Number of items that were read."""
     n_without_question: int = 0
     """Number of items that are not in the dataset."""
     n_without_answer: int = 0
@@ -74,8 +81,6 @@ def choose_dataset_item(
             different = "question"
         elif item.ground_truth is None and not any(word in context.category for word in _WITHOUT_GOLDEN):
             category.n_without_answer += 1
-            if entry is None:
-                issues.append(ImportIssue(path, line, "the dataset has no golden answer for this item", item=item_id))
             return _make_item_from_entry(category, dataset_id, entry, item) if "possible_answer" in record else item
         elif "possible_answer" in record and not is_same_golden_answer(item.ground_truth, record["possible_answer"]):
             different = "golden answer"
@@ -109,65 +114,195 @@ def _make_item_from_entry(
         return DatasetItem(dataset_id, context.category)
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Read the items of a run, category by category, in dataset order. Also sets `plan.run.official_metrics`."""
     categories: FilesByCategory = plan.importer_data
     decoder, issues = select_run_decoder(plan)
     yield from issues
+
+    reader = _RunReader(plan, decoder)
+    yield from reader.compare_quoted_replies()
     for name, files in categories.items():
-        corrector = GoldenCorrector(plan.errata, plan.run, name)
-        yield from _read_category_items(plan, corrector, files, decoder)
-        yield from corrector.issues
+        yield from reader.read_category(name, files)
+    fact = reader.coverage.make_fact(plan.run)
+    if fact is not None:
+        yield fact
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedCategory:
+    """The files of one category of a run."""
+
+    dataset: Dataset
+    results: joining.Results
+    scores: ScoreFile
+
+
+MAX_KEPT_BYTES = 16 * 1024 * 1024
+"""Size of the result and score files of a run that are loaded only once. Others are loaded for the comparison of
+quoted replies, and again to read their items."""
+
+
+class CategoryLoader:
+    """Loads the files of a run's categories."""
+
+    def __init__(self, plan: RunPlan) -> None:
+        self._version = plan.run.generation
+        self._kept: dict[str, LoadedCategory] = {}
+        self._kept_bytes = 0
+
+    def load(self, name: str, files: CategoryFiles) -> LoadedCategory:
+        """Load a category, or return it if an earlier call of `load_and_keep` kept it."""
+        kept = self._kept.pop(name, None)
+        return kept or _load_category(self._version, name, files)
+
+    def load_and_keep(self, name: str, files: CategoryFiles) -> LoadedCategory:
+        """Load a category that is needed again, and keep it in memory if its files are small."""
+        loaded = _load_category(self._version, name, files)
+        size = sum(file_stamp(path)[2] for path in (*files.results, *files.scores))
+        if self._kept_bytes + size <= MAX_KEPT_BYTES:
+            self._kept_bytes += size
+            self._kept[name] = loaded
+        return loaded
+
+
+def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCategory:
+    dataset = _load_category_dataset(version, name, files.dataset_files)
+    header = as_object(read_first_record(files.scores[0]) if files.scores else None)
+    results = joining.load_results(files.results, name, dataset, header.get("total_count"))
+    if not files.scores:
+        return LoadedCategory(dataset, results, ScoreFile())
+
+    scores = load_score_file(files.scores[0], name, results, dataset)
+    for other in files.scores[1:]:
+        what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
+        scores.issues.append(ImportIssue(str(other), None, what))
+    return LoadedCategory(dataset, results, scores)
 
 
 def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decoder | None = None) -> JoinedCategory:
     """Load and join results, scores and dataset of a category. Also sets its entry in `plan.run.official_metrics`."""
     if decoder is None:
         decoder, _ = select_run_decoder(plan)
-    version = plan.run.generation
-    dataset = _load_category_dataset(version, name, files.dataset_files)
-    header = as_object(read_first_record(files.scores[0]) if files.scores else None)
-    found = joining.load_results(files.results, name, dataset, header.get("total_count"))
-    scored = load_score_file(files.scores[0], name, found, dataset) if files.scores else ScoreFile()
-    for other in files.scores[1:]:
-        what = f"this is another score file of {name}. fcreview imports only {files.scores[0]}"
-        scored.issues.append(ImportIssue(str(other), None, what))
-    decoder = select_category_decoder(version, name, decoder, found, scored)
-    category = JoinedCategory(items.CategoryContext(version, name, decoder), dataset, found, scored)
-    category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
+    category = _join_loaded_category(plan, name, _load_category(plan.run.generation, name, files), decoder)
     if files.scores:
-        plan.run.official_metrics[name] = scored.header
+        plan.run.official_metrics[name] = category.scores.header
+    return category
+
+
+def compare_quoted_replies(plan: RunPlan, loader: CategoryLoader) -> QuotedReplies:
+    """Compare the replies in the failing score entries of all categories with the results."""
+    categories: FilesByCategory = plan.importer_data
+    quoted = QuotedReplies()
+    for name, files in categories.items():
+        if files.results and files.scores:
+            loaded = loader.load_and_keep(name, files)
+            quoted.add_category(name, loaded.results, loaded.scores)
+    return quoted
+
+
+def _join_loaded_category(plan: RunPlan, name: str, loaded: LoadedCategory, decoder: Decoder) -> JoinedCategory:
+    version = plan.run.generation
+    decoder = select_category_decoder(version, name, decoder, loaded.results, loaded.scores)
+    context = items.CategoryContext(version, name, decoder)
+    category = JoinedCategory(context, loaded.dataset, loaded.results, loaded.scores)
+    category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
+    if loaded.scores.path.name:
         _check_item_counts(category)
-        if dataset.items:
+        if loaded.dataset.items:
             _check_dataset_version(category)
     return category
 
 
-def _read_category_items(
-    plan: RunPlan, corrector: GoldenCorrector, files: CategoryFiles, decoder: Decoder
+class _RunReader:
+    """Reads the categories of a run one after the other."""
+
+    def __init__(self, plan: RunPlan, decoder: Decoder) -> None:
+        self._plan = plan
+        self._decoder = decoder
+        self._loader = CategoryLoader(plan)
+        self._quoted = QuotedReplies()
+        self.coverage = RunCoverage()
+
+    def compare_quoted_replies(self) -> Iterator[ReadRecord]:
+        """Compare the score entries of all categories with the results, before the first verdict is known."""
+        self._quoted = compare_quoted_replies(self._plan, self._loader)
+        if self._quoted.are_scores_of_other_replies:
+            yield self._quoted.make_issue(self._plan.run)
+            yield self._quoted.make_fact()
+
+    def read_category(self, name: str, files: CategoryFiles) -> Iterator[ReadRecord]:
+        corrector = GoldenCorrector(self._plan.errata, self._plan.run, name)
+        category = _join_loaded_category(self._plan, name, self._loader.load(name, files), self._decoder)
+        category.has_scores_of_other_replies = self._quoted.are_scores_of_other_replies
+        category.items_with_other_reply = self._quoted.others.get(name, set())
+        if files.scores and not category.has_scores_of_other_replies:
+            self._plan.run.official_metrics[name] = category.scores.header
+
+        dataset = category.dataset
+        n_issues = len(dataset.issues)
+        yield from [*dataset.issues, *category.results.issues, *category.scores.issues, *category.issues]
+        yield from _read_items_with_result(category, corrector)
+        items_without_result = _list_scored_items_without_result(category)
+        yield from _read_items_without_result(category, items_without_result, corrector)
+        yield from _report_missing_dataset_records(category, files)
+        yield from dataset.issues[n_issues:]  # issues from loading the items above
+        yield from self.coverage.add_category(_list_contents(category, items_without_result))
+
+        if dataset.items and not category.has_derived_ids:
+            corrector.report_absent_items(dataset.items)
+        yield from corrector.issues
+        yield from _report_unknown_fields(category, files, self._plan)
+
+
+def _read_items_with_result(category: JoinedCategory, corrector: GoldenCorrector) -> Iterator[Item]:
+    for item_id in category.results.records:
+        yield _read_item(category, item_id, category.scores.failing.get(item_id), corrector)
+
+
+def _list_scored_items_without_result(category: JoinedCategory) -> list[str]:
+    """List the failing items that only the score file has. An entry for another reply is no item of the run."""
+    if category.has_scores_of_other_replies:
+        return []
+    missing = [item_id for item_id in category.scores.failing if item_id not in category.results.records]
+    return sorted(missing, key=lambda item_id: filenames.parse_item_number(item_id) or 0)
+
+
+def _read_items_without_result(
+    category: JoinedCategory, item_ids: list[str], corrector: GoldenCorrector
 ) -> Iterator[Item | ImportIssue]:
-    category = join_category(plan, corrector.category, files, decoder)
-    records, failing, dataset = category.results.records, category.scores.failing, category.dataset
-    n_issues = len(dataset.issues)
-    yield from [*dataset.issues, *category.results.issues, *category.scores.issues, *category.issues]
-    for item_id in records:
-        yield _read_item(category, item_id, failing.get(item_id), corrector)
-    missing = [item_id for item_id in failing if item_id not in records]
-    missing.sort(key=lambda item_id: filenames.parse_item_number(item_id) or 0)
-    if missing and records:
-        what = f"{len(missing)} failing items have no result record, so they are read from the score file"
+    if item_ids and category.results.records:
+        what = f"{len(item_ids)} failing items have no result record, so they are read from the score file"
         yield ImportIssue(str(category.scores.path), None, what)
-    for item_id in missing:
-        yield _read_item(category, item_id, failing[item_id], corrector)
-    for each in files.dataset_files[:1]:
-        n_items = len(records) + len(missing)
-        if category.n_without_question:
-            yield make_missing_records_issue(each.questions, "question", category.n_without_question, n_items)
-        if category.n_without_answer and each.answers is not None:
-            yield make_missing_records_issue(each.answers, "golden answer", category.n_without_answer, n_items)
-    yield from dataset.issues[n_issues:]  # issues from loading the items above
-    if dataset.items and not category.has_derived_ids:
-        corrector.report_absent_items(dataset.items)
+    for item_id in item_ids:
+        yield _read_item(category, item_id, category.scores.failing[item_id], corrector)
+
+
+def _list_contents(category: JoinedCategory, items_without_result: list[str]) -> CategoryContents:
+    records = category.results.records
+    return CategoryContents(
+        name=category.context.category,
+        item_ids={*records, *items_without_result},
+        dataset_ids=category.dataset.items.keys(),
+        has_results=bool(records),
+        matches_dataset=category.matches_dataset,
+    )
+
+
+def _report_missing_dataset_records(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
+    """Yield an issue with the number of questions that the dataset lacks, and one for golden answers."""
+    if not files.dataset_files:
+        return
+    dataset_files = files.dataset_files[0]
+    n_items = category.n_read
+    if category.n_without_question:
+        yield make_missing_records_issue(dataset_files.questions, "question", category.n_without_question, n_items)
+    if category.n_without_answer:
+        answers = dataset_files.answers or dataset_files.expected_answers
+        yield make_missing_records_issue(answers, "golden answer", category.n_without_answer, n_items)
+
+
+def _report_unknown_fields(category: JoinedCategory, files: CategoryFiles, plan: RunPlan) -> Iterator[ImportIssue]:
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         what = f"fcreview does not know the field {key!r}. The items' metadata contain it"
@@ -222,46 +357,76 @@ def _check_dataset_version(category: JoinedCategory) -> None:
 
 def _read_item(category: JoinedCategory, item_id: str, entry: ScoreEntry | None, corrector: GoldenCorrector) -> Item:
     """Read an item from its result record or, without one, from its score entry `entry`."""
-    scored, issues = category.scores, list[ImportIssue]()
-    is_quoted = entry is not None and item_id not in category.results.records
-    if entry is not None and is_quoted:
-        path, record = scored.path, JsonRecord(entry.line, entry.offset, entry.length, None)
-        value: dict[str, Any] | None = _make_record_from_entry(entry)
-    else:
-        path, record = category.results.records[item_id]
-        value = category.results.read_record(item_id)
-    dataset_item = choose_dataset_item(category, item_id, entry, str(path), record.line, issues)
-    official = None
-    if scored.is_complete:
-        official = False if entry is not None else (True if category.knows_passes else None)
+    category.n_read += 1
+    source = _find_record(category, item_id, entry)
+    issues: list[ImportIssue] = []
+    dataset_item = choose_dataset_item(category, item_id, entry, source.path, source.position.line, issues)
     corrected = corrector.correct_item(item_id, dataset_item)
-    inputs = items.ItemInputs(item_id, corrected, official, entry, str(path), record)
-    inputs.further_entries = scored.further_entries.get(item_id, ())
-    if entry is not None and not is_quoted:
-        issues += _check_quoted_reply(scored, entry, value)
-    try:
-        if value is None:
-            raise ValueError("the file changed while it was read")
-        if isinstance(value, dict) and "result" not in value:
-            raise ValueError("the field 'result' is missing")
-        item = items.build_item(category.context, inputs, value)
-    except MALFORMED_DATA as error:
-        source = "score entry" if is_quoted else "record"
-        reason = f"the {source} could not be interpreted: {type(error).__name__}: {error}"
-        item = items.make_degraded_item(category.context, inputs, reason)
-    if "result" not in (value or ()):
-        issues.append(ImportIssue(str(path), record.line, "the record has no result", item=item_id))
+    official = _find_official_verdict(category, entry)
+    inputs = items.ItemInputs(item_id, corrected, official, entry, source.path, source.position)
+    inputs.further_entries = category.scores.further_entries.get(item_id, ())
+
+    item = _build_item(category, inputs, source)
+    if "result" not in (source.record or ()):
+        issues.append(ImportIssue(source.path, source.position.line, "the record has no result", item=item_id))
+    _set_score_flags(item, category)
+    if entry is not None and "other_reply" in item.flags and not category.has_scores_of_other_replies:
+        issues.append(make_other_reply_issue(category.scores, entry))
     item.issues += issues
     return item
 
 
-def _check_quoted_reply(scored: ScoreFile, entry: ScoreEntry, record: dict[str, Any] | None) -> Iterator[ImportIssue]:
-    """Yield an issue if a score entry quotes another reply than the result record contains."""
-    key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
-    if key and record is not None and "result" in record and not is_same_reply(entry.record[key], record["result"]):
-        reply = make_excerpt(to_json_text(entry.record[key]), MAX_QUOTED_REPLY)
-        what = f"the replies in the result file and the score file differ. The official verdict refers to {reply}"
-        yield ImportIssue(str(scored.path), entry.line, what, severity="error")
+@dataclass(frozen=True, slots=True)
+class _ItemSource:
+    """The record that an item is read from."""
+
+    path: str
+    position: JsonRecord
+    record: dict[str, Any] | None
+    """Content of the record; None if the file has changed."""
+    is_score_entry: bool = False
+
+
+def _find_record(category: JoinedCategory, item_id: str, entry: ScoreEntry | None) -> _ItemSource:
+    if entry is not None and item_id not in category.results.records:
+        position = JsonRecord(entry.line, entry.offset, entry.length, None)
+        record = _make_record_from_entry(entry)
+        return _ItemSource(str(category.scores.path), position, record, is_score_entry=True)
+    path, position = category.results.records[item_id]
+    return _ItemSource(str(path), position, category.results.read_record(item_id))
+
+
+def _find_official_verdict(category: JoinedCategory, entry: ScoreEntry | None) -> bool | None:
+    """Return the official verdict: fail with a score entry, else pass if the score file lists all failures."""
+    if not category.scores.is_complete or category.has_scores_of_other_replies:
+        return None
+    if entry is not None:
+        return False
+    return True if category.knows_passes else None
+
+
+def _build_item(category: JoinedCategory, inputs: items.ItemInputs, source: _ItemSource) -> Item:
+    record = source.record
+    try:
+        if record is None:
+            raise ValueError("the file changed while it was read")
+        if isinstance(record, dict) and "result" not in record:
+            raise ValueError("the field 'result' is missing")
+        return items.build_item(category.context, inputs, record)
+    except MALFORMED_DATA as error:
+        noun = "score entry" if source.is_score_entry else "record"
+        reason = f"the {noun} could not be interpreted: {type(error).__name__}: {error}"
+        return items.make_degraded_item(category.context, inputs, reason)
+
+
+def _set_score_flags(item: Item, category: JoinedCategory) -> None:
+    """Set the flags that depend on the score file. Equal items share the list, so it is replaced, not changed."""
+    flags = [flag for flag in item.flags if flag not in ("other_reply", "scored_twice")]
+    if item.id in category.items_with_other_reply:
+        flags.append("other_reply")
+    if category.scores.is_scored_twice(item.id):
+        flags.append("scored_twice")
+    item.flags = flags
 
 
 def _make_record_from_entry(entry: ScoreEntry) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -16,9 +16,12 @@ from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_exce
 from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.sanitize import redact_third_party_keys
+from fcreview.model.wording import format_count
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")
+FAILED_REQUEST_ENTRIES = ("multi_turn:inference_error", "multi_turn:force_terminated")
+"""Error types of the two score entries that V3 evaluators before August 2025 write for a failed multi-turn request."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,14 @@ class ScoreFile:
     """Whether the file lists as many failures as its header states. If it does not, official verdicts are unknown."""
     issues: list[ImportIssue] = field(default_factory=list)
 
+    def is_scored_twice(self, item_id: str) -> bool:
+        """Whether an item has several score entries, apart from the two entries of a failed request."""
+        further = self.further_entries.get(item_id)
+        if not further:
+            return False
+        error_types = tuple(read_error_type(entry.record) for entry in (self.failing[item_id], *further))
+        return error_types != FAILED_REQUEST_ENTRIES
+
     @property
     def n_scored(self) -> int | None:
         """Number of scored items, from the header."""
@@ -116,6 +127,7 @@ def load_score_file(path: Path, category: str, results: Results, dataset: Datase
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
     _check_failure_count(scores, results.n_replaced)
+    scores.issues += _report_items_scored_twice(scores)
     return scores
 
 
@@ -152,11 +164,26 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         what += "Using the quoted question"
         scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
     if item_id in scores.failing:
-        what = f"{item_id} is scored more than once. The first entry counts; the item lists the others"
-        scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
         scores.further_entries.setdefault(item_id, []).append(entry)
     else:
         scores.failing[item_id] = entry
+
+
+def _report_items_scored_twice(scores: ScoreFile) -> Iterator[ImportIssue]:
+    path, n_failed_requests = str(scores.path), 0
+    for item_id, further in scores.further_entries.items():
+        if not scores.is_scored_twice(item_id):
+            n_failed_requests += 1
+            continue
+        what = f"{item_id} is scored more than once. The first entry counts; the item lists the others"
+        for entry in further:
+            yield ImportIssue(path, entry.line, what, item=item_id)
+
+    if n_failed_requests:
+        items = format_count(n_failed_requests, "failed request")
+        what = f"{items} with two score entries, {' and '.join(FAILED_REQUEST_ENTRIES)}, as V3 evaluators before August"
+        what += " 2025 write them. The first entry counts"
+        yield ImportIssue(path, None, what, severity="notice")
 
 
 def _count_entries_of_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:

@@ -37,7 +37,7 @@ def read_run(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
             if isinstance(one, Item):
                 items.append(one)
                 issues += one.issues
-            else:
+            elif isinstance(one, ImportIssue):
                 issues.append(one)
     return items, issues
 

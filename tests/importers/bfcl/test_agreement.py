@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.registry import discover, read_items
-from fcreview.model.item import Item
+from fcreview.model.item import ImportIssue, Item
 from tests.importers.bfcl.checker.cases import evaluate
 
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
@@ -104,7 +104,7 @@ def read_published_run(bench: Path, name: str) -> list[tuple[Any, list[Item], li
     for plan in discover([bench / name], data=data).plans:
         found = list(read_items(plan))
         runs.append(
-            (plan, [one for one in found if isinstance(one, Item)], [o for o in found if not isinstance(o, Item)])
+            (plan, [one for one in found if isinstance(one, Item)], [o for o in found if isinstance(o, ImportIssue)])
         )
     return runs
 

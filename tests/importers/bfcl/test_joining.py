@@ -92,18 +92,21 @@ def test_duplicate_record_is_one_item(v4: Path, plans: Any, items: Any, write_li
     assert any("occurs again" in what for what in issue_texts(issues))
 
 
-def test_score_entry_with_other_reply_is_reported(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
-    (plan,) = plans(v4)
-    assert items(plan)[0][1].issues == []
-    other = [{"area": '{"base": 12, "height": 5}'}]
-    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": other} for n in range(2)))
+def test_score_entry_with_other_reply_is_reported(
+    v4: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, result: Any
+) -> None:
+    write_lines(v4 / RESULT, *(result(f"{CATEGORY}_{n}", 11 + n) for n in range(2)))
+    write_lines(v4 / SCORE, header(0, 2), *(failure(f"{CATEGORY}_{n}") for n in range(2)))
     (plan,) = plans(v4)
     found, _ = items(plan)
+    assert (found[0].issues, found[0].flags) == ([], [])
     (issue,) = found[1].issues
     assert issue.severity == "error"
     assert "the replies in the result file and the score file differ" in issue.what
     assert "11" in issue.what
-    assert issue.line == 2
+    assert issue.line == 3
+    assert found[1].flags == ["other_reply"]
+    assert [item.official for item in found] == [False, False]
 
 
 def test_python_text_of_reply_equals_reply(
@@ -133,7 +136,9 @@ def test_first_of_two_score_entries_decides(
     (found,), issues = items(plan)
     assert (found.official, found.error_type) == (False, "multi_turn:inference_error")
     assert found.verdicts[0].rationale == "no list\nthen multi_turn:force_terminated: too few turns"
-    assert any("scored more than once" in what for what in issue_texts(issues))
+    assert found.flags == []
+    (notice,) = [issue for issue in issues if "two score entries" in issue.what]
+    assert (notice.severity, "1 failed request with" in notice.what) == ("notice", True)
     assert not any("passes are unknown" in what for what in issue_texts(issues))
 
 

@@ -95,11 +95,14 @@ def test_v1_positions_and_number_ids(
 ) -> None:
     name = "gorilla_openfunctions_v1_test_simple"
     write_lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12)))
-    write_lines(tmp_path / f"result/m/{name}_result.json", *(result(n, key="idx") for n in range(12)))
+    records = [result(n, 11 if n in (0, 10) else 10, key="idx") for n in range(12)]
+    write_lines(tmp_path / f"result/m/{name}_result.json", *records)
     write_lines(tmp_path / "score/m/simple_score.json", header(10, 12), failure(1), failure(11))
     (plan,) = plans(tmp_path)
     found, issues = items(plan)
-    assert issues == []
+    (missing,) = issue_texts(issues)
+    assert missing == "12 of 12 results have no golden answer because this file does not exist"
+    assert not any(item.issues for item in found)
     assert [item.id for item in found] == [f"simple_{n}" for n in range(12)]
     assert [item.id for item in found if item.official is False] == ["simple_0", "simple_10"]
     assert {item.official for item in found} == {True, False}
@@ -296,7 +299,7 @@ def test_line_that_is_no_result_record_is_reported(
 def test_unknown_fields_are_kept_and_reported_once(
     v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
 ) -> None:
-    write_lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
+    write_lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}", 10 + n), "cost": n} for n in range(2)))
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert [item.extra.metadata["cost"] for item in found] == [0, 1]
@@ -324,7 +327,8 @@ def test_odd_results_are_items(v4: Path, plans: Any, items: Any, write_lines: An
 
 def test_deep_nesting_keeps_item(v4: Path, plans: Any, items: Any) -> None:
     deep = b'{"id": "simple_python_0", "result": [{"area": {"base": ' + b"[" * 600 + b"]" * 600 + b"}}]}\n"
-    (v4 / RESULT).write_bytes(deep + b'{"id": "simple_python_1", "result": "' + b"\xff" + b'"}')
+    scored = b'{"id": "simple_python_1", "result": [{"area": {"base": 11, "height": 5}}], "latency": "\xff"}'
+    (v4 / RESULT).write_bytes(deep + scored)
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert official_verdicts(found) == OFFICIAL

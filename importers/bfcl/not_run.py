@@ -1,0 +1,115 @@
+"""Find the items of the dataset that a run has no result for, category by category."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.discovery import UNSCORED_CATEGORIES
+from fcreview.importers.common.not_run import MAX_MISSING_ITEMS, list_some
+from fcreview.model.item import MissingItem, Run, RunFact
+
+MAX_UNKNOWN_SHARE = 0.01
+"""Largest share of results whose ids are not in the dataset. With more, the dataset is of another version, so it does
+not tell which items are missing."""
+_CATEGORIES_OF_SHARED_FILE = {
+    "memory": ("memory_kv", "memory_vector", "memory_rec_sum"),
+    "web_search": ("web_search_base", "web_search_no_snippet"),
+}
+"""Question file -> categories that use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryContents:
+    """What a run and its dataset have of one category."""
+
+    name: str
+    item_ids: Collection[str]
+    """Ids of the run's items."""
+    dataset_ids: Collection[str]
+    has_results: bool
+    matches_dataset: bool
+
+    @property
+    def expected_ids(self) -> list[str]:
+        """Ids of the items that a complete run has, in dataset order."""
+        return [filenames.to_item_id(dataset_id, self.name) for dataset_id in self.dataset_ids]
+
+    def explain_unknown_items(self) -> str:
+        """Return why the dataset does not tell which items are missing; empty if it does."""
+        if not self.has_results:
+            return "only a score file"
+        if self.name in UNSCORED_CATEGORIES:
+            return "not scored"
+        if self.name == "format_sensitivity":
+            return "its items depend on the prompt formats"
+        if not self.dataset_ids:
+            return "no dataset"
+        if not self.matches_dataset:
+            return "the dataset is of another version"
+        known = set(self.expected_ids)
+        n_unknown = sum(item_id not in known for item_id in self.item_ids)
+        if n_unknown > MAX_UNKNOWN_SHARE * len(self.item_ids):
+            return f"{n_unknown:,} results are not in the dataset"
+        return ""
+
+
+@dataclass(slots=True)
+class RunCoverage:
+    """The items that a complete run has, as far as the dataset tells. Filled category by category."""
+
+    n_expected: int = 0
+    counted_categories: list[str] = field(default_factory=list)
+    uncounted_categories: dict[str, str] = field(default_factory=dict)
+    """Category whose items the dataset does not tell -> reason."""
+    _n_missing: int = 0
+
+    def add_category(self, contents: CategoryContents) -> Iterator[MissingItem]:
+        """Count the items of a category, and yield those that the run has no result for."""
+        reason = contents.explain_unknown_items()
+        if reason:
+            self.uncounted_categories[contents.name] = reason
+            self.n_expected += len(contents.item_ids)
+            return
+
+        self.counted_categories.append(contents.name)
+        self.n_expected += len(contents.dataset_ids)
+        for item_id in contents.expected_ids:
+            if item_id not in contents.item_ids and self._n_missing < MAX_MISSING_ITEMS:
+                self._n_missing += 1
+                yield MissingItem(item_id, contents.name)
+
+    def make_fact(self, run: Run) -> RunFact | None:
+        """Return the number of expected items. None if the dataset tells the items of no category."""
+        if not self.counted_categories:
+            return None
+        phrases = [self._describe_categories(run)]
+        if self.uncounted_categories:
+            reasons = [f"{name} ({reason})" for name, reason in self.uncounted_categories.items()]
+            phrases.append(f"not compared with the dataset: {list_some(reasons)}")
+        return RunFact("expected_items", self.n_expected, "; ".join(phrases))
+
+    def _describe_categories(self, run: Run) -> str:
+        categories = list_dataset_categories(Path(run.dataset), run.generation) if run.dataset else []
+        covered = {*self.counted_categories, *self.uncounted_categories}
+        others = [name for name in categories if name not in covered]
+        n_covered = len(categories) - len(others)
+        if not others:
+            return f"all {n_covered} categories of the dataset" if n_covered > 1 else "the category of the dataset"
+        return f"{n_covered} of {len(categories)} categories of the dataset; no results for {list_some(others)}"
+
+
+def list_dataset_categories(folder: Path, version: str) -> list[str]:
+    """Return the scored categories with a question file in a dataset folder, in leaderboard order."""
+    found: dict[str, None] = {}
+    for path in sorted(folder.glob(filenames.question_file_name(version, "*"))):
+        file = filenames.classify_file(path)
+        if file is None or file.kind != "question":
+            continue
+        for category in _CATEGORIES_OF_SHARED_FILE.get(file.category, (file.category,)):
+            found[category] = None
+    scored = [name for name in found if name not in (*UNSCORED_CATEGORIES, "format_sensitivity")]
+    order = filenames.CATEGORY_ORDER
+    return sorted(scored, key=lambda name: order.get(name, len(order)))

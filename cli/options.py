@@ -93,6 +93,7 @@ QueueOrDefaultOption = Annotated[
 ]
 OrderSeedOption = Annotated[int, option("--seed N", "Random seed for `--queue random` and `stratified`.")]
 SeedOption = Annotated[int, option("--seed N", "Random seed.")]
+RandomSeedOption = Annotated[int | None, option("--seed N", "Random seed.", show_default="random")]
 BlindOption = Annotated[bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")]
 ForceOption = Annotated[bool, option("--force", "Replace the output file if it exists.")]
 ItemArgument = Annotated[str, argument("ITEM", "Item id from `fcreview items`.")]

@@ -8,7 +8,7 @@ copy of the workspace. fcreview never changes an existing queue file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,8 @@ class SampleDesign:
     """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
     extends: str = ""  # queue whose items are not drawn again; empty for a new sample
     target: str = ""  # name of the metric whose confidence interval an extension narrows; empty for a new sample
+    excludes: list[str] = field(default_factory=list)  # earlier queues whose items are not drawn again
+    n_excluded: int = 0  # number of items that the filter selects, but that are in the queues `excludes`
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -60,6 +60,10 @@ _CONTENT_KEY_COLUMNS = (
 )
 
 
+ContentKey = str
+"""Key fields and content hashes of an item as a JSON list. It is the same in every copy of the workspace."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
     name: str
@@ -67,10 +71,14 @@ class QueueRequest:
     size: int | None  # number of items to draw; None for all items of the view
     stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata
     sharing: ShareOptions
+    avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
 
 
-def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
-    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the same sample."""
+def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()) -> QueueFile:
+    """Draw a sample and return it as a new queue, without writing a file. Equal requests give the same sample.
+
+    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain.
+    """
     check_queue_name(request.name)
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
@@ -79,8 +87,15 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
     if not population:
         where = request.view.where
         raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
-    size = len(population) if request.size is None else request.size
-    sample = draw_stratified_sample(population, size, request.sharing.seed)
+    excludes = [queue.name for queue in earlier if not population.keys().isdisjoint(list_content_keys(queue))]
+    remaining = remove_items_of_queues(population, earlier)
+    size = len(remaining) if request.size is None else request.size
+    if excludes and not 0 < size <= len(remaining):
+        raise QueueError(
+            f"only {len(remaining):,} of {len(population):,} items are in no earlier queue ({', '.join(excludes)})."
+            " Reduce --size, or pass --allow-overlap to draw from all items"
+        )
+    sample = draw_stratified_sample(remaining, size, request.sharing.seed)
     overlap = draw_overlap_indexes(sample.items, request.sharing)
     probability = {stratum.name: stratum.probability for stratum in sample.strata}
     items = []
@@ -96,14 +111,31 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
         size=size,
         overlap=request.sharing.overlap,
         repeats=request.sharing.repeats,
-        population=len(population),
+        population=len(remaining),
         runs=_describe_sampled_runs(connection, items),
+        excludes=excludes,
+        n_excluded=len(population) - len(remaining),
     )
     shares = assign_shares(sample.items, overlap, request.sharing)
     return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
 
 
-def fetch_strata_by_content_key(connection: Connection, request: QueueRequest) -> dict[str, str]:
+def remove_items_of_queues(strata: Mapping[ContentKey, str], queues: Iterable[QueueFile]) -> dict[ContentKey, str]:
+    """Return the strata of the items that are in none of the queues."""
+    drawn = {content_key for queue in queues for content_key in list_content_keys(queue)}
+    return {content_key: stratum for content_key, stratum in strata.items() if content_key not in drawn}
+
+
+def make_content_key(*fields: str | None) -> ContentKey:
+    return orjson.dumps([part or "" for part in fields]).decode()
+
+
+def list_content_keys(queue: QueueFile) -> list[ContentKey]:
+    """Return the content keys of the items in the queue, in the order of the queue file."""
+    return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
+
+
+def fetch_strata_by_content_key(connection: Connection, request: QueueRequest) -> dict[ContentKey, str]:
     """Return the stratum of every item that can be drawn, by content key (item key and hashes as JSON text). The same
     item with the same answer has only one content key in all runs of a model, so it counts once."""
     keys = [name.strip() for name in request.stratify.split(",") if name.strip()]

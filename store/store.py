@@ -289,9 +289,13 @@ class Store:
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
         """Draw a queue from the items of a view without writing a file (see `queue_sampling.draw_queue`)."""
+        from fcreview.store.queue_file import QueueError, read_queues
         from fcreview.store.queue_sampling import draw_queue
 
-        return self._run_query(lambda: draw_queue(self.connection, request))
+        earlier = []
+        if request.avoids_earlier_queues:
+            earlier = [queue for queue in read_queues(self.workspace) if not isinstance(queue, QueueError)]
+        return self._run_query(lambda: draw_queue(self.connection, request, earlier))
 
     def measure_queue_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
         """Return the progress of all annotators of a queue file, or only of `annotator`."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
 from fcreview.cli.options import (
     JsonOption,
+    RandomSeedOption,
     RunOption,
-    SeedOption,
     WhereOption,
     WorkspaceOptions,
     argument,
@@ -70,7 +70,7 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
     """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
-    names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
+    names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population", "excludes", "n_excluded")
     return {
         "queue": queue.name,
         "created": queue.created,
@@ -116,6 +116,9 @@ def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     by = f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, 'item')}"
     emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
+    if design.excludes:
+        earlier = ", ".join(map(sanitize, design.excludes))
+        emit(f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be drawn again")
     emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
     emit(f"All annotators review {format_count(design.overlap, 'item')}. Each annotator has {repeats}.")
@@ -151,7 +154,8 @@ def create_queue(
     repeats: Annotated[
         int, option("--repeats N", "Number of items that each annotator gets twice, as hidden duplicates.", min=0)
     ] = 0,
-    seed: SeedOption = 0,
+    allow_overlap: Annotated[bool, option("--allow-overlap", "Draw also from the items of earlier queues.")] = False,
+    seed: RandomSeedOption = None,
     team: Annotated[
         bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
     ] = False,
@@ -160,20 +164,23 @@ def create_queue(
     """Create a queue from a random sample of items.
 
     Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
-    .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten.
+    .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten, and
+    items of earlier queues are not drawn again. Without --seed, the seed is random; the queue records it.
 
-    Example: fcreview queue create runs/gpt4o --name pilot --where official:fail --size 200 --stratify category
-    --overlap 50 --annotators alice,bob,carol --repeats 10 --seed 7
+    Example: fcreview queue create runs/gpt4o --name pilot --size 200 --stratify category --overlap 50
+    --annotators alice,bob,carol --repeats 10
     """
-    from fcreview.stats.sampling import ShareOptions
-    from fcreview.store.queue_file import write_queue
+    from fcreview.stats.sampling import ShareOptions, draw_seed
+    from fcreview.store.queue_file import check_new_queue_name, write_queue
     from fcreview.store.queue_sampling import QueueRequest
 
     names = split_at_commas(annotators)
     with open_workspace(options) as session:
-        sharing = ShareOptions(names, overlap, repeats, seed)
+        check_new_queue_name(session.workspace, name)
+        sharing = ShareOptions(names, overlap, repeats, draw_seed() if seed is None else seed)
         view = session.build_view(where, run=run)
-        queue = session.store.draw_queue(QueueRequest(name, view, size, stratify, sharing))
+        request = QueueRequest(name, view, size, stratify, sharing, avoids_earlier_queues=not allow_overlap)
+        queue = session.store.draw_queue(request)
         if team:
             _publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
@@ -220,7 +227,7 @@ def extend_queue(
             show_default="annotators of the queue",
         ),
     ] = "",
-    seed: SeedOption = 0,
+    seed: RandomSeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Extend a queue to narrow a metric's interval.
@@ -231,6 +238,7 @@ def extend_queue(
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
+    from fcreview.stats.sampling import draw_seed
     from fcreview.store.queue_file import write_queue
     from fcreview.store.queue_sampling import ExtensionRequest, draw_queue_extension
 
@@ -250,7 +258,9 @@ def extend_queue(
         if not parts:
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
-        request = ExtensionRequest(sample.queue, row, metric.name, parts, names, seed)
+        request = ExtensionRequest(
+            sample.queue, row, metric.name, parts, names, seed=draw_seed() if seed is None else seed
+        )
         queue = draw_queue_extension(session.workspace, sample_status.content_keys, request)
         file = write_queue(session.workspace, queue)
         if as_json:

@@ -7,6 +7,7 @@ item, but not on the order of the items. The hash function BLAKE2b gives the sam
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,14 @@ def shuffle_by_content(things: Iterable[T], get_content: Callable[[T], str], see
     return sorted(
         things, key=lambda thing: (compute_random_rank(seed, purpose, get_content(thing)), get_content(thing))
     )
+
+
+MAX_SEED = 2**31
+
+
+def draw_seed() -> int:
+    """Return a seed that nobody can predict, so that samples are independent of each other and of the data."""
+    return secrets.randbelow(MAX_SEED)
 
 
 class SamplingError(FcreviewError):

@@ -34,7 +34,14 @@ from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.scored_items import get_only_judge
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition, fetch_sorted_item_numbers
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
-from fcreview.store.queue_sampling import QueueRequest, fetch_strata_by_content_key
+from fcreview.store.queue_sampling import (
+    ContentKey,
+    QueueRequest,
+    fetch_strata_by_content_key,
+    list_content_keys,
+    make_content_key,
+    remove_items_of_queues,
+)
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
@@ -69,7 +76,8 @@ class QueueSample:
         """Return the probability, from 0 to 1, that the queue or an extension draws the item. `automatic_verdict` is
         needed because extensions have strata by automatic verdict."""
         stratum = self.strata[content_key]
-        not_drawn = 1.0 - next(each.probability for each in self.queue.strata if each.name == stratum)
+        # All items of a stratum can be in earlier queues, so that nothing is left to draw.
+        not_drawn = 1.0 - next((each.probability for each in self.queue.strata if each.name == stratum), 0.0)
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         for queue in self.extensions:
             if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):
@@ -85,8 +93,6 @@ class QueueSample:
         self.extensions.append(queue)
 
 
-ContentKey = str
-"""Key fields and content hashes of an item as a JSON list. It is the same in every copy of the workspace."""
 StrataCache = dict[str, dict[ContentKey, str]]
 """Stratum of every item of the population of each queue. The keys are texts that describe the queues."""
 
@@ -102,12 +108,16 @@ def load_random_samples(connection: Connection, workspace: Workspace, cache: Str
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
+    queues = {queue.name: queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)}
     for queue in read_queues(workspace):
         if isinstance(queue, QueueError):
             problems.append(str(queue))
         elif queue.design.extends:
             extensions.append(queue)
-        elif (strata := _get_cached_strata(connection, queue, cache)) is None:
+        elif not queues.keys() >= set(queue.design.excludes):
+            missing = sorted(set(queue.design.excludes) - queues.keys())
+            problems.append(f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing")
+        elif (strata := _get_cached_strata(connection, queue, queues, cache)) is None:
             problems.append(f"queue {queue.name} is ignored: the items that it was drawn from have changed")
         else:
             samples[queue.name] = QueueSample(queue, strata, {queue.name: set(list_content_keys(queue))})
@@ -122,17 +132,24 @@ def load_random_samples(connection: Connection, workspace: Workspace, cache: Str
     return LoadedSamples(list(samples.values()), problems)
 
 
-def _get_cached_strata(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
+def _get_cached_strata(
+    connection: Connection, queue: QueueFile, queues: Mapping[str, QueueFile], cache: StrataCache
+) -> dict[ContentKey, str] | None:
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
-        strata = _fetch_strata_if_unchanged(connection, queue)
+        excluded = [queues[name] for name in queue.design.excludes]
+        strata = _fetch_strata_if_unchanged(connection, queue, excluded)
         if strata is None or build_view_condition(View(queue.design.where), blind=False)[2]:
             return strata
         cache[key] = strata
     return cache[key]
 
 
-def _fetch_strata_if_unchanged(connection: Connection, queue: QueueFile) -> dict[ContentKey, str] | None:
+def _fetch_strata_if_unchanged(
+    connection: Connection, queue: QueueFile, excluded: Sequence[QueueFile]
+) -> dict[ContentKey, str] | None:
+    """Return the stratum of each item that the queue's filter selects, also of items in the excluded queues, because a
+    sample of the other items represents the same population. Return None if the items have changed."""
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(list_content_keys(queue))
     for runs in (_find_sampled_runs(connection, queue), ()):
@@ -143,7 +160,8 @@ def _fetch_strata_if_unchanged(connection: Connection, queue: QueueFile) -> dict
             )
         except (FilterError, QueueError):
             return None
-        if Counter(strata.values()) == sizes and sampled <= strata.keys():
+        remaining = remove_items_of_queues(strata, excluded)
+        if Counter(remaining.values()) == sizes and sampled <= remaining.keys():
             return strata
     return None
 
@@ -398,15 +416,6 @@ def _fetch_criterion_answers(
 
 
 _SECONDS = len("2026-01-31T12:00:00")
-
-
-def make_content_key(*fields: str | None) -> ContentKey:
-    return orjson.dumps([part or "" for part in fields]).decode()
-
-
-def list_content_keys(queue: QueueFile) -> list[ContentKey]:
-    """Return the content keys of the items in the queue, in the order of the queue file."""
-    return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
 
 
 def find_outcomes_of_reached_items(

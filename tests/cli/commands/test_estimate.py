@@ -121,6 +121,20 @@ def test_labels_in_queue_order_count_before_completion(cli: Cli, run: Path, tmp_
     assert one["sample"]["skipped"] == 0 and one["sample"]["not_reviewed"] == 8
 
 
+def test_two_queues_are_one_sample_with_joint_probabilities(cli: Cli, run: Path, tmp_path: Path) -> None:
+    for name in ("pilot", "more"):
+        cli("queue", "create", run, "--name", name, "--size", "20", "--annotators", "ann", "--seed", "3")
+        label_items(cli, run, tmp_path, {item: true_verdict(item) for item in queue_items(cli, run, name)})
+    one = estimate_simple_python(cli, run)
+    assert one["n_random"] == one["sample"]["decided"] == 40 and one["headline"] == "interval"
+    right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    assert one["low"] <= right <= one["high"]
+
+    (run / ".fcreview" / "queues" / "pilot.json").unlink()
+    shown = cli("estimate", run)
+    assert "queue more is ignored: its earlier queue pilot is missing" in shown.err
+
+
 def test_sample_disagreements_are_undecided_until_adjudicated(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     names = queue_items(cli, run, "pilot")
@@ -301,7 +315,7 @@ def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_
     runs = tmp_path / "acebench"
     shutil.copytree(samples / "acebench", runs)
     for run, size in (("1", "8"), ("2", "3")):
-        options = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann")
+        options = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann", "--seed", "0")
         assert cli("queue", "create", runs, *options).code == 0
         for item in cli("queue", "show", runs, f"q{run}", "--json").objects[1:]:
             options = ("--run", run, "--verdict", "pass", "--annotator", "ann")

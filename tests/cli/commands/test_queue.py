@@ -41,11 +41,33 @@ def test_same_seed_creates_same_queue(cli: Cli, imported_run: Path) -> None:
     create_queue(cli, imported_run)
     again = create_queue(cli, imported_run)
     assert again.code == 1 and "already" in again.err
-    create_queue(cli, imported_run, "other")
+    create_queue(cli, imported_run, "other", "--allow-overlap")
     one, other = read_queue(imported_run), read_queue(imported_run, "other")
     for each in (one, other):
         del each["name"], each["created"]
     assert one == other
+
+
+def test_queue_without_seed_records_a_random_one(cli: Cli, imported_run: Path) -> None:
+    draw = ("queue", "create", imported_run, "--size", "2", "--annotators", "ann", "--allow-overlap", "--json")
+    seeds = {cli(*draw, "--name", f"sample-{number}").objects[0]["seed"] for number in range(3)}
+    assert len(seeds) == 3
+
+
+def test_second_queue_draws_no_item_of_the_first(cli: Cli, imported_run: Path) -> None:
+    draw = ("queue", "create", imported_run, "--annotators", "ann")
+    cli(*draw, "--name", "pilot", "--size", "2")
+    second = cli(*draw, "--name", "more", "--size", "3")
+    assert second.code == 0, second.err
+    assert (
+        "more: 3 of 4 items" in second.out and "2 items of earlier queues (pilot) cannot be drawn again" in second.out
+    )
+    drawn = [{item["key"]["id"] for item in read_queue(imported_run, name)["items"]} for name in ("pilot", "more")]
+    assert not drawn[0] & drawn[1]
+
+    third = cli(*draw, "--name", "too-many", "--size", "2")
+    assert third.code == 1 and "only 1 of 6 items are in no earlier queue (more, pilot)" in third.err
+    assert cli(*draw, "--name", "overlapping", "--size", "2", "--allow-overlap").code == 0
 
 
 @pytest.mark.sweep
@@ -99,7 +121,7 @@ def test_merge_reports_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> N
     other = shutil.copytree(imported_run, tmp_path / "other")
     (other / ".fcreview" / "queues" / "pilot.json").unlink()
     create_queue(cli, other, "pilot", "--seed", "8")
-    create_queue(cli, other, "more")
+    create_queue(cli, other, "more", "--allow-overlap")
     out = cli("merge", imported_run, other).out
     assert "queue more: imported as more" in out and "the imported queue is saved as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", imported_run, other).out

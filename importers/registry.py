@@ -116,7 +116,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=7,
+        version=8,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -124,7 +124,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=7,
+        version=8,
         tags=(  # complexities of the conversations in table 1 of the paper
             "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
             "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
@@ -133,7 +133,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=7,
+        version=8,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
@@ -146,7 +146,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
-        version=7,
+        version=8,
         tags=(  # fault types of the error identification in the tau-bench repository, and of the viewer of tau2-bench
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
@@ -155,12 +155,12 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
-        version=3,
+        version=4,
         why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=5, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
+        version=6, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
     ),
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""

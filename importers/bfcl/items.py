@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from fcreview.errata import CategoryCorrections, Errata
-from fcreview.importers.bfcl import filenames, scores, trajectory
+from fcreview.importers.bfcl import filenames, incidents, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import (
     NOT_RECOMPUTED_NOTES,
     EvaluatedReply,
@@ -22,6 +22,7 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.joining import is_same_golden_answer
+from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import add_issue, function_names, is_number
 from fcreview.matching.align import align_calls_by_turn
@@ -29,6 +30,7 @@ from fcreview.matching.decisive_call import add_decisive_call, find_call_loop
 from fcreview.matching.decisive_step import add_guessed_step
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import turn_address
+from fcreview.model.incident import Incident
 from fcreview.model.item import (
     CallPair,
     Erratum,
@@ -141,6 +143,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item = _make_partial_item(context, inputs, record)
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
+        apply_record_incident(item, incidents.find_incident(record))
         return item
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
@@ -150,6 +153,9 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
     is_shareable = reply.is_cached and inputs.official is not False and not is_corrected
     is_shareable = is_shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
+    # Whether the request failed depends on the tokens too, not only on the reply.
+    incident = incidents.find_incident(record)
+    is_shareable = is_shareable and not (incident is not None and incident.counts)
     first = reply.items.get(key)
     if first is not None and is_shareable:
         if first.shared_content is None:  # most replies do not repeat, so only the second item with a reply creates it
@@ -157,12 +163,23 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item = Item(*_item_values(first))
         item.issues = []
         _set_run_specific_fields(item, inputs, record)
+        item.set_incident(incident)
         return item
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
+    apply_record_incident(item, incident)
     if is_shareable:
         reply.items[key] = item
     return item
+
+
+def apply_record_incident(item: Item, incident: Incident | None) -> None:
+    """Record an incident. If the request failed, the item has no calls, and every golden call is missing."""
+    apply_incident(item, incident)
+    if incident is None or not incident.counts:
+        return
+    incidents.remove_reply_of_failed_request(item)
+    item.pairs = align_calls_by_turn(item.golden, item.predicted, COMPARISON_RULES)
 
 
 def _make_partial_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
 from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.discovery import BFCL
+from fcreview.importers.inspect.incidents import find_incident
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import build_conversation, list_answers_to_hash
@@ -202,6 +204,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
         tasks.set_bfcl_error_type(item, explanation)
     elif tasks.is_tau2_sample(value):
         tasks.set_tau2_error_type(item, explanation)
+    apply_incident(item, find_incident(value))
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.json_file import JsonDocument, read_json_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
@@ -35,6 +36,7 @@ from fcreview.importers.tau import conversation
 from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_pairs_and_verdicts, to_finite_number
 from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, get_content_text
 from fcreview.importers.tau.discovery import ItemIds, is_task_id, read_run_settings
+from fcreview.importers.tau.incidents import find_simulation_incident
 from fcreview.importers.tau.version1 import read_version1_items
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
@@ -196,6 +198,7 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
     by_index = dict(zip(found.turn_indices, turns, strict=True))
     by_tick = {tick: turns[at] for tick, at in found.message_index_by_tick.items() if 0 <= at < len(turns)}
     add_judge_reviews(item, simulation, {"turn_idx": by_index, "tick_start": by_tick})
+    apply_incident(item, find_simulation_incident(simulation))
 
 
 def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:

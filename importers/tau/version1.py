@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.json_file import read_json_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
@@ -51,6 +52,7 @@ from fcreview.importers.tau.conversation import (
     report_unreadable_conversation,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
+from fcreview.importers.tau.incidents import find_version1_incident
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
@@ -198,6 +200,7 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
     _add_verdicts(item, entry, info, task, messages)
+    apply_incident(item, find_version1_incident(entry))
 
 
 def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[ConversationMessage] | None:

@@ -20,8 +20,8 @@ from fcreview.importers.acebench.checker import (
     MILE_STONE,
     PASSED,
     CheckOutcome,
-    decode_for_display,
 )
+from fcreview.importers.acebench.decoding import decode_with_whitespace
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, add_issue, as_list, list_objects, shorten_question
@@ -111,7 +111,7 @@ def _decode_calls(side: Literal["golden", "predicted"], texts: list[str], steps:
         elif side == "predicted" or start != 0:
             expression = f"[{expression}]"
         try:
-            decoded = decode_for_display(expression)
+            decoded = decode_with_whitespace(expression)
         except Undecodable as error:
             name = text.strip().strip("[ ").partition("(")[0]
             calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))

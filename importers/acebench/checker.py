@@ -1,9 +1,8 @@
-"""Decode ACEBench's replies, and check normal replies, special replies and agent end states.
+"""Check the calls of normal replies, and special replies, as ACEBench's evaluator does.
 
-This module reproduces the released checkers and the process scorer (revision e6db74b), including their errors:
+This module reproduces the released checkers, including their errors. They give the same verdicts in both versions of
+the rules (`decoding.py`):
 
-* A reply is one Python expression. White space is removed first, also inside strings. Positional arguments are
-  ignored, a variable name becomes text, and every unary operator negates.
 * A string argument only has to contain the golden string.
 * Numbers and booleans are not compared. A value is not compared either if the type of the golden value is not the
   declared type.
@@ -14,14 +13,12 @@ This module reproduces the released checkers and the process scorer (revision e6
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fcreview.importers.common.python_syntax import parse_expression, read_call
-from fcreview.importers.common.records import Undecodable
+from fcreview.importers.acebench.decoding import DecodedCall
 from fcreview.matching.diff import ComparisonRules
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -46,9 +43,6 @@ REQUIRED_PHRASES = {
     "special_irrelevant": "the limitations of the function",
 }
 """Category -> phrase that a reply must contain. Case matters."""
-
-DecodedCall = tuple[str, dict[Any, Any]]
-"""A decoded call: its function name and its arguments."""
 
 
 class ValueFailure(NamedTuple):
@@ -89,35 +83,6 @@ class CheckOutcome:
 
 
 PASSED = CheckOutcome(True)
-
-
-def remove_whitespace(reply: str) -> str:
-    """Remove all white space, as the evaluator does before it decodes a reply or writes it to a score file."""
-    return "".join(reply.split())
-
-
-def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
-    """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text.
-
-    The evaluator removes all white space first. With `keep_whitespace`, strings keep their white space.
-    """
-    if not isinstance(reply, str):
-        raise Undecodable("the reply is not text")
-    elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
-    if elements is None:
-        raise Undecodable("the reply is not a list of calls")
-    other = next((element for element in elements if not isinstance(element, ast.Call)), None)
-    if other is not None:
-        raise Undecodable(f"the list contains a Python {type(other).__name__.lower()} instead of a call")
-    return [read_call(element) for element in elements]
-
-
-def decode_for_display(reply: str) -> list[DecodedCall]:
-    """Decode the calls of a reply and keep the white space in strings, if the reply can be decoded with it."""
-    try:
-        return decode_reply(reply, keep_whitespace=True)
-    except Undecodable:
-        return decode_reply(reply)
 
 
 class EnumType:

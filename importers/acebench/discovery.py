@@ -20,6 +20,9 @@ LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
 MAX_PARENT_FOLDERS = 4
 """Number of levels above a model's folder at which fcreview searches for datasets, scores and dialogue histories."""
 
+HISTORY_KINDS = ("multi_step", "multi_turn")
+"""Folders of the dialogue histories of the two agent categories."""
+
 CATEGORIES = (
     "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
     "normal_multi_turn_user_switch", "normal_similar_api", "normal_preference", "normal_atom_bool", "normal_atom_enum",

@@ -4,197 +4,97 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from fcreview.errata import CategoryCorrections
-from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import checker
-from fcreview.importers.acebench.agent import compute_process_accuracy, fill_agent_item
-from fcreview.importers.acebench.checker import (
-    COMPARISON_RULES,
-    GROUND_TRUTH,
-    MILE_STONE,
-    CheckOutcome,
-    check_calls,
+from fcreview.importers.acebench.agent import fill_agent_item
+from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE, CheckOutcome
+from fcreview.importers.acebench.decoding import (
+    RuleSet,
     decode_for_display,
     decode_reply,
+    explain_undecodable_reply,
+    split_text_around_calls,
 )
-from fcreview.importers.acebench.discovery import parse_file_name
-from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
-from fcreview.importers.common.jsonl import read_objects_with_id, read_records
+from fcreview.importers.acebench.inputs import CategoryInputs, CountedProcessAccuracy, get_counted_process_accuracy
+from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
+from fcreview.importers.acebench.not_run import find_missing_items
+from fcreview.importers.acebench.run_inputs import load_run_inputs
+from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import (
-    FailureList,
-    Undecodable,
+    add_issue,
     as_object,
-    explain_decoding_error,
     fill_safely,
     function_names,
     last_question,
     list_objects,
-    load_failure_list,
-    load_records_by_id,
-    read_failure_count,
     read_function_docs,
     report_missing_records,
-    validate_failure_list,
 )
 from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
 from fcreview.matching.align import align_calls
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.function_schema import read_declared_parameters
-from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, RecomputedVerdict, Run, Verdict
+from fcreview.model.item import (
+    AcceptedValues,
+    Call,
+    ImportIssue,
+    Item,
+    Message,
+    ReadRecord,
+    RecomputedVerdict,
+    Run,
+    Verdict,
+)
 from fcreview.model.json_value import answer_hash, is_string_list
 from fcreview.model.verdict import MILESTONES_MET
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
-MAX_ROUNDING_ERROR = 0.001
-"""Maximum difference between the computed mean process accuracy and the mean in a header with three decimals."""
 NO_AGENT_ERRATA = "errata do not apply to agent items"
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Prefix that names the speaker of a message in a transcript. `system` means the assistant."""
+_THOUGHT = re.compile(r"<think>(?P<thought>.*?)</think>", re.DOTALL)
+_CALL_TEXT = re.compile(r'\w\(\s*(?:[A-Za-z_]\w*\s*=|\))|"(?:arguments|parameters)"\s*:')
+"""Matches a call in Python syntax, or a call as JSON."""
 OTHER_ANSWERS = "other accepted answers"
 RULES = "ACEBench rules"
 
 
-@dataclass(slots=True)
-class CategoryInputs:
-    """Content of the files of one category of a run, except the result records, which are read one by one."""
-
-    category: str
-    result_file: Path
-    questions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    question_ids: list[str] = field(default_factory=list)
-    """Ids in dataset order. Score and process files identify agent items by their position in it."""
-    scored: FailureList = field(default_factory=FailureList)
-    process_entries: dict[str, dict[str, Any]] | None = None
-    """Entries of the process file by category and position, such as `agent_multi_turn_3`, or None without the file."""
-    histories: dict[int, Path] = field(default_factory=dict)
-    corrections: CategoryCorrections | None = None
-
-    def get_dataset_position(self, item_id: str) -> int:
-        """Return the position of an item in the question file, from 0.
-
-        If the file does not contain the item, return the number at the end of the item id, or -1.
-        """
-        if item_id in self.question_ids:
-            return self.question_ids.index(item_id)
-        number = item_id.rpartition("_")[2]
-        return int(number) if number.isdigit() else -1
-
-    def get_item_id(self, entry_id: Any) -> str:
-        """Return the item id for the `id` of a score file entry. For agent items, the `id` is a dataset position."""
-        if not isinstance(entry_id, int):
-            return str(entry_id)
-        return self.question_ids[entry_id] if 0 <= entry_id < len(self.question_ids) else f"{self.category}_{entry_id}"
-
-
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    for path in plan.results:
-        issues: list[ImportIssue] = []
-        inputs = load_category_inputs(plan, path, issues)
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    run_inputs = load_run_inputs(plan)
+    yield from run_inputs.issues
+    yield from run_inputs.list_facts()
+    for inputs in run_inputs.categories:
         if plan.errata is not None:
             inputs.corrections = CategoryCorrections(plan.errata, plan.run, inputs.category)
-        yield from issues
         yield from _read_category_items(inputs)
-        if plan.run.dataset is not None:
-            questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"
-            item_ids = {record["id"] for record in read_objects_with_id(path)}
-            yield from report_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
-        if inputs.corrections is not None:
-            if inputs.questions:
-                inputs.corrections.report_absent_items(inputs.questions)
-            yield from inputs.corrections.issues
+        yield from _report_missing_dataset_records(plan, inputs)
+        yield from _report_errata(inputs)
+    if plan.data:
+        yield from find_missing_items(run_inputs.categories)
 
 
-def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIssue]) -> CategoryInputs:
-    """Load the dataset, scores and process entries of a category, and set the run's official metrics."""
-    category, _ = parse_file_name(result_file)
-    inputs = CategoryInputs(category, result_file)
-    for file in plan.data:
-        if file.name == f"data_{category}.json":
-            records = load_records_by_id(file, issues)
-            if file.parent.name == "possible_answer":
-                inputs.answers = records
-            else:
-                inputs.questions, inputs.question_ids = records, list(records)
-    kind = category.removeprefix("agent_")
-    inputs.histories = {
-        int(number): file
-        for file in plan.logs
-        if file.parent.parent.name == kind and (number := file.name.partition("_")[0]).isdigit()
-    }
-    for file in plan.scores:
-        if parse_file_name(file) == (category, "score"):
-            _load_scores(file, inputs, plan, issues)
-    for file in plan.scores:
-        if parse_file_name(file) == (category, "process"):
-            inputs.process_entries = {}
-            for record in read_records(file):
-                if isinstance(record, ImportIssue):
-                    issues.append(record)
-                else:
-                    entries = as_object(record.value).items()
-                    inputs.process_entries |= {name: value for name, value in entries if isinstance(value, dict)}
-            _discard_invalid_process_entries(file, inputs, issues)
-    return inputs
-
-
-def _load_scores(score_file: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    scored = inputs.scored = load_failure_list(score_file, lambda entry: inputs.get_item_id(entry["id"]), issues)
-    if scored.header:
-        plan.run.official_metrics[inputs.category] = scored.header
-    results = [(each["id"], each.get("result")) for each in read_objects_with_id(inputs.result_file)]
-    passed = {item_id for item_id, reply in results if _matches_later_golden_answer(inputs, item_id, reply)}
-    if passed and read_failure_count(scored.header) == len(scored.entries) - len(passed):
-        for item_id in sorted(passed):
-            del scored.entries[item_id]
-            what = (
-                f"{item_id} is listed as failing, but it matches a later golden answer. The header counts it as passed"
-            )
-            issues.append(ImportIssue(str(score_file), None, what, item=item_id, severity="notice"))
-    validate_failure_list(scored, [item_id for item_id, _ in results], issues)
-
-
-def _matches_later_golden_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
-    golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
-    if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
-        return False
-    if not isinstance(golden, list) or len(golden) < 2 or not inputs.category.startswith("normal"):
-        return False
-    functions = read_function_docs((inputs.questions.get(item_id) or {}).get("function"))
-    try:
-        return check_calls(decode_reply(reply), golden, functions).valid
-    except (Undecodable, *MALFORMED_DATA):
-        return False
-
-
-def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Discard the entries of a process file whose mean differs from the one in the score file's header.
-
-    A process file lists only items that missed a milestone. A lost entry would therefore count as 1.
-    """
-    header = inputs.scored.header
-    stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
-    values = [_get_counted_process_accuracy(entry).value for entry in entries.values()]
-    if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
-        what = "this file cannot be checked, because no score file has process_accuracy and total_count"
-    elif not all(isinstance(value, (int, float)) for value in values):
-        what = "an entry of the process file has no process_accuracy"
-    elif abs((mean := (sum(values) + total - len(values)) / max(total, 1)) - stated) > MAX_ROUNDING_ERROR:
-        what = f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
-    else:
+def _report_missing_dataset_records(plan: RunPlan, inputs: CategoryInputs) -> Iterator[ImportIssue]:
+    if plan.run.dataset is None:
         return
-    inputs.process_entries = None
-    what = f"{what}. The process accuracies are unknown"
-    issues.append(ImportIssue(str(process_file), None, what, severity="error"))
+    questions_file = Path(plan.run.dataset) / f"data_{inputs.category}.json"
+    item_ids = {record["id"] for record in inputs.iterate_results()}
+    yield from report_missing_records(questions_file, inputs.questions, inputs.answers, item_ids)
+
+
+def _report_errata(inputs: CategoryInputs) -> Iterator[ImportIssue]:
+    if inputs.corrections is None:
+        return
+    if inputs.questions:
+        inputs.corrections.report_absent_items(inputs.questions)
+    yield from inputs.corrections.issues
 
 
 def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]:
@@ -228,6 +128,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     item.golden_hash = answer_hash(answer) if answer is not None else ""
     item.functions = read_function_docs(question.get("function")) if question else []
     _add_official_verdict(item, inputs)
+    _add_score_flags(item, inputs)
     if inputs.category.startswith("agent_"):
         position = inputs.get_dataset_position(item_id)
         fill_agent_item(item, result, question, answer, inputs.histories.get(position))
@@ -249,7 +150,13 @@ def _fill_non_agent_item(
     entry = inputs.scored.entries.get(result["id"]) or {}
     golden = answer.get(GROUND_TRUTH) if answer else entry.get("possible_answer")
     can_recompute = answer is not None and question is not None
-    fill = partial(fill_non_agent_item, result=result, question=question, can_recompute=can_recompute)
+    fill = partial(
+        fill_non_agent_item,
+        result=result,
+        question=question,
+        can_recompute=can_recompute,
+        rule_set=inputs.rule_set,
+    )
     corrected = golden
     if inputs.corrections is not None:
         corrected = _apply_erratum(item, result, question, golden, inputs.corrections)
@@ -321,35 +228,25 @@ def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
     item.verdicts.append(verdict)
 
 
+def _add_score_flags(item: Item, inputs: CategoryInputs) -> None:
+    """Mark an item whose score entry quotes another reply, or that has several score entries."""
+    if item.id in inputs.ids_with_other_reply:
+        item.flags.append("other_reply")
+        if inputs.scored.is_complete:
+            what = "the score entry quotes another reply than the result file contains"
+            add_issue(item, what, str(inputs.scored.path), severity="error")
+    if item.id in inputs.scored.repeated_ids:
+        item.flags.append("scored_twice")
+
+
 def _add_process_verdict(item: Item, inputs: CategoryInputs, dataset_position: int) -> None:
     if inputs.process_entries is None:
         return
     entry = inputs.process_entries.get(f"{inputs.category}_{dataset_position}")
-    value, note = _get_counted_process_accuracy(entry) if entry else RecordedProcessAccuracy(1.0)
+    value, note = get_counted_process_accuracy(entry) if entry else CountedProcessAccuracy(1.0)
     item.verdicts.append(Verdict("official", value, criterion=PROCESS_ACCURACY, rationale=note, by="process file"))
     if entry or item.official is False:  # A failing item without an entry met all milestones.
         item.extra.metadata.setdefault(MILESTONES_MET, value)
-
-
-class RecordedProcessAccuracy(NamedTuple):
-    """Process accuracy of an entry in the process file, as the official mean counts it."""
-
-    value: Any
-    note: str | None = None
-    """Why the value differs from the one in the file."""
-
-
-def _get_counted_process_accuracy(entry: dict[str, Any]) -> RecordedProcessAccuracy:
-    stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
-    if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
-        return RecordedProcessAccuracy(stated)
-    if len(milestones) < 2 or not isinstance(milestones[0], list):
-        return RecordedProcessAccuracy(stated)
-    best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
-    if last != stated or best == stated:
-        return RecordedProcessAccuracy(stated)
-    note = f"best of {len(milestones)} milestone sequences, as in the official mean; the process file has {stated}"
-    return RecordedProcessAccuracy(best, note)
 
 
 def _list_error_texts(error: Any) -> list[str]:
@@ -359,7 +256,13 @@ def _list_error_texts(error: Any) -> list[str]:
 
 
 def fill_non_agent_item(
-    item: Item, golden_answer: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
+    item: Item,
+    golden_answer: Any,
+    *,
+    result: dict[str, Any],
+    question: dict[str, Any] | None,
+    can_recompute: bool,
+    rule_set: RuleSet,
 ) -> None:
     """Fill a normal or special item from its records in the result and question files.
 
@@ -379,7 +282,7 @@ def fill_non_agent_item(
         if can_recompute:
             _add_recomputed_verdict(item, checker.check_special_reply(reply, golden_answer, item.category))
     else:
-        _fill_normal_item(item, reply, golden_answer, turn, can_recompute)
+        _fill_normal_item(item, reply, golden_answer, turn=turn, can_recompute=can_recompute, rule_set=rule_set)
 
 
 def read_dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
@@ -401,21 +304,15 @@ def _describe_required_reply(required_phrase: str, golden_answer: Any) -> str:
     return "\n".join(lines)
 
 
-def _fill_normal_item(item: Item, reply: Any, golden_answer: Any, turn: int, can_recompute: bool) -> None:
-    calls, decode_error = None, None
-    try:
-        calls = decode_reply(reply)
-        item.predicted = [
-            Call("predicted", name, arguments, turn, 0, index)
-            for index, (name, arguments) in enumerate(decode_for_display(reply))
-        ]
-    except Undecodable as error:
-        decode_error = explain_decoding_error(reply, error, decode_reply)
-        text = reply if isinstance(reply, str) else repr(reply)
-        if "(" in text:
-            item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)]
-        else:
-            _add_reply_message(item, reply, turn)
+def _fill_normal_item(
+    item: Item, reply: Any, golden_answer: Any, *, turn: int, can_recompute: bool, rule_set: RuleSet
+) -> None:
+    decode_error = explain_undecodable_reply(reply, item.category, rule_set)
+    if decode_error is None:
+        _add_decoded_reply(item, reply, turn, rule_set)
+    else:
+        _add_undecoded_reply(item, reply, turn, decode_error)
+
     alternatives = list_objects(golden_answer if isinstance(golden_answer, list) else [golden_answer])
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
@@ -424,10 +321,45 @@ def _fill_normal_item(item: Item, reply: Any, golden_answer: Any, turn: int, can
     item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
     if alternatives:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    if can_recompute and calls is None:
+
+    if not can_recompute:
+        return
+    if decode_error is not None:
         _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
-    elif can_recompute:
-        _add_recomputed_verdict(item, checker.check_calls(calls or [], golden_answer, item.functions))
+        return
+    calls = decode_reply(reply, item.category, rule_set)
+    _add_recomputed_verdict(item, checker.check_calls(calls, golden_answer, item.functions))
+
+
+def _add_decoded_reply(item: Item, reply: str, turn: int, rule_set: RuleSet) -> None:
+    """Add the calls of a reply, and the texts around them, which the evaluator ignores."""
+    for index, (name, arguments) in enumerate(decode_for_display(reply, item.category, rule_set)):
+        item.predicted.append(Call("predicted", name, arguments, turn=turn, step=0, index=index))
+    for text in split_text_around_calls(reply, item.category, rule_set):
+        item.messages += _split_reasoning(text, turn)
+
+
+def _split_reasoning(text: str, turn: int) -> list[Message]:
+    """Return a text of the model as messages. Reasoning at its start becomes a message of its own."""
+    thought = _THOUGHT.match(text)
+    if thought is None:
+        return [Message(turn, 0, "assistant", text)]
+    messages = [Message(turn, 0, "assistant", thought["thought"].strip(), "reasoning")]
+    rest = text[thought.end() :].strip()
+    if rest:
+        messages.append(Message(turn, 0, "assistant", rest))
+    return messages
+
+
+def _add_undecoded_reply(item: Item, reply: Any, turn: int, decode_error: str) -> None:
+    """Add a reply that the evaluator cannot decode: as a call that could not be decoded, or as a message."""
+    text = reply if isinstance(reply, str) else repr(reply)
+    if _CALL_TEXT.search(text):
+        item.flags.append("undecoded")
+    if "(" in text:
+        item.predicted = [Call("predicted", "", None, turn=turn, raw=text, decode_error=decode_error)]
+    else:
+        _add_reply_message(item, reply, turn)
 
 
 def golden_key_to_function_name(key: str, available_functions: Container[str | None]) -> str:

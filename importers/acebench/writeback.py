@@ -15,10 +15,16 @@ from fcreview.importers.acebench.checker import (
     MILE_STONE,
     check_calls,
     check_special_reply,
+)
+from fcreview.importers.acebench.decoding import (
+    NEWEST_RULE_SET,
+    RULE_SETS,
+    RuleSet,
     decode_reply,
-    remove_whitespace,
+    select_decoded_text,
 )
 from fcreview.importers.acebench.discovery import FileName, parse_file_name
+from fcreview.importers.acebench.inputs import CategoryInputs
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
@@ -28,11 +34,10 @@ from fcreview.importers.acebench.leaderboard import (
 )
 from fcreview.importers.acebench.read import (
     OTHER_ANSWERS,
-    CategoryInputs,
     check_golden_fix,
-    load_category_inputs,
     parse_golden_calls,
 )
+from fcreview.importers.acebench.run_inputs import load_run_inputs
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import FailureList, Undecodable, as_object, list_objects
@@ -66,20 +71,23 @@ def make_failure_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
     reply = result.get("result")
     if inputs.category.startswith("special"):
         return {"id": item.id} | failure | {"model_result_decoded": reply, "possible_answer": golden}
-    compact_reply = remove_whitespace(reply) if isinstance(reply, str) else reply
+    decoded_text = reply
+    if isinstance(reply, str):
+        decoded_text = select_decoded_text(reply, inputs.category, inputs.rule_set)
     if inputs.category in MULTI_TURN_CATEGORIES:
         turn = {"id": item.id, "turn": str(item.group).rpartition("_")[2]}
-        return turn | failure | {"model_result": compact_reply, "possible_answer": [golden]}
-    return {"id": item.id} | failure | {"model_result": compact_reply, "possible_answer": golden}
+        return turn | failure | {"model_result": decoded_text, "possible_answer": [golden]}
+    return {"id": item.id} | failure | {"model_result": decoded_text, "possible_answer": golden}
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable_reviews(items, _is_representable)
-    for path in plan.results:
-        category_items = [item for item in items if item.category == parse_file_name(path).category]
+    if not any(map(_has_override, items)):
+        return
+    for inputs in load_run_inputs(plan).categories:
+        category_items = [item for item in items if item.category == inputs.category]
         if not any(map(_has_override, category_items)):
             continue
-        inputs = load_category_inputs(plan, path, [])
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
         scores, process = (score_files.get(FileName(inputs.category, kind)) for kind in ("score", "process"))
         if scores is None or not inputs.scored.is_complete:
@@ -191,7 +199,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
 
 
-def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
+def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:
     """Recompute the verdict with a corrected golden answer. Return None for agent items and without a reply."""
     reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
@@ -199,10 +207,19 @@ def recompute_verdict(run: Run, item: Item, golden_fix: JsonObject, record: Any)
     if item.category.startswith("special"):
         return check_special_reply(reply, golden, item.category).valid
     try:
-        calls = decode_reply(reply)
+        calls = decode_reply(reply, item.category, _get_rule_set(run))
     except Undecodable:
         return False
     return check_calls(calls, golden, item.functions).valid
+
+
+def _get_rule_set(run: Run) -> RuleSet:
+    """Return the version of the rules with which the run was imported."""
+    fact = run.facts.get("evaluator")
+    for rule_set in RULE_SETS:
+        if fact is not None and fact.value == rule_set:
+            return rule_set
+    return NEWEST_RULE_SET
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

@@ -185,6 +185,8 @@ class FailureList:
     """Path of the score file; empty if there is none."""
     header: JsonObject = field(default_factory=dict)
     entries: dict[str, JsonObject] = field(default_factory=dict)
+    repeated_ids: set[str] = field(default_factory=set)
+    """Items with several entries."""
     is_complete: bool = False
     """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
     knows_passes: bool = False
@@ -220,6 +222,7 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
             issues.append(ImportIssue(str(path), line, NOT_A_FAILURE, item=find_item_id(value), severity="error"))
         elif scored.entries.setdefault(find_item_id(value), value) is not value:
             item_id = find_item_id(value)
+            scored.repeated_ids.add(item_id)
             what = f"{item_id} is scored more than once. The first entry counts"
             issues.append(ImportIssue(str(path), line, what, item=item_id))
     return scored

@@ -12,7 +12,7 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from fcreview.importers.acebench import checker as acebench
+from fcreview.importers.acebench import decoding as acebench
 from fcreview.importers.bfcl.decoders.base import DecoderContext
 from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
@@ -47,8 +47,9 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
         found[f"native {at}"] = partial(_native, shape)
-    found["acebench"] = acebench.decode_reply
-    found["acebench readable"] = acebench.decode_for_display
+    for rule_set in acebench.RULE_SETS:
+        found[f"acebench {rule_set}"] = partial(acebench.decode_reply, category="normal_atom_bool", rule_set=rule_set)
+    found["acebench readable"] = acebench.decode_with_whitespace
     for parser in ("default", "ministral", "xlam", "toolace"):
         found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser_name=parser)
     found["complexfuncbench log"] = log.parse_log

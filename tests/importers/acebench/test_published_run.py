@@ -22,7 +22,8 @@ from fcreview.importers.acebench.agent import (
     compute_process_accuracy,
     parse_dialogue_history,
 )
-from fcreview.importers.acebench.checker import check_calls, decode_reply
+from fcreview.importers.acebench.checker import check_calls
+from fcreview.importers.acebench.decoding import AUGUST_2025, RULE_SETS, RuleSet, decode_reply
 from fcreview.importers.acebench.leaderboard import compute_metrics
 from fcreview.importers.acebench.read import parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
@@ -101,6 +102,7 @@ def read_first_row(path: Path) -> dict[str, float]:
 CELL = r'<c r="[A-Z]+\d+"(?: s="\d+")?(?: t="(\w+)")?[^>]*>(?:<is>)?<(?:v|t)>(.*?)</'
 
 
+CATEGORY = "normal_atom_bool"
 SCHEMA = [
     {
         "name": "f",
@@ -134,26 +136,30 @@ SCHEMA = [
     ],
 )
 def test_normal_rules(reply: str, golden: object, error: str | None) -> None:
-    outcome = check_calls(decode_reply(reply), golden, SCHEMA)
+    outcome = check_calls(decode_reply(reply, CATEGORY, AUGUST_2025), golden, SCHEMA)
     assert (outcome.valid, outcome.error_type) == (error is None, error)
 
 
 @pytest.mark.parametrize("reply", ["f(a=1)", "prose", "```[f(a=1)]```", "[f(a=1)", "[f(a={1,2})]", None, 5, "[" * 5000])
 def test_undecodable_reply_has_reason(reply: object) -> None:
     with pytest.raises(Undecodable, match=r".+"):
-        decode_reply(reply)
+        decode_reply(reply, CATEGORY, AUGUST_2025)
 
 
 def test_decoding_keeps_odd_rules() -> None:
-    assert decode_reply("f(a=blue), g(1, b=2+3)") == [("f", {"a": "blue"}), ("g", {"b": 5})]
-    assert decode_reply("[a.b(c=-5, d=not True)]") == [("a.b", {"c": -5, "d": "notTrue"})]
-    assert decode_reply("[]") == []
+    def decode(reply: str) -> Any:
+        return decode_reply(reply, CATEGORY, AUGUST_2025)
+
+    assert decode("f(a=blue), g(1, b=2+3)") == [("f", {"a": "blue"}), ("g", {"b": 5})]
+    assert decode("[a.b(c=-5, d=not True)]") == [("a.b", {"c": -5, "d": "notTrue"})]
+    assert decode("[]") == []
 
 
-@given(st.text(max_size=200))
-def test_any_reply_is_decoded_or_undecodable(text: str) -> None:
+@pytest.mark.parametrize("rule_set", RULE_SETS)
+@given(text=st.text(max_size=200))
+def test_any_reply_is_decoded_or_undecodable(rule_set: RuleSet, text: str) -> None:
     try:
-        calls = decode_reply(text)
+        calls = decode_reply(text, CATEGORY, rule_set)
     except Undecodable:
         return
     assert all(isinstance(name, str) for name, _ in calls)

@@ -1,0 +1,135 @@
+"""Decode the calls of a reply as ACEBench's evaluator does, in the two versions of its rules.
+
+* `2025-08` (upstream revision e6db74b and earlier): all white space is removed, also inside strings. The rest must be
+  one Python expression, a list of calls.
+* `2025-10` (since upstream commit 5b6e4de, 23 October 2025): the first balanced `[...]` of the reply is decoded, and
+  white space stays. Multi-turn categories keep the earlier rules.
+
+In both versions, positional arguments are ignored, a variable name becomes text, and every unary operator negates. On
+29 October 2025 (385427e), the text of an error with several golden calls changed, but no verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Literal
+
+from fcreview.importers.common.python_syntax import parse_expression, read_call
+from fcreview.importers.common.records import Undecodable, explain_decoding_error
+
+RuleSet = Literal["2025-08", "2025-10"]
+AUGUST_2025: RuleSet = "2025-08"
+OCTOBER_2025: RuleSet = "2025-10"
+RULE_SETS: tuple[RuleSet, ...] = (AUGUST_2025, OCTOBER_2025)
+"""Versions of the rules, oldest first."""
+NEWEST_RULE_SET = OCTOBER_2025
+MAX_QUOTED_TEXT = 60
+
+DecodedCall = tuple[str, dict[Any, Any]]
+"""A decoded call: its function name and its arguments."""
+
+
+def depends_on_rule_set(category: str) -> bool:
+    """Whether the two versions decode the replies of a category differently: normal categories with a single turn."""
+    return category.startswith("normal_") and not category.startswith("normal_multi_turn_")
+
+
+def remove_whitespace(reply: str) -> str:
+    return "".join(reply.split())
+
+
+def find_first_brackets(reply: str) -> str | None:
+    """Return the first balanced `[...]` of a reply, or None.
+
+    As in the evaluator, every bracket counts, also inside a string. A `]` before the first `[` makes the depth
+    negative, and then only a `[` at depth 0 begins the text.
+    """
+    depth = 0
+    start = None
+    for index, character in enumerate(reply):
+        if character == "[":
+            if depth == 0:
+                start = index
+            depth += 1
+        elif character == "]":
+            depth -= 1
+            if depth == 0 and start is not None:
+                return reply[start : index + 1]
+    return None
+
+
+def select_decoded_text(reply: str, category: str, rule_set: RuleSet) -> str | None:
+    """Return the text that the evaluator decodes and quotes in the score file. None if the reply has no such text."""
+    if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
+        return find_first_brackets(reply)
+    return remove_whitespace(reply)
+
+
+def decode_reply(reply: Any, category: str, rule_set: RuleSet) -> list[DecodedCall]:
+    """Decode the calls of a normal reply. Raises Undecodable where the evaluator reports a wrong output format."""
+    if not isinstance(reply, str):
+        raise Undecodable("the reply is not text")
+    text = select_decoded_text(reply, category, rule_set)
+    if text is None:
+        raise Undecodable("the reply has no balanced square brackets")
+    return decode_call_list(text)
+
+
+def decode_call_list(text: str) -> list[DecodedCall]:
+    """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text."""
+    elements = getattr(parse_expression(text), "elts", None)
+    if elements is None:
+        raise Undecodable("the reply is not a list of calls")
+    for element in elements:
+        if not isinstance(element, ast.Call):
+            kind = type(element).__name__.lower()
+            raise Undecodable(f"the list contains a Python {kind} instead of a call")
+    return [read_call(element) for element in elements]
+
+
+def decode_with_whitespace(text: str) -> list[DecodedCall]:
+    """Decode a list of calls for display. Strings keep their white space if the text can be decoded with it."""
+    try:
+        return decode_call_list(text.strip())
+    except Undecodable:
+        return decode_call_list(remove_whitespace(text))
+
+
+def decode_for_display(reply: str, category: str, rule_set: RuleSet) -> list[DecodedCall]:
+    """Decode the calls of a decodable reply. Strings keep their white space, although the evaluator may remove it."""
+    if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
+        return decode_reply(reply, category, rule_set)
+    return decode_with_whitespace(reply)
+
+
+def explain_undecodable_reply(reply: Any, category: str, rule_set: RuleSet) -> str | None:
+    """Return why a normal reply cannot be decoded. None if it can."""
+    try:
+        decode_reply(reply, category, rule_set)
+    except Undecodable as error:
+        if rule_set == OCTOBER_2025 and depends_on_rule_set(category):
+            return _name_decoded_text(reply, str(error))
+        return explain_decoding_error(reply, error, lambda text: decode_reply(text, category, rule_set))
+    return None
+
+
+def _name_decoded_text(reply: Any, reason: str) -> str:
+    """Add the decoded text to the reason, if it is not the whole reply: a list in a thought comes before the calls."""
+    brackets = find_first_brackets(reply) if isinstance(reply, str) else None
+    if brackets is None or brackets == reply.strip():
+        return reason
+    quoted = brackets
+    if len(quoted) > MAX_QUOTED_TEXT:
+        quoted = quoted[:MAX_QUOTED_TEXT] + "…"
+    return f"{reason}; the first brackets of the reply are {quoted}"
+
+
+def split_text_around_calls(reply: str, category: str, rule_set: RuleSet) -> list[str]:
+    """Return the texts before and after the decoded calls, without empty ones. The evaluator ignores them."""
+    if rule_set != OCTOBER_2025 or not depends_on_rule_set(category):
+        return []
+    calls = find_first_brackets(reply)
+    if calls is None:
+        return []
+    before, _, after = reply.partition(calls)
+    return [text.strip() for text in (before, after) if text.strip()]

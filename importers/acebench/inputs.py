@@ -1,0 +1,255 @@
+"""Load the files of an ACEBench run, except the result records: questions, golden answers, scores, histories.
+
+The score files are compared with the result files, to find the version of the rules with which they were written, and
+entries that quote other replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fcreview.errata import CategoryCorrections
+from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.acebench.agent import compute_process_accuracy
+from fcreview.importers.acebench.checker import GROUND_TRUTH, check_calls
+from fcreview.importers.acebench.decoding import NEWEST_RULE_SET, RuleSet, decode_reply
+from fcreview.importers.acebench.discovery import HISTORY_KINDS, parse_file_name
+from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
+from fcreview.importers.common.jsonl import read_objects_with_id, read_records
+from fcreview.importers.common.records import (
+    FailureList,
+    Undecodable,
+    as_object,
+    load_failure_list,
+    load_records_by_id,
+    read_failure_count,
+    read_function_docs,
+    validate_failure_list,
+)
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.model.item import ImportIssue
+from fcreview.run_plan import RunPlan
+
+MAX_ROUNDING_ERROR = 0.001
+"""Maximum difference between the computed mean process accuracy and the mean in a header with three decimals."""
+
+
+@dataclass(slots=True)
+class CategoryInputs:
+    """Content of the files of one category of a run, except the result records, which are read one by one."""
+
+    category: str
+    result_file: Path
+    rule_set: RuleSet = NEWEST_RULE_SET
+    """Version of the rules with which replies are decoded."""
+    questions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    question_ids: list[str] = field(default_factory=list)
+    """Ids in dataset order. Score and process files identify agent items by their position in it."""
+    scored: FailureList = field(default_factory=FailureList)
+    process_file: Path | None = None
+    process_entries: dict[str, dict[str, Any]] | None = None
+    """Entries of the process file by category and position, such as `agent_multi_turn_3`, or None without the file."""
+    histories: dict[int, Path] = field(default_factory=dict)
+    corrections: CategoryCorrections | None = None
+    ids_with_other_reply: set[str] = field(default_factory=set)
+    """Items whose score entry quotes another reply than the result file contains."""
+
+    def get_dataset_position(self, item_id: str) -> int:
+        """Return the position of an item in the question file, from 0.
+
+        If the file does not contain the item, return the number at the end of the item id, or -1.
+        """
+        if item_id in self.question_ids:
+            return self.question_ids.index(item_id)
+        number = item_id.rpartition("_")[2]
+        return int(number) if number.isdigit() else -1
+
+    def get_item_id(self, entry_id: Any) -> str:
+        """Return the item id for the `id` of a score file entry. For agent items, the `id` is a dataset position."""
+        if not isinstance(entry_id, int):
+            return str(entry_id)
+        return self.question_ids[entry_id] if 0 <= entry_id < len(self.question_ids) else f"{self.category}_{entry_id}"
+
+    def get_golden_answer(self, item_id: str) -> Any:
+        """Return the golden answer in the dataset, or None."""
+        return (self.answers.get(item_id) or {}).get(GROUND_TRUTH)
+
+    def get_function_docs(self, item_id: str) -> list[dict[str, Any]]:
+        question = self.questions.get(item_id) or {}
+        return read_function_docs(question.get("function"))
+
+    def iterate_results(self) -> Iterator[JsonObject]:
+        """Yield the result records. If several records have the same id, only the first is an answer to the item."""
+        seen: set[str] = set()
+        for record in read_objects_with_id(self.result_file):
+            if record["id"] not in seen:
+                seen.add(record["id"])
+                yield record
+
+
+def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIssue]) -> CategoryInputs:
+    """Load the dataset, scores and process entries of a category, and set the run's official metrics.
+
+    The official verdicts are unknown until `settle_official_verdicts` is called.
+    """
+    category, _ = parse_file_name(result_file)
+    inputs = CategoryInputs(category, result_file)
+    _load_dataset(inputs, plan.data, issues)
+    inputs.histories = _find_category_histories(category, plan.logs)
+    for file in plan.scores:
+        if parse_file_name(file) == (category, "score"):
+            inputs.scored = load_failure_list(file, lambda entry: inputs.get_item_id(entry["id"]), issues)
+    for file in plan.scores:
+        if parse_file_name(file) == (category, "process"):
+            inputs.process_file = file
+            inputs.process_entries = _load_process_entries(file, issues)
+    if inputs.scored.header:
+        plan.run.official_metrics[category] = inputs.scored.header
+    return inputs
+
+
+def _load_dataset(inputs: CategoryInputs, dataset_files: list[Path], issues: list[ImportIssue]) -> None:
+    for file in dataset_files:
+        if file.name != f"data_{inputs.category}.json":
+            continue
+        records = load_records_by_id(file, issues)
+        if file.parent.name == "possible_answer":
+            inputs.answers = records
+        else:
+            inputs.questions = records
+            inputs.question_ids = list(records)
+
+
+def _find_category_histories(category: str, history_files: list[Path]) -> dict[int, Path]:
+    """Return the dialogue histories of an agent category by the number of their item."""
+    kind = category.removeprefix("agent_")
+    found: dict[int, Path] = {}
+    for file in history_files:
+        number = file.name.partition("_")[0]
+        if number.isdecimal() and _find_history_kind(file) == kind:
+            found[int(number)] = file
+    return found
+
+
+def _find_history_kind(history_file: Path) -> str:
+    """Return `multi_step` or `multi_turn`, the nearest parent folder of this name."""
+    for folder in history_file.parents:
+        if folder.name in HISTORY_KINDS:
+            return folder.name
+    return ""
+
+
+def _load_process_entries(process_file: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for record in read_records(process_file):
+        if isinstance(record, ImportIssue):
+            issues.append(record)
+            continue
+        for name, value in as_object(record.value).items():
+            if isinstance(value, dict):
+                found[name] = value
+    return found
+
+
+def settle_official_verdicts(inputs: CategoryInputs, rule_set: RuleSet, issues: list[ImportIssue]) -> None:
+    """Determine the official verdicts of a category, by the rules with which the run was scored."""
+    inputs.rule_set = rule_set
+    if inputs.scored.path != Path():
+        _remove_entries_of_passing_items(inputs, issues)
+        result_ids = [record["id"] for record in read_objects_with_id(inputs.result_file)]
+        validate_failure_list(inputs.scored, result_ids, issues)
+    if inputs.process_file is not None:
+        _discard_invalid_process_entries(inputs.process_file, inputs, issues)
+
+
+def discard_official_verdicts(inputs: CategoryInputs) -> None:
+    """Make the official verdicts of a category unknown, because the scores belong to other replies."""
+    inputs.scored.is_complete = False
+    inputs.process_entries = None
+
+
+def _remove_entries_of_passing_items(inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
+    """Remove the entries of items that match a later golden answer, if the header counts these items as passed.
+
+    The evaluator lists such items as failing, but counts them as correct.
+    """
+    scored = inputs.scored
+    passed = {record["id"] for record in inputs.iterate_results() if _matches_later_answer(inputs, record)}
+    if not passed or read_failure_count(scored.header) != len(scored.entries) - len(passed):
+        return
+    for item_id in sorted(passed):
+        del scored.entries[item_id]
+        what = f"{item_id} is listed as failing, but it matches a later golden answer. The header counts it as passed"
+        issues.append(ImportIssue(str(scored.path), None, what, item=item_id, severity="notice"))
+
+
+def _matches_later_answer(inputs: CategoryInputs, result: JsonObject) -> bool:
+    item_id = result["id"]
+    golden = inputs.get_golden_answer(item_id)
+    if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
+        return False
+    if not isinstance(golden, list) or len(golden) < 2 or not inputs.category.startswith("normal"):
+        return False
+    try:
+        calls = decode_reply(result.get("result"), inputs.category, inputs.rule_set)
+        return check_calls(calls, golden, inputs.get_function_docs(item_id)).valid
+    except (Undecodable, *MALFORMED_DATA):
+        return False
+
+
+def _discard_invalid_process_entries(process_file: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
+    """Discard the entries of a process file whose mean differs from the one in the score file's header.
+
+    A process file lists only items that missed a milestone. A lost entry would therefore count as 1.
+    """
+    problem = _find_process_problem(inputs)
+    if problem is None:
+        return
+    inputs.process_entries = None
+    what = f"{problem}. The process accuracies are unknown"
+    issues.append(ImportIssue(str(process_file), None, what, severity="error"))
+
+
+def _find_process_problem(inputs: CategoryInputs) -> str | None:
+    header = inputs.scored.header
+    stated = header.get(PROCESS_ACCURACY)
+    total = header.get("total_count")
+    entries = inputs.process_entries or {}
+    values = [get_counted_process_accuracy(entry).value for entry in entries.values()]
+
+    if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
+        return "this file cannot be checked, because no score file has process_accuracy and total_count"
+    if not all(isinstance(value, (int, float)) for value in values):
+        return "an entry of the process file has no process_accuracy"
+    mean = (sum(values) + total - len(values)) / max(total, 1)
+    if abs(mean - stated) > MAX_ROUNDING_ERROR:
+        return f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
+    return None
+
+
+class CountedProcessAccuracy(NamedTuple):
+    """Process accuracy of an entry in the process file, as the official mean counts it."""
+
+    value: Any
+    note: str | None = None
+    """Why the value differs from the one in the file."""
+
+
+def get_counted_process_accuracy(entry: JsonObject) -> CountedProcessAccuracy:
+    stated = entry.get("process_accuracy")
+    milestones = entry.get("call_process")
+    if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
+        return CountedProcessAccuracy(stated)
+    if len(milestones) < 2 or not isinstance(milestones[0], list):
+        return CountedProcessAccuracy(stated)
+
+    # The file has the value of the last milestone sequence, but the mean has that of the best one.
+    best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
+    if last != stated or best == stated:
+        return CountedProcessAccuracy(stated)
+    note = f"best of {len(milestones)} milestone sequences, as in the official mean; the process file has {stated}"
+    return CountedProcessAccuracy(best, note)

@@ -1,0 +1,262 @@
+"""Choose the version of ACEBench's rules with which a run was scored, by its score files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.acebench.checker import CheckOutcome, check_calls
+from fcreview.importers.acebench.decoding import (
+    AUGUST_2025,
+    NEWEST_RULE_SET,
+    OCTOBER_2025,
+    RULE_SETS,
+    RuleSet,
+    decode_reply,
+    find_first_brackets,
+    remove_whitespace,
+    select_decoded_text,
+)
+from fcreview.importers.acebench.inputs import CategoryInputs
+from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES
+from fcreview.importers.common.quoted_replies import QuotedReplies
+from fcreview.importers.common.records import Undecodable, as_list, as_object
+from fcreview.importers.common.writeback import JsonObject
+from fcreview.model.item import RunFact
+from fcreview.model.wording import format_count
+from fcreview.run_plan import RunPlan
+
+WRONG_FORMAT = "wrong_output_format"
+PARALLEL_ERROR = "Parallel function call failed"
+"""Start of the error text with which the evaluator, since 29 October 2025, fails a reply to several golden calls."""
+COUNT_ERRORS = (WRONG_FORMAT, "wrong functions number", "function_mismatch")
+"""Error types whose text did not change on 29 October 2025."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSetChoice:
+    rule_set: RuleSet
+    reason: str
+
+    def make_fact(self) -> RunFact:
+        return RunFact("evaluator", self.rule_set, self.reason)
+
+
+@dataclass(slots=True)
+class Agreement:
+    """How many scored items each version of the rules agrees with."""
+
+    n_compared: int = 0
+    n_agreeing: dict[RuleSet, int] = field(default_factory=lambda: dict.fromkeys(RULE_SETS, 0))
+    n_earlier_error_texts: int = 0
+    """Failing entries with several golden calls whose error text is the one before 29 October 2025."""
+    n_later_error_texts: int = 0
+
+    def add(self, agreeing: Sequence[RuleSet]) -> None:
+        self.n_compared += 1
+        for rule_set in agreeing:
+            self.n_agreeing[rule_set] += 1
+
+
+def choose_rule_set(
+    plan: RunPlan, categories: Sequence[CategoryInputs], *, scores_are_of_other_replies: bool
+) -> RuleSetChoice:
+    """Choose the version that the user named, else the one that agrees with the score files, else the newest."""
+    named = plan.options.get("evaluator", "")
+    for rule_set in RULE_SETS:
+        if rule_set == named:
+            return RuleSetChoice(rule_set, "chosen by the user")
+    if scores_are_of_other_replies:
+        return RuleSetChoice(NEWEST_RULE_SET, "the newest version, because the scores belong to other replies")
+
+    agreement = _compare_with_scores(categories)
+    if agreement.n_compared == 0:
+        return RuleSetChoice(NEWEST_RULE_SET, "the newest version, because no score file tells which one was used")
+    return _choose_by_agreement(agreement)
+
+
+def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
+    entries = format_count(agreement.n_compared, "score entry", "score entries")
+    n_august = agreement.n_agreeing[AUGUST_2025]
+    n_october = agreement.n_agreeing[OCTOBER_2025]
+    if n_august > n_october:
+        return RuleSetChoice(AUGUST_2025, f"agrees with {n_august:,} of {entries}; {OCTOBER_2025} with {n_october:,}")
+    if n_october > n_august:
+        return RuleSetChoice(OCTOBER_2025, f"agrees with {n_october:,} of {entries}; {AUGUST_2025} with {n_august:,}")
+
+    both = f"both versions agree with {n_october:,} of {entries}"
+    if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
+        return RuleSetChoice(AUGUST_2025, f"{both}; the error texts are those before 29 October 2025")
+    return RuleSetChoice(NEWEST_RULE_SET, f"{both}; the newest version is used")
+
+
+def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:
+    agreement = Agreement()
+    for inputs in categories:
+        if not inputs.category.startswith("normal") or not inputs.scored.header:
+            continue
+        for item in _list_scored_items(inputs):
+            _count_error_text(item, agreement)
+            agreement.add([rule_set for rule_set in RULE_SETS if item.agrees_with(rule_set)])
+    return agreement
+
+
+def _list_scored_items(inputs: CategoryInputs) -> Iterator[_ScoredItem]:
+    """Yield the items of a category whose official result is known and belongs to their reply."""
+    n_results = sum(1 for _ in inputs.iterate_results())
+    knows_passes = inputs.scored.header.get("total_count") == n_results
+    for record in inputs.iterate_results():
+        item_id = record["id"]
+        entry = inputs.scored.entries.get(item_id)
+        if entry is None and not knows_passes:
+            continue
+        if item_id not in inputs.ids_with_other_reply:
+            yield _ScoredItem(inputs, item_id, record.get("result"), entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoredItem:
+    inputs: CategoryInputs
+    id: str
+    reply: Any
+    entry: JsonObject | None
+    """The entry of the score file; None if the item passed."""
+
+    def agrees_with(self, rule_set: RuleSet) -> bool:
+        """Whether a version of the rules gives the verdict, the error type and the quoted text of the score file."""
+        if self.entry is None:
+            return self._find_failure(rule_set) is None
+        if rule_set == AUGUST_2025 and self.has_later_error_text:
+            return False
+        if not self._is_quoted_by(rule_set):
+            return False
+        return self._find_failure(rule_set) == self.entry.get("error_type")
+
+    @property
+    def has_later_error_text(self) -> bool:
+        texts = as_list((self.entry or {}).get("error"))
+        return any(isinstance(text, str) and text.startswith(PARALLEL_ERROR) for text in texts)
+
+    @property
+    def has_earlier_error_text(self) -> bool:
+        """Whether the text of an error with several golden calls is the one before 29 October 2025."""
+        if self.entry is None or self.has_later_error_text or self.entry.get("error_type") in COUNT_ERRORS:
+            return False
+        return len(as_object(self._get_first_golden_answer())) > 1
+
+    def _is_quoted_by(self, rule_set: RuleSet) -> bool:
+        """Whether the entry quotes the text that this version decodes. True if no version decodes the quoted text."""
+        if self.entry is None or not isinstance(self.reply, str):
+            return True
+        category = self.inputs.category
+        decoded_texts = {each: select_decoded_text(self.reply, category, each) for each in RULE_SETS}
+        quoted = find_quoted_reply(self.entry, category)
+        return quoted == decoded_texts[rule_set] or quoted not in decoded_texts.values()
+
+    def _find_failure(self, rule_set: RuleSet) -> str | None:
+        """Return the error type that the score file has by this version of the rules, or None if the item passes.
+
+        Without the dataset, only replies that cannot be decoded are known to fail. For the others, the official result
+        is returned.
+        """
+        try:
+            calls = decode_reply(self.reply, self.inputs.category, rule_set)
+        except Undecodable:
+            return WRONG_FORMAT
+        golden = self.inputs.get_golden_answer(self.id)
+        if golden is None or self.id not in self.inputs.questions:
+            official = (self.entry or {}).get("error_type")
+            return None if official == WRONG_FORMAT else official
+        try:
+            outcome = check_calls(calls, self._select_checked_answers(golden), self.inputs.get_function_docs(self.id))
+        except MALFORMED_DATA:
+            outcome = CheckOutcome(False)
+        return None if outcome.valid else outcome.error_type
+
+    def _select_checked_answers(self, golden: Any) -> Any:
+        """Return the golden answers that decide whether the score file lists the item.
+
+        In single-turn categories, the evaluator also lists an item that fails the first golden answer and passes a
+        later one.
+        """
+        if self.inputs.category in MULTI_TURN_CATEGORIES:
+            return golden
+        return self._get_first_golden_answer()
+
+    def _get_first_golden_answer(self) -> Any:
+        golden = self.inputs.get_golden_answer(self.id)
+        if isinstance(golden, list) and golden:
+            return golden[0]
+        return golden
+
+
+def _count_error_text(item: _ScoredItem, agreement: Agreement) -> None:
+    agreement.n_later_error_texts += item.has_later_error_text
+    agreement.n_earlier_error_texts += item.has_earlier_error_text
+
+
+def compare_quoted_replies(categories: Sequence[CategoryInputs]) -> QuotedReplies:
+    """Compare the replies that score and process entries quote with those in the result files."""
+    quoted_replies = QuotedReplies()
+    for inputs in categories:
+        if inputs.category.startswith("agent_"):
+            _compare_quoted_processes(inputs, quoted_replies)
+        else:
+            _compare_quoted_texts(inputs, quoted_replies)
+        inputs.ids_with_other_reply = quoted_replies.others.get(inputs.category, set())
+    return quoted_replies
+
+
+def _compare_quoted_texts(inputs: CategoryInputs, quoted_replies: QuotedReplies) -> None:
+    for record in inputs.iterate_results():
+        item_id = record["id"]
+        entry = inputs.scored.entries.get(item_id)
+        if entry is None or not has_quoted_reply(entry):
+            continue
+        quoted = find_quoted_reply(entry, inputs.category)
+        quoted_replies.add(inputs.category, item_id, is_same=_is_part_of_reply(quoted, record.get("result")))
+
+
+def has_quoted_reply(entry: JsonObject) -> bool:
+    return any(name in entry for name in ("model_result_raw", "model_result", "model_result_decoded"))
+
+
+def find_quoted_reply(entry: JsonObject, category: str) -> Any:
+    """Return the reply that a score entry quotes: for normal items, the text that the evaluator decoded."""
+    if category.startswith("special"):
+        return entry.get("model_result_decoded")
+    if "model_result_raw" in entry:
+        return entry["model_result_raw"]
+    return entry.get("model_result")
+
+
+def _is_part_of_reply(quoted: Any, reply: Any) -> bool:
+    """Whether a quoted text can come from a reply.
+
+    The evaluator quotes the text that it decoded. That can be a part of the reply, or all of it without white space. It
+    quotes null if it found no brackets.
+    """
+    if not isinstance(reply, str):
+        return bool(quoted == reply) or quoted == str(reply)
+    if quoted is None:
+        return find_first_brackets(reply) is None
+    if not isinstance(quoted, str):
+        return False
+    compact = remove_whitespace(quoted)
+    if not compact:
+        return not remove_whitespace(reply)
+    return compact in remove_whitespace(reply)
+
+
+def _compare_quoted_processes(inputs: CategoryInputs, quoted_replies: QuotedReplies) -> None:
+    """Compare the messages of agents that a process file quotes with those in the result file."""
+    if not inputs.process_entries:
+        return
+    for record in inputs.iterate_results():
+        item_id = record["id"]
+        name = f"{inputs.category}_{inputs.get_dataset_position(item_id)}"
+        quoted = inputs.process_entries.get(name, {}).get("model_output")
+        if quoted is not None:
+            quoted_replies.add(inputs.category, item_id, is_same=quoted == record.get("process"))

@@ -1,0 +1,49 @@
+"""Load all files of an ACEBench run, and settle its official verdicts and the version of its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fcreview.importers.acebench.inputs import (
+    CategoryInputs,
+    discard_official_verdicts,
+    load_category_inputs,
+    settle_official_verdicts,
+)
+from fcreview.importers.acebench.rule_choice import RuleSetChoice, choose_rule_set, compare_quoted_replies
+from fcreview.importers.common.quoted_replies import QuotedReplies
+from fcreview.model.item import ImportIssue, RunFact
+from fcreview.run_plan import RunPlan
+
+
+@dataclass(frozen=True, slots=True)
+class RunInputs:
+    """Content of the files of a run, category by category."""
+
+    categories: list[CategoryInputs]
+    choice: RuleSetChoice
+    quoted_replies: QuotedReplies
+    issues: list[ImportIssue]
+
+    def list_facts(self) -> Iterator[RunFact]:
+        yield self.choice.make_fact()
+        if self.quoted_replies.are_scores_of_other_replies:
+            yield self.quoted_replies.make_fact()
+
+
+def load_run_inputs(plan: RunPlan) -> RunInputs:
+    issues: list[ImportIssue] = []
+    categories = [load_category_inputs(plan, path, issues) for path in plan.results]
+
+    quoted_replies = compare_quoted_replies(categories)
+    are_other_replies = quoted_replies.are_scores_of_other_replies
+    choice = choose_rule_set(plan, categories, scores_are_of_other_replies=are_other_replies)
+
+    for inputs in categories:
+        settle_official_verdicts(inputs, choice.rule_set, issues)
+    if are_other_replies:
+        issues.append(quoted_replies.make_issue(plan.run))
+        for inputs in categories:
+            discard_official_verdicts(inputs)
+    return RunInputs(categories, choice, quoted_replies, issues)

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from fcreview.errors import MALFORMED_DATA, FcreviewError
+from fcreview.importers.common.copies import find_copies, report_copies
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.model.item import Call, ImportIssue, Item, ReadRecord, Run
 from fcreview.model.json_value import answer_hash, canonical_json
@@ -71,6 +72,8 @@ class Importer:
     """Error tags from the benchmark's publications, offered to annotators."""
     why_no_golden_fix: str = ""
     """Why golden answers cannot be corrected. If empty, `writeback` defines the functions for golden fixes."""
+    ignores_copies: bool = False
+    """Whether files that are copies by their names, such as `old_NAME` or `NAME_backup.json`, are no runs."""
     options: tuple[ImportOption, ...] = ()
     """Options of `RunPlan.options` that the importer reads. fcreview remembers their values for each run."""
     package: str = ""
@@ -100,6 +103,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
         version=15, aggregates_rows=True, applies_errata=True, applies_equivalences=True, options=("decoder",),
+        ignores_copies=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -108,7 +112,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "acebench", "ACEBench", "data_CATEGORY_result.json files in result_en or result_zh",
-        version=10, combines_runs=True, applies_errata=True, options=("evaluator",),
+        version=10, combines_runs=True, applies_errata=True, options=("evaluator",), ignores_copies=True,
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
             "function call error", "rule violation", "information mismanagement",
@@ -116,7 +120,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=8,
+        version=8, ignores_copies=True,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -124,7 +128,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "confetti", "CONFETTI", "BFCL_v2_conversationsclean_result.json, BFCL_v2_dialogacts_result.json",
-        version=8,
+        version=8, ignores_copies=True,
         tags=(  # complexities of the conversations in table 1 of the paper
             "exception in execution", "failed conversation", "confirmation", "goal switching", "goal correction",
             "goal stacking", "ambiguous goal", "follow-up question", "implicit goal", "overfill", "underfill",
@@ -133,7 +137,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=8,
+        version=8, ignores_copies=True,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
@@ -186,12 +190,15 @@ def discover(
     """
     importers = [IMPORTERS[format]] if format is not None else list(IMPORTERS.values())
     gathered = gather_files(paths)
+    copies = find_copies(gathered.files, paths)
+    originals = [path for path in gathered.files if path not in copies]
     found = DiscoveredRuns(issues=list(gathered.issues))
     from_environment = [Path(part) for part in os.environ.get("FCREVIEW_DATA", "").split(os.pathsep) if part]
     dataset_folders = _resolve_dataset_folders([*data, *from_environment], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
-        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(gathered.files, dataset_folders, search)
+        files = originals if importer.ignores_copies else gathered.files
+        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(files, dataset_folders, search)
         for plan in claims.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
@@ -201,6 +208,7 @@ def discover(
         found.issues += claims.issues
         found.claimed |= claims.claimed
     found.plans = _resolve_file_conflicts(plans, found.issues)
+    _report_ignored_copies(copies, found)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
         expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
@@ -254,6 +262,16 @@ def _resolve_file_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue])
         what += f"Imported as {rival.run.benchmark}; use --format to choose."
         issues.append(ImportIssue(plan.run.path, None, what))
     return [plan for plan in plans if any(plan is other for other in accepted)]
+
+
+def _report_ignored_copies(copies: Mapping[Path, Path], found: DiscoveredRuns) -> None:
+    """Add a notice for the copies of recognized files, unless another importer reads them."""
+    used = {path for plan in found.plans for path in plan.files}
+    ignored = {
+        path: original for path, original in copies.items() if path not in used and original in found.claimed | used
+    }
+    found.claimed.update(ignored)
+    found.issues += report_copies(ignored)
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:

@@ -42,6 +42,12 @@ from fcreview.importers.bfcl.joining import (
     load_results,
     mask_api_keys,
 )
+from fcreview.importers.common.copies import (
+    find_original,
+    find_original_folder,
+    has_copy_folder,
+    report_copies,
+)
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.model.item import ImportIssue, Run
@@ -100,6 +106,8 @@ def find_runs(
     for (folder, reason), count in ignored.items():
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
+    for files_by_run in (results, scores):
+        found.issues += report_copies(_drop_files_in_copy_folders(files_by_run))
     data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
     for plan in _pair_results_with_scores(_merge_model_subfolders(results), _merge_model_subfolders(scores)):
         attach_dataset(plan, data_folders, list(question_folders))
@@ -124,6 +132,30 @@ def _merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
             folder = outermost if is_one_model else filenames.find_model_folder(file.path)
             merged.setdefault((folder, version), []).append(file)
     return merged
+
+
+def _drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
+    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind and category.
+
+    Return the removed files, each with the file that is kept.
+    """
+    originals: dict[tuple[Path, str, str], Path] = {}
+    copies: list[tuple[tuple[Path, str, str], ClassifiedFile]] = []
+    for (_, version), files in files_by_run.items():
+        for file in files:
+            outermost = filenames.find_run_folder(file.path, version)
+            key = outermost, version, file.category
+            folder_names = file.path.relative_to(outermost).parts[:-1]
+            if has_copy_folder(folder_names):
+                copies.append((key, file))
+            else:
+                originals.setdefault(key, file.path)
+    dropped = {file.path: originals[key] for key, file in copies if key in originals}
+    for run_key, files in list(files_by_run.items()):
+        files_by_run[run_key] = [file for file in files if file.path not in dropped]
+        if not files_by_run[run_key]:
+            del files_by_run[run_key]
+    return dropped
 
 
 def _pair_results_with_scores(results: FilesByRun, scores: FilesByRun) -> Iterator[RunPlan]:
@@ -248,10 +280,20 @@ def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, 
 
 
 def _list_subfolders(folder: Path) -> list[Path]:
-    return [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
+    """List the subfolders of a folder, without copies of others such as `score_backup`."""
+    subfolders = [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
+    return [subfolder for subfolder in subfolders if find_original_folder(subfolder) is None]
 
 
-def _find_files_of_kind(folder: Path, version: str, kind: FileKind, depth: int = 0) -> list[ClassifiedFile]:
+def _find_files_of_kind(folder: Path, version: str, kind: FileKind) -> list[ClassifiedFile]:
+    """Find the result or score files of a model folder, without copies."""
+    found = _walk_model_folder(folder, version, kind)
+    files_by_run = {(folder, version): [file for file in found if find_original(file.path, folder) is None]}
+    _drop_files_in_copy_folders(files_by_run)
+    return files_by_run.get((folder, version), [])
+
+
+def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> list[ClassifiedFile]:
     is_deep = version not in filenames.FLAT_VERSIONS and (
         depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
     )
@@ -261,7 +303,7 @@ def _find_files_of_kind(folder: Path, version: str, kind: FileKind, depth: int =
         if is_folder:
             is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
             if is_part and depth < MAX_GROUP_DEPTH:
-                found += _find_files_of_kind(path, version, kind, depth + 1)
+                found += _walk_model_folder(path, version, kind, depth + 1)
         elif path.suffix in _SUFFIXES:
             file = filenames.classify_file(path)
             if file is not None and file.kind == kind and file.version == version:

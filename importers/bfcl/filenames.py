@@ -13,6 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from fcreview.importers.common.copies import has_copy_mark, list_original_names
 from fcreview.importers.common.jsonl import read_first_record
 
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
@@ -25,6 +26,7 @@ MAX_MODEL_DEPTH = 5
 
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(?:_(result|score))?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(?:_(result|score))?\.jsonl?")
+_RESULT_OR_SCORE_NAME = re.compile(r"(?:BFCL_v\d+|gorilla_openfunctions_v1_test)_.+?_(?:result|score)\.jsonl?")
 _UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(?:_(score|result))?\.jsonl?")
 _LEADERBOARD_NAME = re.compile(r"data(_(non_live|live|combined|overall|multi_turn|agentic|format_sensitivity))?\.csv")
 _OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
@@ -72,6 +74,9 @@ CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_s
 """Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported as BFCL."""
 
 
+COPIES = "copies of result and score files, by their names. Rename a file to import it"
+
+
 @dataclass(frozen=True, slots=True)
 class ClassifiedFile:
     path: Path
@@ -95,19 +100,30 @@ def classify_file(path: Path) -> ClassifiedFile | None:
     ignored = _describe_ignored_file(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
+    is_copy = has_copy_mark(path.name)
+    if is_copy and _has_known_original(path.name):
+        return ClassifiedFile(path, "ignored", "", "", COPIES)
     if match := _VERSIONED_NAME.fullmatch(path.name):
         version, category, suffix = f"V{int(match[1])}", match[2], match[3]
         if category in CONFETTI_CATEGORIES:
             return None
     elif match := _V1_NAME.fullmatch(path.name):
         version, category, suffix = "V1", match[1], match[2]
-    elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_"):
+    elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_") and not is_copy:
         return _classify_unversioned_file(path, match[1], match[2])
     else:  # ACEBench has the names data_*.json
         return None
     default: FileKind = "answer" if path.parent.name == "possible_answer" else "question"
     kind = cast("FileKind | None", suffix) or _infer_kind_from_record(read_first(path)) or default
     return ClassifiedFile(path, kind, version, category)
+
+
+def _has_known_original(name: str) -> bool:
+    """Whether a copied file is the copy of a result or score file. A category may have the mark of a copy in its name,
+    as in `BFCL_v4_my_backup_result.json`."""
+    if _RESULT_OR_SCORE_NAME.fullmatch(name):
+        return False
+    return any(_RESULT_OR_SCORE_NAME.fullmatch(original) for original in list_original_names(name))
 
 
 def _classify_unversioned_file(path: Path, category: str, suffix: str | None) -> ClassifiedFile | None:

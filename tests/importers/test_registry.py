@@ -22,7 +22,7 @@ class OtherImporter:
     """An importer that accepts every JSON file."""
 
     name, title, version = "other", "Other", 7
-    combines_runs, tags = False, ()
+    combines_runs, ignores_copies, tags = False, False, ()
 
     def __init__(self, confidence: float) -> None:
         self.confidence = confidence

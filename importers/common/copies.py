@@ -1,0 +1,151 @@
+"""Recognize copies that people keep beside result and score files: `old_NAME`, `NAME_backup.json`, `NAME copy.json`.
+
+A name with such a mark is a copy only if the original exists. The mark of an opened file or folder does not count, so a
+user can import a copy by opening it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from fcreview.model.item import ImportIssue
+
+_MARK = r"(?:old|backups?|bak|bkp|copy|copies|kopie|copie|副本)"
+_STRONG_MARK = r"(?:backups?|bak|bkp|copy|copies|kopie|copie|副本)"
+"""Marks that only copies have. A folder `score_old` may contain an older evaluation."""
+_NUMBER = r"(?:[ _.-]*\(?\d[\d_:.T-]*\)?)?"
+"""Number, date or time after a mark: `backup2`, `backup_2025-01-31`, `Copy (2)`."""
+_SUFFIXES = (".json", ".jsonl")
+
+_PREFIX = re.compile(rf"{_MARK}(?:[ _.-]*(?:of|von))?{_NUMBER}[ _.-]+(?P<original>.+)", re.IGNORECASE)
+_STRONG_PREFIX = re.compile(_PREFIX.pattern.replace(_MARK, _STRONG_MARK), re.IGNORECASE)
+_SUFFIX = re.compile(rf"(?P<original>.+?)[ _.-]+{_MARK}{_NUMBER}", re.IGNORECASE)
+_STRONG_SUFFIX = re.compile(_SUFFIX.pattern.replace(_MARK, _STRONG_MARK), re.IGNORECASE)
+_LONG_SUFFIX = re.compile(
+    r"(?P<original>.+?)(?:[_.-]backup| copy)(?![a-z]).*|(?P<numbered>.+?)[ _]?\(\d+\)", re.IGNORECASE
+)
+"""Suffixes of copied files with any text after the mark, and numbers of repeated downloads."""
+_SUFFIX_BEHIND_EXTENSION = re.compile(rf"(?P<original>.+\.jsonl?)(?:[._-]{_MARK}\w*|~|\.\d{{1,3}})", re.IGNORECASE)
+_MARK_BEFORE_KIND = re.compile(
+    rf"(?P<start>.+?)[ _.-]+{_MARK}{_NUMBER}(?P<kind>_(?:results?|scores?)\.jsonl?)", re.IGNORECASE
+)
+_MARK_ALONE = re.compile(rf"{_MARK}(?:[ _.-]+(?:results?|scores?|files?))?{_NUMBER}", re.IGNORECASE)
+_OUTPUT_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
+
+
+def find_copies(files: Iterable[Path], opened_paths: Iterable[Path]) -> dict[Path, Path]:
+    """Return the copies among files, each with its original."""
+    roots = {Path(os.path.abspath(path)) for path in opened_paths}  # noqa: PTH100 - keep symbolic links
+    found = {}
+    for path in files:
+        if path in roots:
+            continue
+        roots_above = [root for root in roots if path.is_relative_to(root)]
+        root = max(roots_above, key=lambda root: len(root.parts), default=path.parent)
+        original = find_original(path, root)
+        if original is not None:
+            found[path] = original
+    return found
+
+
+def find_original(path: Path, root: Path) -> Path | None:
+    """Return the file of which `path` is a copy; None if it is no copy.
+
+    The name of the file and the names of its folders below `root` can have the mark of a copy.
+    """
+    for original_name in list_original_names(path.name):
+        original = path.with_name(original_name)
+        if original.is_file():
+            return original
+    for original in _list_originals_in_other_folders(path, root):
+        if original.is_file():
+            return original
+    return None
+
+
+def find_original_folder(folder: Path) -> Path | None:
+    """Return the folder beside `folder` of which it is a copy by its name; None if it is no copy."""
+    originals = [folder.with_name(name) for name in _list_original_folder_names(folder.name)]
+    return next((original for original in originals if original.is_dir()), None)
+
+
+def _list_originals_in_other_folders(path: Path, root: Path) -> Iterator[Path]:
+    """Yield the path of a file without the mark of one of its folders, or without a folder that is only a mark."""
+    if not path.is_relative_to(root):
+        return
+    *folder_names, file_name = path.relative_to(root).parts
+    for depth, folder_name in enumerate(folder_names):
+        above = root.joinpath(*folder_names[:depth])
+        below = Path(*folder_names[depth + 1 :], file_name)
+        for original_name in _list_original_folder_names(folder_name):
+            yield above / original_name / below
+        if _MARK_ALONE.fullmatch(folder_name):
+            yield above / below
+
+
+def list_original_names(name: str) -> list[str]:
+    """Return the names that the original of a copied file can have. Empty if the name has no mark of a copy."""
+    found = []
+    if match := _SUFFIX_BEHIND_EXTENSION.fullmatch(name):
+        found.append(match["original"])
+    if (match := _PREFIX.fullmatch(name)) and match["original"].endswith(_SUFFIXES):
+        found.append(match["original"])
+    if match := _MARK_BEFORE_KIND.fullmatch(name):
+        found.append(match["start"] + match["kind"])
+    stem, dot, extension = name.rpartition(".")
+    if dot and extension.lower() in ("json", "jsonl"):
+        found += [original + dot + extension for original in _list_original_stems(stem)]
+    return found
+
+
+def has_copy_mark(name: str) -> bool:
+    """Whether the name of a file has the mark of a copy, such as `old_` or `_backup`."""
+    return bool(list_original_names(name))
+
+
+def has_copy_folder(folder_names: Iterable[str]) -> bool:
+    """Whether one of the folders is named as the place of copies: `backup`, `old_scores`."""
+    return any(_MARK_ALONE.fullmatch(name) for name in folder_names)
+
+
+def _list_original_stems(stem: str) -> list[str]:
+    found = []
+    if match := _SUFFIX.fullmatch(stem):
+        found.append(match["original"])
+    if match := _LONG_SUFFIX.fullmatch(stem):
+        found.append(match["original"] or match["numbered"])
+    return found
+
+
+def _list_original_folder_names(name: str) -> list[str]:
+    found = []
+    for prefix, suffix in ((_PREFIX, _SUFFIX), (_STRONG_PREFIX, _STRONG_SUFFIX)):
+        names = [match["original"] for pattern in (prefix, suffix) if (match := pattern.fullmatch(name))]
+        is_strong = prefix is _STRONG_PREFIX
+        found += [original for original in names if is_strong or not _OUTPUT_FOLDER.fullmatch(original)]
+    return list(dict.fromkeys(found))
+
+
+def report_copies(copies: Mapping[Path, Path]) -> list[ImportIssue]:
+    """Return a notice for each folder with copies."""
+    by_folder: dict[Path, list[Path]] = defaultdict(list)
+    for path in copies:
+        by_folder[path.parent].append(path)
+    return [_make_notice(folder, paths, copies) for folder, paths in by_folder.items()]
+
+
+def _make_notice(folder: Path, paths: Sequence[Path], copies: Mapping[Path, Path]) -> ImportIssue:
+    original = copies[paths[0]]
+    if len(paths) == 1:
+        place = original.name if original.parent == folder else str(original)
+        return ImportIssue(str(paths[0]), None, f"ignored, a copy of {place}", severity="notice")
+
+    if original.parent == folder:
+        what = f"ignored {len(paths)} copies of files in the same folder, such as {paths[0].name}"
+    else:
+        what = f"ignored {len(paths)} files, copies of the files in {original.parent}. Open this folder to import them"
+    return ImportIssue(str(folder), None, what, severity="notice")

@@ -16,7 +16,7 @@ from fcreview.importers.common.incidents import (
     make_incident,
 )
 from fcreview.importers.common.records import as_object, list_objects
-from fcreview.importers.inspect.messages import get_text_without_reasoning
+from fcreview.importers.inspect.content import get_text_without_reasoning
 from fcreview.model.incident import Incident
 
 OUTPUT_ERROR = "output.error"

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
 from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.inspect.events import EventData, EventReply, collect_event_data
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
-from fcreview.importers.inspect.messages import EventData, collect_event_data
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_first_member
 
@@ -330,8 +330,10 @@ def _read_first_events(stream: JsonStream, path: Path) -> EventData:
 
 
 def _resolve_all_attachments(sample: LogSample, attachments: dict[str, Any]) -> None:
+    data = sample.event_data
     sample.value = resolve_attachments(sample.value, attachments)
-    sample.event_data.functions = resolve_attachments(sample.event_data.functions, attachments)
+    data.functions = resolve_attachments(data.functions, attachments)
+    data.replies = [EventReply(resolve_attachments(each.message, attachments), each.agent) for each in data.replies]
 
 
 def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0) -> Any:

@@ -1,20 +1,40 @@
-"""Convert the messages of an Inspect sample to turns, steps and predicted calls, and collect data from its events."""
+"""Convert the messages of an Inspect sample to turns, steps and predicted calls.
+
+Each reply is a step. The results of its calls follow it in the order of the calls, so that a result stands below its
+call. Replies that exist only in model events are inserted where they happened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from fcreview.importers.common.records import first_question, list_objects
+from fcreview.importers.inspect.content import (
+    MessageContent,
+    ParsedToolCall,
+    format_tool_error,
+    get_text_and_error,
+    read_content,
+    read_tool_call,
+)
+from fcreview.importers.inspect.events import EventReply
 from fcreview.model.item import Call, Item, Message, Role
-from fcreview.model.json_value import to_json_text, to_plain_json
+from fcreview.model.json_value import to_json_text
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
-MAX_DATA_URI = 200
-"""Maximum number of characters of an image or a sound in a message. The rest is cut off."""
+EVENT_REPLY_NAME = "event"
+"""`Message.name` of a reply that exists only in a model event of no other agent."""
+NO_RESULT = "(no result)"
+"""Text of a call without a result, if a later call of the step has one."""
+MAX_EVENT_REPLIES = 1000
+_AGENT_PREFIX = re.compile(r"\[([\w .-]{1,60})\] ")
+_HANDOFF_PREFIX = "transfer_to_"
+"""Beginning of the name of a tool that hands the conversation to another agent (Inspect's `handoff`)."""
 
 
 @dataclass(slots=True)
@@ -25,6 +45,9 @@ class Conversation:
     n_steps: int = 1
     tool_errors: list[str] = field(default_factory=list)
     """Types of the errors of tool messages, such as `timeout`."""
+    server_tools: list[str] = field(default_factory=list)
+    """Calls that the provider ran, such as `web_search` or `create_issue (mcp_call, github)`."""
+    problems: list[str] = field(default_factory=list)
 
     def apply_to(self, item: Item) -> None:
         item.messages, item.predicted = self.messages, self.calls
@@ -32,153 +55,276 @@ class Conversation:
         item.question = item.question or first_question(self.messages)
 
 
-def build_conversation(messages: Any, *, is_turn_per_user_message: bool = False) -> Conversation:
+def build_conversation(
+    messages: Any, replies: Sequence[EventReply] = (), *, is_turn_per_user_message: bool = False
+) -> Conversation:
     """Build the conversation of a sample. Each reply is a step, and a user message after a reply begins a new turn.
 
-    With `is_turn_per_user_message`, every user message after the first one begins a new turn.
+    Args:
+        messages: the field `messages` of the sample.
+        replies: replies in model events. Those that are not in `messages` are inserted.
+        is_turn_per_user_message: whether every user message after the first one begins a new turn.
     """
-    found = Conversation()
-    turn, step, index, n_steps, n_users = 0, -1, 0, 0, 0
-    for message in list_objects(messages):
-        role = ROLES.get(str(message.get("role")), "log")
-        if role == "user":
-            if step >= 0 or (is_turn_per_user_message and n_users):
-                turn, step, index = turn + 1, -1, 0
-            n_users += 1
-        if role == "assistant":
-            step, n_steps = step + 1, n_steps + 1
-        found.messages += _convert_message(message, role, turn, -1 if role in ("system", "user") else max(step, 0))
+    entries = _merge_event_replies(list_objects(messages), replies[:MAX_EVENT_REPLIES])
+    builder = _ConversationBuilder(_find_main_agent(entries), is_turn_per_user_message=is_turn_per_user_message)
+    for entry in entries:
+        builder.add(entry)
+    conversation = builder.finish()
+    if len(replies) > MAX_EVENT_REPLIES:
+        conversation.problems.append(
+            f"the sample has {len(replies)} model events. Replies after the first {MAX_EVENT_REPLIES} are not shown"
+            " unless the messages contain them"
+        )
+    return conversation
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A message of the conversation, with the agent that wrote it."""
+
+    message: dict[str, Any]
+    agent: str | None = None
+    is_only_event: bool = False
+    """Whether the message exists only in a model event."""
+
+    @property
+    def role(self) -> Role:
+        return ROLES.get(str(self.message.get("role")), "log")
+
+
+def _merge_event_replies(messages: Sequence[dict[str, Any]], replies: Sequence[EventReply]) -> list[_Entry]:
+    """Return the messages with their agents. A reply that is in no message follows the reply before it."""
+    index = _MessageIndex(messages)
+    agents: dict[int, str | None] = {}
+    inserted: dict[int, list[_Entry]] = {}
+    position = _count_opening_messages(messages)
+    for reply in replies:
+        known = index.find(reply)
+        if known is None:
+            inserted.setdefault(position, []).append(_Entry(reply.message, reply.agent, is_only_event=True))
+        else:
+            agents[known] = reply.agent
+            position = _skip_tool_messages(messages, known + 1)
+
+    entries: list[_Entry] = []
+    for number, message in enumerate(messages):
+        entries += inserted.get(number, [])
+        entries.append(_Entry(message, agents.get(number)))
+    return entries + inserted.get(len(messages), [])
+
+
+class _MessageIndex:
+    """Finds the message that a model event returned: by its id or, in logs without ids, by its text and calls."""
+
+    def __init__(self, messages: Sequence[dict[str, Any]]) -> None:
+        self._by_id: dict[str, int] = {}
+        self._by_content: dict[str, list[int]] = {}
+        for number, message in enumerate(messages):
+            if isinstance(message.get("id"), str):
+                self._by_id[message["id"]] = number
+            if message.get("role") == "assistant":
+                self._by_content.setdefault(_make_content_key(message), []).append(number)
+
+    def find(self, reply: EventReply) -> int | None:
+        if reply.id is not None and reply.id in self._by_id:
+            return self._by_id[reply.id]
+        numbers = self._by_content.get(_make_content_key(reply.message), [])
+        if len(numbers) > 1:  # Equal replies are found one after the other.
+            return numbers.pop(0)
+        return numbers[0] if numbers else None
+
+
+def _make_content_key(message: dict[str, Any]) -> str:
+    calls = [[call.get("function"), call.get("arguments")] for call in list_objects(message.get("tool_calls"))]
+    return to_json_text([get_text_and_error(message).strip(), calls])
+
+
+def _count_opening_messages(messages: Sequence[dict[str, Any]]) -> int:
+    for number, message in enumerate(messages):
+        if message.get("role") not in ("system", "developer", "user"):
+            return number
+    return len(messages)
+
+
+def _skip_tool_messages(messages: Sequence[dict[str, Any]], position: int) -> int:
+    while position < len(messages) and messages[position].get("role") == "tool":
+        position += 1
+    return position
+
+
+def _find_main_agent(entries: Sequence[_Entry]) -> str | None:
+    """Return the agent of the first reply. Only replies of other agents are marked."""
+    return next((entry.agent for entry in entries if entry.role == "assistant"), None)
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A call of the current step, with its result if there is one."""
+
+    id: Any
+    name: str
+    result: Message | None = None
+
+
+class _ConversationBuilder:
+    """Adds messages to a conversation in order. `finish` returns it."""
+
+    def __init__(self, main_agent: str | None, *, is_turn_per_user_message: bool) -> None:
+        self._conversation = Conversation()
+        self._main_agent = main_agent
+        self._is_turn_per_user_message = is_turn_per_user_message
+        self._turn, self._step, self._index = 0, -1, 0
+        self._n_replies, self._n_user_messages = 0, 0
+        self._open_calls: list[_OpenCall] = []
+        self._other_results: list[Message] = []
+        self._known_call_ids: set[str] = set()
+        self._handed_over_to: set[str] = set()
+
+    def add(self, entry: _Entry) -> None:
+        if entry.role == "tool":
+            self._add_result(entry.message)
+            return
+        self._close_step()
+        if entry.role == "user":
+            self._add_user_message(entry.message)
+        elif entry.role == "assistant":
+            self._add_reply(entry)
+        else:
+            step = -1 if entry.role == "system" else max(self._step, 0)
+            self._add_texts(entry.message, entry.role, step)
+
+    def finish(self) -> Conversation:
+        self._close_step()
+        self._conversation.n_turns = self._turn + 1
+        self._conversation.n_steps = max(self._n_replies, 1)
+        return self._conversation
+
+    def _add_user_message(self, message: dict[str, Any]) -> None:
+        if self._step >= 0 or (self._is_turn_per_user_message and self._n_user_messages):
+            self._turn, self._step, self._index = self._turn + 1, -1, 0
+        self._n_user_messages += 1
+        self._add_texts(message, "user", -1)
+
+    def _add_texts(self, message: dict[str, Any], role: Role, step: int) -> None:
+        """Add the text of a message that is not a reply, and calls that it may contain against the rules."""
+        content = read_content(message.get("content"))
+        for reasoning in content.reasoning:
+            self._append(role, reasoning, "reasoning", step)
+        self._append(role, get_text_and_error(message), None, step)
         for call in list_objects(message.get("tool_calls")):
-            name, arguments, raw, call_error = read_tool_call(call)
-            found.calls.append(Call("predicted", name, arguments, turn, max(step, 0), index, raw, call_error))
-            index += 1
+            self._add_call(read_tool_call(call), call.get("id"))
+        self._note_tool_error(message)
+
+    def _append(self, role: Role, text: str, name: str | None, step: int) -> None:
+        self._conversation.messages.append(Message(self._turn, step, role, text, name))
+
+    def _add_reply(self, entry: _Entry) -> None:
+        self._step, self._n_replies = self._step + 1, self._n_replies + 1
+        content = read_content(entry.message.get("content"))
+        calls = list_objects(entry.message.get("tool_calls"))
+        speaker = self._name_speaker(entry, content.text)
+
+        for reasoning in content.reasoning:
+            self._append("assistant", reasoning, "reasoning", self._step)
+        error = format_tool_error(entry.message)
+        text = "\n".join(part for part in (error, content.text) if part)
+        if text or (speaker is not None and (calls or content.server_calls)):
+            self._append("assistant", text, speaker, self._step)
+
+        self._add_server_calls(content)
+        if content.text_after_calls:
+            self._append("assistant", content.text_after_calls, speaker, self._step)
+        for call in calls:
+            self._add_call(read_tool_call(call), call.get("id"))
+        self._note_tool_error(entry.message)
+
+    def _name_speaker(self, entry: _Entry, text: str) -> str | None:
+        """Return the name of the agent that wrote a reply, or None for the main agent.
+
+        Inspect puts `[AGENT] ` before the replies of an agent to which the conversation was handed over.
+        """
+        if entry.agent is not None and entry.agent != self._main_agent:
+            return entry.agent
+        prefix = _AGENT_PREFIX.match(text)
+        if prefix is not None and prefix[1] in self._handed_over_to:
+            return prefix[1]
+        return EVENT_REPLY_NAME if entry.is_only_event else None
+
+    def _add_server_calls(self, content: MessageContent) -> None:
+        for server_call in content.server_calls:
+            self._add_call(server_call.call, None)
+            result = Message(self._turn, self._step, "tool", server_call.result or NO_RESULT, server_call.call.name)
+            self._open_calls[-1].result = result
+            facts = [server_call.tool_type] if server_call.tool_type != server_call.call.name else []
+            if server_call.server is not None:
+                facts.append(server_call.server)
+            description = f" ({', '.join(facts)})" if facts else ""
+            self._conversation.server_tools.append(f"{server_call.call.name}{description}")
+            if server_call.is_error:
+                self._conversation.tool_errors.append("server_tool")
+        # The provider returned these results within the reply, before the text that follows them.
+        self._conversation.messages += [call.result for call in self._open_calls if call.result is not None]
+        self._open_calls.clear()
+
+    def _add_call(self, call: ParsedToolCall, call_id: Any) -> None:
+        step = max(self._step, 0)
+        self._conversation.calls.append(
+            Call("predicted", call.name, call.arguments, self._turn, step, self._index, call.raw, call.error)
+        )
+        self._index += 1
+        self._open_calls.append(_OpenCall(call_id, call.name))
+        if call_id is not None:
+            self._known_call_ids.add(str(call_id))
+        if call.name.startswith(_HANDOFF_PREFIX):
+            self._handed_over_to.add(call.name.removeprefix(_HANDOFF_PREFIX))
+
+    def _add_result(self, message: dict[str, Any]) -> None:
+        name = message.get("function")
+        text = get_text_and_error(message)
+        step = max(self._step, 0)
+        result = Message(self._turn, step, "tool", text, str(name) if name else None)
+        self._note_tool_error(message)
+
+        call = self._find_call(message.get("tool_call_id"), result.name)
+        if call is not None:
+            call.result = result
+            return
+        self._other_results.append(result)
+        call_id = message.get("tool_call_id")
+        if call_id is not None and str(call_id) not in self._known_call_ids:
+            self._conversation.problems.append(f"a tool result belongs to no call: {str(call_id)[:60]}")
+
+    def _find_call(self, call_id: Any, name: str | None) -> _OpenCall | None:
+        """Return the call to which a result belongs: by its id and name, by its id, or else by its name or order."""
+        unanswered = [call for call in self._open_calls if call.result is None]
+        if call_id is not None:
+            unanswered = [call for call in unanswered if call.id == call_id]
+        same_name = [call for call in unanswered if call.name == name]
+        candidates = same_name or unanswered
+        return candidates[0] if candidates else None
+
+    def _close_step(self) -> None:
+        """Add the results of the step in the order of its calls.
+
+        The item view assigns results by position, so a call without a result gets a placeholder if a result follows.
+        """
+        answered = [number for number, call in enumerate(self._open_calls) if call.result is not None]
+        n_shown = answered[-1] + 1 if answered else 0
+        if self._other_results:
+            n_shown = len(self._open_calls)
+        for call in self._open_calls[:n_shown]:
+            missing = Message(self._turn, max(self._step, 0), "tool", NO_RESULT, call.name)
+            self._conversation.messages.append(call.result or missing)
+        self._conversation.messages += self._other_results
+        self._open_calls, self._other_results = [], []
+
+    def _note_tool_error(self, message: dict[str, Any]) -> None:
         error = message.get("error")
         if isinstance(error, dict):
-            found.tool_errors.append(str(error.get("type") or "unknown"))
-    found.n_turns, found.n_steps = turn + 1, max(n_steps, 1)
-    return found
-
-
-class ParsedToolCall(NamedTuple):
-    name: str
-    arguments: dict[str, Any] | None
-    raw: str | None = None
-    """Text of arguments that are not an object."""
-    error: str | None = None
-    """Why the call cannot be decoded."""
-
-
-def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
-    name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
-    if error or not isinstance(arguments, dict):
-        return ParsedToolCall(name, None, to_json_text(arguments), str(error or "the arguments are not an object"))
-    return ParsedToolCall(name, to_plain_json(arguments))
-
-
-def _convert_message(message: dict[str, Any], role: Role, turn: int, step: int) -> Iterator[Message]:
-    name = message.get("function") if role == "tool" else None
-    for kind, text in iterate_content_parts(message.get("content")):
-        if kind == "reasoning":
-            yield Message(turn, step, role, text, "reasoning")
-    text = get_text_and_error(message)
-    if text or role != "assistant":
-        yield Message(turn, step, role, text, str(name) if name else None)
-
-
-class ContentPart(NamedTuple):
-    kind: str
-    """`text`, `reasoning`, `image` or another type of Inspect's message content."""
-    text: str
-
-
-def iterate_content_parts(content: Any) -> Iterator[ContentPart]:
-    """Yield the parts of a message. An image or a sound becomes text: its kind and the beginning of its data."""
-    if isinstance(content, (str, list)):
-        for part in [content] if isinstance(content, str) else content:
-            if isinstance(part, (dict, str)):
-                yield _convert_content_part(part) if isinstance(part, dict) else ContentPart("text", part)
-    elif content is not None:
-        yield ContentPart("text", to_json_text(content))
-
-
-def _convert_content_part(part: dict[str, Any]) -> ContentPart:
-    kind = str(part.get("type"))
-    if kind == "text":
-        return ContentPart(kind, str(part.get("text") or ""))
-    if kind == "reasoning":
-        if part.get("redacted") and not part.get("summary"):
-            return ContentPart(kind, "(the provider hides the reasoning)")
-        return ContentPart(kind, str(part.get("reasoning") or part.get("summary") or ""))
-    text = next((value for key in (kind, "text", "data") if isinstance(value := part.get(key), str)), None)
-    if text is None:
-        text = to_json_text({key: value for key, value in part.items() if key != "type"})
-    return ContentPart(kind, f"[{kind}: {text[:MAX_DATA_URI]}{'…' if len(text) > MAX_DATA_URI else ''}]")
-
-
-def get_text_without_reasoning(content: Any) -> str:
-    return "\n".join(text for kind, text in iterate_content_parts(content) if kind != "reasoning")
-
-
-def get_text_and_error(message: dict[str, Any]) -> str:
-    """Return the text of a message without its reasoning, preceded by the error of the message if it has one."""
-    error, text = message.get("error"), get_text_without_reasoning(message.get("content"))
-    if isinstance(error, dict):
-        return "\n".join(filter(None, (f"error ({error.get('type')}): {error.get('message')}", text)))
-    return text
-
-
-def list_answers_to_hash(messages: Any) -> list[Any]:
-    """Return the model's messages and calls without ids and times, from which the prediction hash is computed."""
-    answers: list[Any] = []
-    for message in list_objects(messages):
-        if message.get("role") == "assistant":
-            calls = message.get("tool_calls") or ()
-            plain = [[c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls]
-            answers.append([get_text_without_reasoning(message.get("content")), plain])
-    return answers
+            self._conversation.tool_errors.append(str(error.get("type") or "unknown"))
 
 
 def find_last_reply_text(messages: Sequence[Message]) -> str | None:
     """Return the text of the last reply that contains text, or None."""
     replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
     return next((each.content for each in replies), None)
-
-
-@dataclass(slots=True)
-class EventData:
-    """Data from the events of a sample."""
-
-    functions: list[dict[str, Any]] = field(default_factory=list)
-    """Function docs of the first model call with available functions."""
-    graders: dict[str, str] = field(default_factory=dict)
-    """Name of a scorer -> model that it calls."""
-
-
-def collect_event_data(events: Any) -> EventData:
-    """Collect data from a list of events. Unknown kinds and forms of events are ignored."""
-    event_data = EventData()
-    parents: dict[str, str | None] = {}
-    scorers: dict[str, str] = {}
-    for event in list_objects(events):
-        kind, name = event.get("event"), str(event.get("id"))
-        if kind == "span_begin":
-            parents[name] = event.get("parent_id")
-            if event.get("type") == "scorer":
-                scorers[name] = str(event.get("name"))
-        elif kind == "model":
-            scorer = _find_enclosing_scorer(event.get("span_id"), parents, scorers)
-            if scorer is not None:
-                event_data.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
-            else:
-                event_data.functions = event_data.functions or list_objects(event.get("tools"))
-    return event_data
-
-
-def _find_enclosing_scorer(span_id: Any, parent_ids: dict[str, str | None], scorer_names: dict[str, str]) -> str | None:
-    for _ in range(50):
-        if not isinstance(span_id, str):
-            return None
-        if span_id in scorer_names:
-            return scorer_names[span_id]
-        span_id = parent_ids.get(span_id)
-    return None

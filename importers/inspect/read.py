@@ -8,13 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.incidents import apply_incident
-from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    is_integer,
+    is_number,
+    read_function_docs,
+)
 from fcreview.importers.inspect import leaderboard, tasks
+from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.incidents import find_incident
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import build_conversation, list_answers_to_hash
+from fcreview.importers.inspect.messages import build_conversation
 from fcreview.importers.inspect.metrics import recompute_metrics_of_column
 from fcreview.importers.inspect.scores import LogScores, add_score_verdicts, is_graded_by_model, read_scores
 from fcreview.importers.inspect.tasks import BfclTask
@@ -190,10 +199,15 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
         conversation = tasks.fill_tau2_item(item, value)
         item.functions = read_function_docs(sample.event_data.functions)
     else:
-        conversation = build_conversation(messages or _input_to_messages(value.get("input")))
+        replies = sample.event_data.replies
+        conversation = build_conversation(messages or _input_to_messages(value.get("input")), replies)
         conversation.apply_to(item)
         item.functions = read_function_docs(sample.event_data.functions)
         _set_target_and_answer(item, value)
+    for problem in conversation.problems:
+        add_issue(item, problem, severity="notice")
+    if conversation.server_tools:
+        item.extra.metadata["server tools"] = conversation.server_tools
     _fill_usage(item, value, context.run.model)
     _add_log_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)

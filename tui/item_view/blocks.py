@@ -232,8 +232,10 @@ class IndexedItem:
         """Turn at which the benchmark's evaluation stopped. None if the turn is unknown or hidden."""
         self.only_last_turn_judged = self._is_only_last_turn_judged()
         """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
-        self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
-        """Whether the item has several turns or tool results, rather than one question and one answer."""
+        has_results = any(message.role == "tool" for message in item.messages)
+        self.is_trajectory = self.n_turns > 1 or has_results or self._has_unpaired_steps()
+        """Whether the item has several turns, several steps or tool results, rather than one question and one
+        answer."""
 
     def _adjust_extra_call_state(self, pair: CallPair) -> CallPair:
         """Return the pair, with another state if its extra call is not an error.
@@ -250,6 +252,12 @@ class IndexedItem:
             return pair
         verdict = self.item.rule if self.item.official is None else self.item.official
         return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
+
+    def _has_unpaired_steps(self) -> bool:
+        """Whether the model made calls in several steps, and the benchmark compares none of them."""
+        if self.item.pairs or not self.item.predicted:
+            return False
+        return self.step_counts[self.item.predicted[0].turn] > 1
 
     def _is_only_last_turn_judged(self) -> bool:
         """Whether the earlier turns contain golden calls as messages, or nothing that the model did."""

@@ -1,0 +1,214 @@
+"""Read the content of Inspect's messages: text, reasoning, media, and calls of tools that the provider ran."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fcreview.importers.common.records import as_object, list_objects
+from fcreview.model.json_value import to_json_text, to_plain_json
+
+MAX_DATA_URI = 200
+"""Maximum number of characters of media in the text from which the prediction hash is computed."""
+MAX_PLACEHOLDER = 200
+"""Maximum number of characters of a URL or of data in a placeholder."""
+MEDIA_KINDS = ("image", "audio", "video", "document")
+HIDDEN_REASONING = "(the provider hides the reasoning)"
+_DATA_URI = re.compile(r"data:([\w.+-]{1,80}/[\w.+-]{1,80})?[^,]{0,200},")
+_KILOBYTE = 1024
+
+
+class ParsedToolCall(NamedTuple):
+    name: str
+    arguments: dict[str, Any] | None
+    raw: str | None = None
+    """Text of arguments that are not an object."""
+    error: str | None = None
+    """Why the call cannot be decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCall:
+    """A call of a tool that the provider ran, such as a web search, with its result."""
+
+    call: ParsedToolCall
+    result: str
+    tool_type: str
+    """`web_search`, `mcp_call` or `code_execution`."""
+    server: str | None
+    """Name of the MCP server."""
+    is_error: bool
+
+
+@dataclass(slots=True)
+class MessageContent:
+    """The content of a message, divided at its first call of a server tool."""
+
+    reasoning: list[str] = field(default_factory=list)
+    text: str = ""
+    server_calls: list[ServerCall] = field(default_factory=list)
+    text_after_calls: str = ""
+
+
+def read_content(content: Any) -> MessageContent:
+    """Read the content of a message for display. Media become placeholders."""
+    found = MessageContent()
+    before: list[str] = []
+    after: list[str] = []
+    for part in _iterate_parts(content):
+        if part.get("type") == "reasoning":
+            found.reasoning.append(_read_reasoning(part))
+        elif part.get("type") == "tool_use":
+            found.server_calls.append(_read_server_call(part))
+        else:
+            texts = after if found.server_calls else before
+            texts.append(_format_part(part))
+    found.text = "\n".join(before)
+    found.text_after_calls = "\n".join(after)
+    return found
+
+
+def _iterate_parts(content: Any) -> Iterator[dict[str, Any]]:
+    """Yield the parts of a content. A text is a part of the type `text`."""
+    if content is None:
+        return
+    if not isinstance(content, (str, list)):
+        content = to_json_text(content)
+    for part in [content] if isinstance(content, str) else content:
+        if isinstance(part, str):
+            yield {"type": "text", "text": part}
+        elif isinstance(part, dict):
+            yield part
+
+
+def _read_reasoning(part: dict[str, Any]) -> str:
+    if part.get("redacted") and not part.get("summary"):
+        return HIDDEN_REASONING
+    return str(part.get("reasoning") or part.get("summary") or "")
+
+
+def _format_part(part: dict[str, Any]) -> str:
+    """Return the text of a part. A medium or data become a placeholder: `[image image/png, 12 kB]`."""
+    kind = str(part.get("type"))
+    if kind == "text":
+        return str(part.get("text") or "")
+    if kind in MEDIA_KINDS:
+        return _format_medium(kind, part)
+    value = part.get(kind, part.get("data"))
+    if value is None:
+        value = {key: each for key, each in part.items() if key != "type"}
+    text = value if isinstance(value, str) else to_json_text(value)
+    return f"[{kind} {_shorten(text)}]"
+
+
+def _format_medium(kind: str, part: dict[str, Any]) -> str:
+    facts: list[str] = []
+    if isinstance(part.get("filename"), str) and part["filename"]:
+        facts.append(_shorten(part["filename"]))
+    source = part.get(kind)
+    data = _DATA_URI.match(source) if isinstance(source, str) else None
+    if data is not None and isinstance(source, str):
+        if data[1]:
+            facts.append(data[1])
+        facts.append(_format_base64_size(len(source) - data.end()))
+    elif isinstance(source, str) and source:
+        facts.append(_shorten(source))
+    return f"[{kind} {', '.join(facts)}]" if facts else f"[{kind}]"
+
+
+def _format_base64_size(n_characters: int) -> str:
+    """Return the size of data in base64, which has four characters for three bytes."""
+    n_bytes = n_characters * 3 // 4
+    if n_bytes < _KILOBYTE:
+        return f"{n_bytes} B"
+    return f"{n_bytes / _KILOBYTE:,.0f} kB"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_PLACEHOLDER else f"{text[:MAX_PLACEHOLDER]}…"
+
+
+def _read_server_call(part: dict[str, Any]) -> ServerCall:
+    name = str(part.get("name") or part.get("tool_type") or "")
+    error, result = part.get("error"), part.get("result")
+    texts = [f"error: {error}"] if error else []
+    if result not in (None, ""):
+        texts.append(result if isinstance(result, str) else to_json_text(result))
+    server = part.get("context")
+    return ServerCall(
+        call=ParsedToolCall(name, _read_server_arguments(part.get("arguments"))),
+        result="\n".join(texts),
+        tool_type=str(part.get("tool_type") or "server tool"),
+        server=server if isinstance(server, str) and server else None,
+        is_error=bool(error),
+    )
+
+
+def _read_server_arguments(arguments: Any) -> dict[str, Any]:
+    """Return the arguments of a server tool as an object. A text that is no JSON object, such as code, is `input`."""
+    value = arguments
+    if isinstance(arguments, str):
+        if not arguments.strip():
+            return {}
+        try:
+            value = json.loads(arguments)
+        except (ValueError, RecursionError):
+            value = arguments
+    if isinstance(value, dict):
+        return as_object(to_plain_json(value))
+    return {} if value is None else {"input": to_plain_json(arguments)}
+
+
+def read_tool_call(call: dict[str, Any]) -> ParsedToolCall:
+    name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
+    if error or not isinstance(arguments, dict):
+        return ParsedToolCall(name, None, to_json_text(arguments), str(error or "the arguments are not an object"))
+    return ParsedToolCall(name, to_plain_json(arguments))
+
+
+def get_text_and_error(message: dict[str, Any]) -> str:
+    """Return the text of a message without its reasoning, preceded by the error of the message if it has one."""
+    content = read_content(message.get("content"))
+    texts = [format_tool_error(message), content.text, content.text_after_calls]
+    return "\n".join(text for text in texts if text)
+
+
+def format_tool_error(message: dict[str, Any]) -> str:
+    """Return the error of a tool message as `error (timeout): ...`, or an empty text."""
+    error = message.get("error")
+    return f"error ({error.get('type')}): {error.get('message')}" if isinstance(error, dict) else ""
+
+
+def get_text_without_reasoning(content: Any) -> str:
+    """Return the text of a content. Media, data and calls of server tools are texts such as `[image: data:...]`."""
+    return "\n".join(_get_plain_text(part) for part in _iterate_parts(content) if part.get("type") != "reasoning")
+
+
+def list_answers_to_hash(messages: Any) -> list[Any]:
+    """Return the model's messages and calls without ids and times, from which the prediction hash is computed.
+
+    Reviews refer to this hash, so the texts must stay as they are, whatever is displayed.
+    """
+    answers: list[Any] = []
+    for message in list_objects(messages):
+        if message.get("role") != "assistant":
+            continue
+        calls = message.get("tool_calls") or ()
+        plain = [[c.get("function"), c.get("arguments")] if isinstance(c, dict) else c for c in calls]
+        answers.append([get_text_without_reasoning(message.get("content")), plain])
+    return answers
+
+
+def _get_plain_text(part: dict[str, Any]) -> str:
+    kind = str(part.get("type"))
+    if kind == "text":
+        return str(part.get("text") or "")
+    values = (part.get(key) for key in (kind, "text", "data"))
+    text = next((value for value in values if isinstance(value, str)), None)
+    if text is None:
+        text = to_json_text({key: value for key, value in part.items() if key != "type"})
+    ending = "…" if len(text) > MAX_DATA_URI else ""
+    return f"[{kind}: {text[:MAX_DATA_URI]}{ending}]"

@@ -23,7 +23,7 @@ import orjson
 from fcreview.errors import UsageError
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
+from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths, format_not_run
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
@@ -214,10 +214,16 @@ def format_cell(value: Any) -> str:
     return sanitize(value if isinstance(value, str) else str(value))
 
 
-def format_run_heading(run_number: int | None, names: Sequence[str], n_items: int) -> str:
-    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs."""
+def format_run_heading(
+    run_number: int | None, names: Sequence[str], n_items: int, n_expected: int | None = None
+) -> str:
+    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run_number` is None for combined runs.
+
+    If items of the dataset have no result, `n_expected` is the number of all items, and the heading ends with `results
+    for 3 of 400 items`."""
     first = "combined" if run_number is None else f"run {run_number}"
-    return f"{first}   {'  '.join(filter(None, map(format_cell, names)))}   {n_items:,} items"
+    count = f"{n_items:,} items" if n_expected is None else format_not_run(n_items, n_expected)
+    return f"{first}   {'  '.join(filter(None, map(format_cell, names)))}   {count}"
 
 
 def format_table(

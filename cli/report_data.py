@@ -16,9 +16,18 @@ from fcreview.exporters import report_summary as summary
 from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.effective_verdict import UNANIMOUS
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
-from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
+from fcreview.model.wording import (
+    NO_DATASET_MESSAGE,
+    NO_VALUE,
+    format_count,
+    format_dataset_name,
+    format_metric_value,
+    format_not_run,
+    get_source_name,
+)
 from fcreview.stats.agreement_ratings import split_by_blind_status
 from fcreview.stats.calibration import CalibrationScope, describe_selection
+from fcreview.stats.incidents import count_incidents, omit_incidents, omit_stated_accuracies
 from fcreview.stats.intervals import compute_disagreement_bounds
 
 if TYPE_CHECKING:
@@ -102,6 +111,14 @@ def compute_run_metrics(items: ItemsBySource, run: Run) -> list[summary.MetricRo
     from fcreview.importers.registry import compute_metrics
 
     metrics = summary.collect_metric_rows(lambda source: compute_metrics(items[source], run), items)
+    if n_incidents := count_incidents(items["official"]):
+        run_without_stated = omit_stated_accuracies(run, items["official"])
+        summary.add_values_without_incidents(
+            metrics,
+            lambda source: compute_metrics(omit_incidents(items[source]), run_without_stated),
+            items,
+            n_incidents,
+        )
     return _add_disagreement_bounds(metrics, [items["corrected"]], lambda runs: compute_metrics(runs[0], run))
 
 
@@ -117,6 +134,13 @@ def compute_combined_metrics(runs: list[ScoredRun]) -> list[summary.MetricRow]:
     metrics = summary.collect_metric_rows(
         lambda source: compute_metrics([run.items[source] for run in runs]), runs[0].items
     )
+    if n_incidents := sum(count_incidents(run.items["official"]) for run in runs):
+        summary.add_values_without_incidents(
+            metrics,
+            lambda source: compute_metrics([omit_incidents(run.items[source]) for run in runs]),
+            runs[0].items,
+            n_incidents,
+        )
     return _add_disagreement_bounds(metrics, [run.items["corrected"] for run in runs], compute_metrics)
 
 
@@ -133,16 +157,34 @@ def _add_disagreement_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the fields of a run: run, benchmark, generation, language, model and n_items."""
+    """Build the fields of a run: run, benchmark, generation, language, model, n_items, not_run and expected_items."""
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
-    return {"run": row.run, **names, "n_items": row.n_items}
+    counts = {name: getattr(row, name) for name in ("n_items", "not_run", "expected_items")}
+    return {"run": row.run, **names, **counts}
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
     """Build the fields of several runs of one model, as for one run. `run` is None, and `+` joins the languages."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
-    return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
+    n_items = sum(row.n_items for row in rows)
+    n_expected = None
+    if any(row.expected_items is not None for row in rows):
+        n_expected = sum(row.n_items if row.expected_items is None else row.expected_items for row in rows)
+    return build_run_fields(rows[0]) | {
+        "run": None,
+        "language": languages,
+        "n_items": n_items,
+        "not_run": sum(row.not_run for row in rows),
+        "expected_items": n_expected,
+    }
+
+
+def format_part_heading(run_fields: dict[str, Any]) -> str:
+    """Format the heading above the tables of a run or of combined runs."""
+    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
+    n_expected = run_fields["expected_items"] if run_fields["not_run"] else None
+    return format_run_heading(run_fields["run"], names, run_fields["n_items"], n_expected)
 
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
@@ -153,6 +195,7 @@ SOURCES_NOTE = (
     "a random sample. The estimated accuracy comes from random samples."
 )
 
+WITHOUT_INCIDENTS_HEADING = "{source} w/o incidents"
 MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each run is folded.
 
 
@@ -231,7 +274,10 @@ def estimate_part_metrics(session: WorkspaceSession, part: ReportPart, *, has_qu
 
 def _build_metrics_section(part: ReportPart, estimates: summary.EstimateByMetric) -> sections.Section:
     dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
-    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
+    count = format_count(part.fields["n_items"], "item")
+    if part.fields["not_run"]:
+        count = format_not_run(part.fields["n_items"], part.fields["expected_items"])
+    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {count}")]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(line.open_disagreements for line in part.metrics):
@@ -299,6 +345,10 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -
         (row.stated_pass, row.stated_of),
         row.disputed,
         {category["category"]: (category["n"], _compute_category_pass_rate(category)) for category in row.categories},
+        expected_items=row.expected_items if row.not_run else None,
+        is_unfinished=row.is_unfinished,
+        incidents=row.incidents,
+        without_incidents=row.without_incidents_text,
     )
     if not has_queues:
         return counts
@@ -342,11 +392,11 @@ def format_metric_lines(
     page_width: int | None = None,
 ) -> Iterator[str]:
     """Format metrics as text tables, one line at a time. For `page_width`, see `format_table`."""
-    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
-    yield format_run_heading(run_fields["run"], names, run_fields["n_items"])
+    yield format_part_heading(run_fields)
     if any(line.open_disagreements for line in metrics):
         yield summary.DISAGREEMENTS_NOTE
     sources = summary.select_metric_sources(metrics)
+    incident_source = summary.find_incident_source(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
         found = {line.key: estimates[line.key] for line in part if line.key in estimates}
@@ -358,6 +408,7 @@ def format_metric_lines(
                     format_metric_value(summary.get_displayed_value(line, source), line.unit, line.digits)
                     for source in sources
                 ),
+                *([summary.format_value_without_incidents(line, incident_source)] if incident_source else []),
                 *([summary.format_open_disagreements(line)] if disputed else []),
                 *([summary.format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
                 _format_metric_remarks(line, found.get(line.key)),
@@ -365,6 +416,8 @@ def format_metric_lines(
             for line in part
         ]
         heads = [format_cell(table), *("recomp." if source == "rule" else source for source in sources)]
+        if incident_source is not None:
+            heads.append(WITHOUT_INCIDENTS_HEADING.format(source=get_source_name(incident_source)))
         heads += [summary.OPEN_DISAGREEMENTS] if disputed else []
         heads += [summary.ESTIMATE_HEADING, ""] if found else [""]
         yield ""

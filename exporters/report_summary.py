@@ -31,6 +31,7 @@ from fcreview.model.metric import (
     MetricUnit,
 )
 from fcreview.model.wording import (
+    NO_ANSWERS,
     NO_VALUE,
     describe_error_type,
     format_corrected_rate,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates. The categories with the most items are shown."""
 MAX_REASONS = 6
+WITHOUT_INCIDENTS = "without incidents"
 RATES_NOTE = (
     "Each cell is the percentage of items that pass. A category uses recomputed verdicts if some of its items have no "
     "official verdict."
@@ -81,6 +83,19 @@ class RunPassCounts:
     """For each category: (number of items, pass rate from 0 to 1 or None if unknown)."""
     estimate: PassRateEstimate | None = None
     n_sampled: int = 0
+    expected_items: int | None = None
+    """Number of items of the dataset in the run's categories. None if it is unknown or all of them have a result."""
+    is_unfinished: bool = False
+    incidents: int = 0
+    without_incidents: str = ""
+    """Pass rate without incidents, such as `46.9 % (211)`. Empty if the run has no incident."""
+
+    @property
+    def items_text(self) -> str:
+        """Number of items: `400`, or `3 of 400` if items of the dataset have no result."""
+        if self.expected_items is None:
+            return f"{self.items:,}"
+        return f"{self.items:,} of {self.expected_items:,}"
 
     @property
     def pass_rate(self) -> float | None:
@@ -130,6 +145,8 @@ def build_summary_cards(
 def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     """Return the cards about the run with the highest pass rate in the largest group of comparable runs: runs with the
     same dataset and number of items."""
+    # The rate of an unfinished run says little about the dataset, so it is shown only if no run is finished.
+    runs = [run for run in runs if not run.is_unfinished] or runs
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
@@ -141,7 +158,12 @@ def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
     rate = NO_VALUE if best.pass_rate is None else f"{100 * best.pass_rate:.1f} %"
     part = f"{best.n_automatic_verdicts:,} of " if 0 < best.n_automatic_verdicts < items else ""
-    note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
+    notes = [best.name, kind, f"{part}{format_count(items, 'item')}"]
+    if best.is_unfinished:
+        notes[-1] = f"{best.items_text} items"
+    if best.incidents:
+        notes.append(f"without {format_count(best.incidents, 'incident')}: {best.without_incidents}")
+    note = " · ".join(notes)
     return [Card(label, rate, note), _build_estimate_card(best)]
 
 
@@ -174,28 +196,30 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = [run for run in runs if run.kind == kind]
-        of.sort(key=lambda run: _sort_key(run.pass_rate), reverse=True)
+        of.sort(key=lambda run: (not run.is_unfinished, _sort_key(run.pass_rate)), reverse=True)
         sizes: Counter[str] = Counter()
         for run in of:
             sizes.update({name: n for name, (n, _) in run.categories.items()})
         largest = {name for name, _ in sizes.most_common(MAX_CATEGORIES)}
         names = [name for name in sizes if name in largest]
-        heads = [kind, "items", "overall", *names]
-        rows = [TableRow(_format_category_cells(run, names)) for run in of]
-        blocks.append(Table(heads, rows, frozenset(range(1, len(heads))), heat_from=3))
+        has_incidents = any(run.incidents for run in of)
+        heads = [kind, "items", "overall", *([WITHOUT_INCIDENTS] if has_incidents else []), *names]
+        rows = [TableRow(_format_category_cells(run, names, has_incidents=has_incidents)) for run in of]
+        blocks.append(Table(heads, rows, frozenset(range(1, len(heads))), heat_from=len(heads) - len(names)))
         if len(sizes) > len(names):
             more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
             blocks.append(Paragraph(f"{more} not shown."))
     return Section("Pass rate by category", blocks)
 
 
-def _format_category_cells(run: RunPassCounts, category_names: Sequence[str]) -> list[str]:
+def _format_category_cells(run: RunPassCounts, category_names: Sequence[str], *, has_incidents: bool) -> list[str]:
     overall = NO_VALUE if run.pass_rate is None else f"{100 * run.pass_rate:.1f}"
     if 0 < run.n_automatic_verdicts < run.items:
         overall += f" of {run.n_automatic_verdicts:,}"
     shares = (run.categories.get(name, (0, None))[1] for name in category_names)
     rates = [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
-    return [run.name, f"{run.items:,}", overall, *rates]
+    without_incidents = [run.without_incidents] if has_incidents else []
+    return [run.name, run.items_text, overall, *without_incidents, *rates]
 
 
 def build_failure_reasons_section(datasets: Sequence[DatasetFailures]) -> Section:
@@ -230,21 +254,28 @@ def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
     more = ["estimated, 95 % CI", "labels for ±2"]
     for kind in dict.fromkeys(run.kind for run in runs):
         of = [run for run in runs if run.kind == kind]
-        of.sort(key=lambda run: _sort_key(run.corrected_pass_rate), reverse=True)
+        of.sort(key=lambda run: (not run.is_unfinished, _sort_key(run.corrected_pass_rate)), reverse=True)
         has_estimates = any(run.estimate is not None for run in of)
-        shown = [kind, *heads, *(more if has_estimates else [])]
-        rows = [_build_score_row(run, has_estimates=has_estimates) for run in of]
-        blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=6 if has_estimates else 0))
+        has_incidents = any(run.incidents for run in of)
+        shown = [kind, *heads]
+        if has_incidents:
+            shown.insert(shown.index("official") + 1, WITHOUT_INCIDENTS)
+        graphic_at = len(shown) + 1 if has_estimates else 0
+        if has_estimates:
+            shown += more
+        rows = [_build_score_row(run, has_estimates=has_estimates, has_incidents=has_incidents) for run in of]
+        blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=graphic_at))
     return Section("Scores", blocks)
 
 
-def _build_score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
+def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: bool) -> TableRow:
     passed, of = run.stated
     estimate = run.estimate
     cells = [
         run.name,
-        f"{run.items:,}",
+        run.items_text,
         format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
+        *([run.without_incidents] if has_incidents else []),
         format_recomputed_rate(*run.rule, run.items, NO_VALUE),
         format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]
@@ -284,6 +315,12 @@ class MetricRow:
     corrected_low: float | None = None
     """Lowest corrected value that the open disagreements allow. None without open disagreements."""
     corrected_high: float | None = None
+    incidents: int = 0
+    """Number of incidents of the run. If it is 0, the next two fields are empty."""
+    without_incidents: dict[MetricSource, float | None] = field(default_factory=dict)
+    """Value of each source without incidents. None if it is unknown."""
+    n_without_incidents: dict[MetricSource, int | None] = field(default_factory=dict)
+    """Number of verdicts of each source from which the value without incidents is computed."""
 
     @property
     def key(self) -> MetricKey:
@@ -306,6 +343,55 @@ def collect_metric_rows(
             row = rows.setdefault(one.key, row)
             row.values[source], row.n[source] = one.value, one.n
     return list(rows.values())
+
+
+def add_values_without_incidents(
+    rows: Iterable[MetricRow],
+    compute_metrics: Callable[[MetricSource], Iterable[Metric]],
+    sources: Iterable[MetricSource],
+    n_incidents: int,
+) -> None:
+    """Set the values without incidents of the rows. `compute_metrics` computes the metrics without incidents."""
+    rows_by_key = {row.key: row for row in rows}
+    for row in rows_by_key.values():
+        row.incidents = n_incidents
+    for source in sources:
+        for row in rows_by_key.values():
+            row.without_incidents[source] = row.n_without_incidents[source] = None
+        for metric in compute_metrics(source):
+            if (found := rows_by_key.get(metric.key)) is not None:
+                found.without_incidents[source] = metric.value
+                found.n_without_incidents[source] = metric.n
+
+
+def find_incident_source(rows: Sequence[MetricRow]) -> MetricSource | None:
+    """Return the source whose values without incidents are shown: official, else recomputed, else corrected verdicts.
+    None if the run has no incident."""
+    if not any(row.incidents for row in rows):
+        return None
+    for source in METRIC_SOURCES:
+        if any(get_displayed_value(row, source) is not None for row in rows):
+            return source
+    return None
+
+
+def format_without_incidents_heading(source: MetricSource) -> str:
+    """Return the heading of the column with the values without incidents: `official without incidents`."""
+    return f"{get_source_name(source)} without incidents"
+
+
+def format_value_without_incidents(row: MetricRow, source: MetricSource) -> str:
+    """Format the value without incidents and the number of its verdicts: `46.9 % (211)`.
+
+    Empty if the metric covers no incident. `no item has an answer` if it covers nothing else."""
+    value, n = row.without_incidents.get(source), row.n_without_incidents.get(source)
+    n_all = row.n.get(source)
+    if n is not None and n == n_all and value == row.values.get(source):
+        return ""
+    if n == 0 and n_all:
+        return NO_ANSWERS
+    text = _format_metric_value(value if get_displayed_value(row, source) is not None else None, row)
+    return text if n is None or value is None else f"{text} ({n:,})"
 
 
 def format_open_disagreements(row: MetricRow) -> str:
@@ -341,7 +427,14 @@ def build_metric_table(title: str, metric_rows: Sequence[MetricRow], estimates: 
     estimated = any(row.key in estimates for row in metric_rows)
     sources = select_metric_sources(metric_rows)
     disputed = any(row.open_disagreements for row in metric_rows)
-    more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
+    incident_source = find_incident_source(metric_rows)
+    more = []
+    if incident_source is not None:
+        more.append(format_without_incidents_heading(incident_source))
+    if disputed:
+        more.append(OPEN_DISAGREEMENTS)
+    if estimated:
+        more.append(ESTIMATE_HEADING)
     heads = [title, *map(get_source_name, sources), *more, "over"]
     rows = [TableRow(_format_metric_cells(row, sources, estimates, more), row.level) for row in metric_rows]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
@@ -352,7 +445,8 @@ def _format_metric_cells(
 ) -> list[str]:
     found = estimates.get(row.key)
     sample = format_sample_and_bounds(found, row) if found else ""
-    optional = {
+    optional = {format_without_incidents_heading(each): format_value_without_incidents(row, each) for each in sources}
+    optional |= {
         OPEN_DISAGREEMENTS: format_open_disagreements(row),
         ESTIMATE_HEADING: format_estimate(found, row) if found else "",
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fcreview.model.wording import format_count, format_judge_rate, format_official_rate
+from fcreview.model.wording import NO_ANSWERS, NO_VALUE, format_count, format_judge_rate, format_official_rate
 from fcreview.store.reviews.review_sql import (
     DECIDED_MARK,
     EFFECTIVE_VERDICT,
@@ -203,6 +203,10 @@ class ColumnWidths:
     has_score: bool = False  # whether the rows are suspects, which have a score
 
 
+MIN_FINISHED_SHARE = 0.95
+"""Share of the expected items, from 0 to 1, below which a run is unfinished and does not rank before others."""
+
+
 @dataclass(slots=True)
 class RunRow:
     """A run with its numbers of items. A pass rate is `*_pass` divided by `*_known`."""
@@ -220,7 +224,8 @@ class RunRow:
     n_issues: int  # number of import issues of the run
     disputed: int = 0  # Number of items on which annotators disagree. These items count with their automatic verdicts.
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each category: {category, n (number of items), counts `*_pass` and `*_known`}."""
+    """One object for each category: {category, n (number of items), counts `*_pass` and `*_known`, the same counts
+    `*_without_incidents`, incidents, not_run}."""
     in_part: int = 0  # number of items with verdicts by annotators on parts only
     yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0
@@ -232,6 +237,60 @@ class RunRow:
     n_search_notices: int = 0  # Number of `n_search_issues` that are harmless notices.
     judge_pass: int = 0
     judge_known: int = 0  # number of items with a judge verdict
+    incidents: int = 0
+    """Number of items without an answer for a reason outside the question. The counts above include them."""
+    official_pass_without_incidents: int = 0
+    official_known_without_incidents: int = 0
+    rule_pass_without_incidents: int = 0
+    rule_known_without_incidents: int = 0
+    effective_pass_without_incidents: int = 0
+    effective_known_without_incidents: int = 0
+    judge_pass_without_incidents: int = 0
+    judge_known_without_incidents: int = 0
+    not_run: int = 0  # number of items of the dataset without a result
+    expected_items: int | None = None
+    """Number of items of the dataset in the run's categories; None if it is unknown."""
+
+    @property
+    def n_answered(self) -> int:
+        """Number of items that are no incidents."""
+        return self.n_items - self.incidents
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether so many items are missing that the rate says little about the whole dataset."""
+        expected = self.expected_items
+        return expected is not None and self.n_items < MIN_FINISHED_SHARE * expected
+
+    @property
+    def rate_without_incidents(self) -> float | None:
+        """Official pass rate (0 to 1) without incidents, else the recomputed rate, else the judge's. None without
+        verdicts."""
+        for source in ("official", "rule", "judge"):
+            known = getattr(self, f"{source}_known_without_incidents")
+            if getattr(self, f"{source}_known") and not known:
+                return None
+            if known:
+                return float(getattr(self, f"{source}_pass_without_incidents") / known)
+        return None
+
+    @property
+    def without_incidents_text(self) -> str:
+        """The rate without incidents and the number of its items: `46.9 % (211)`; `no item has an answer` if all items
+        are incidents. Empty without incidents."""
+        if not self.incidents:
+            return ""
+        if not self.n_answered:
+            return NO_ANSWERS
+        rate = self.rate_without_incidents
+        return NO_VALUE if rate is None else f"{100 * rate:.1f} % ({self.n_answered:,})"
+
+    @property
+    def items_text(self) -> str:
+        """Number of items as text: `400`, or `3 of 400` if items of the dataset have no result."""
+        if self.not_run and self.expected_items is not None:
+            return f"{self.n_items:,} of {self.expected_items:,}"
+        return f"{self.n_items:,}"
 
     @property
     def has_only_judge_verdicts(self) -> bool:

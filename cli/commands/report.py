@@ -13,7 +13,6 @@ from fcreview.cli.output import (
     emit_lines,
     emit_utf8,
     format_cell,
-    format_run_heading,
     format_table,
     print_message,
     print_warning,
@@ -25,12 +24,20 @@ from fcreview.cli.report_data import (
     describe_queue_samples,
     estimate_part_metrics,
     format_metric_lines,
+    format_part_heading,
 )
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import EstimateByMetric, MetricRow, select_metric_sources
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
-from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
+from fcreview.model.wording import NO_ANSWERS, NO_DATASET_MESSAGE, format_count, format_metric_value
+from fcreview.stats.conventions import (
+    ConventionRow,
+    RunConventions,
+    add_values_without_incidents,
+    compare_conventions,
+    find_spreads,
+)
+from fcreview.stats.incidents import count_incidents
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -107,33 +114,37 @@ def compute_run_conventions(analysis: UnblindedAnalysis, run_number: int, run: R
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
 
-    table = list_trials(analysis.fetch_scored_items(run_number)["corrected"], run)
+    scored = analysis.fetch_scored_items(run_number)["corrected"]
+    table = list_trials(scored, run)
     if table is None:
         return RunConventions(run.model, [], {})
     numbers: dict[str, list[int]] = {}
     for outcome in analysis.fetch_outcomes(View(queue="dataset"), [run_number], "effective")[run_number]:
         numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
-    return RunConventions(run.model, compare_conventions(table), numbers)
+    rows = compare_conventions(table)
+    if n_incidents := count_incidents(scored):
+        answered = list_trials([item for item in scored if not item.is_incident], run)
+        rows = add_values_without_incidents(rows, answered, n_incidents)
+    return RunConventions(run.model, rows, numbers)
 
 
 def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
-    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
-    yield format_run_heading(run_fields["run"], names, run_fields["n_items"])
+    yield format_part_heading(run_fields)
     if not rows:
         yield f"  {NO_CONVENTIONS}"
         yield ""
         return
-    cells = [
-        [
-            row.figure if row.figure != before else "", f"{'* ' if row.is_own else '  '}{row.convention}",
-            format_metric_value(row.value, "share", 2), f"{row.n:,}", f"{row.n_tasks:,}",
-            format_cell(_describe_convention_differences(row)),
-        ]
-        for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False)
-    ]  # fmt: skip
+    has_incidents = any(row.incidents for row in rows)
+    cells = []
+    for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False):
+        cells.append(_format_convention_cells(row, shows_figure=row.figure != before, has_incidents=has_incidents))
     heads = ["figure", "  convention", "value", "trials", "tasks", "differences"]
+    right_aligned = [2, 3, 4]
+    if has_incidents:
+        heads.insert(3, "w/o incidents")
+        right_aligned.append(5)
     yield ""
-    yield from format_table(heads, cells, right_aligned=(2, 3, 4))
+    yield from format_table(heads, cells, right_aligned=right_aligned)
     yield ""
     yield "* marks the convention of the program that produced the run."
     yield "The last column lists items that this convention and the program's convention count differently."
@@ -143,6 +154,25 @@ def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow
             points = 100 * (spread.high - spread.low)
             yield f"{spread.figure} is {low} to {high}, depending on the convention ({points:.1f} points)"
     yield ""
+
+
+def _format_convention_cells(row: ConventionRow, *, shows_figure: bool, has_incidents: bool) -> list[str]:
+    cells = [
+        row.figure if shows_figure else "",
+        f"{'* ' if row.is_own else '  '}{row.convention}",
+        format_metric_value(row.value, "share", 2),
+    ]
+    if has_incidents:
+        cells.append(_format_convention_without_incidents(row))
+    return [*cells, f"{row.n:,}", f"{row.n_tasks:,}", format_cell(_describe_convention_differences(row))]
+
+
+def _format_convention_without_incidents(row: ConventionRow) -> str:
+    """Format the value without incidents and the number of its trials: `41.67 % (36)`."""
+    if row.n_without_incidents == 0:
+        return NO_ANSWERS
+    value = format_metric_value(row.value_without_incidents, "share", 2)
+    return value if row.n_without_incidents is None else f"{value} ({row.n_without_incidents:,})"
 
 
 def _describe_convention_differences(row: ConventionRow) -> str:

@@ -36,7 +36,14 @@ from fcreview.cli.workspace_import import (
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
-from fcreview.model.wording import format_count, format_dataset_name, format_judge_rate, format_official_rate
+from fcreview.model.wording import (
+    NO_ANSWERS,
+    format_count,
+    format_dataset_name,
+    format_judge_rate,
+    format_official_rate,
+    format_rate_with_count,
+)
 
 if TYPE_CHECKING:
     from fcreview.store.lake.writer import LakePart
@@ -95,7 +102,7 @@ def import_(
     else:
         home, summary = import_discovered_runs(options, discover_runs(options, config), config)
         location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
-    no_scores = dict.fromkeys(SCORE_NAMES, 0)
+    no_scores: dict[str, int | None] = dict.fromkeys(SCORE_NAMES, 0) | {"expected_items": None}
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
@@ -121,14 +128,11 @@ def _print_import_summary(
     rows: list[dict[str, Any]], issues: list[dict[str, Any]], location: str, seconds: float
 ) -> None:
     if rows:
-        table = [
-            [
-                format_cell(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
-                format_cell(row["model"]), f"{row['items']:,}", _format_official_rate(row), f"{row['issues']:,}",
-                row["status"],
-            ]
-            for row in rows
-        ]  # fmt: skip
+        table: list[list[str]] = []
+        for row in rows:
+            table.append(_format_run_cells(row))
+            if row["incidents"]:
+                table.append(_format_cells_without_incidents(row))
         print_table(["benchmark", "model", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4))
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
@@ -144,6 +148,30 @@ def _print_import_summary(
         f"{format_count(n_items, 'item')} in {format_count(len(rows), 'run')}, {seconds:.1f} s,"
         f" saved in {format_cell(location)}"
     )
+
+
+def _format_run_cells(row: dict[str, Any]) -> list[str]:
+    n_items = f"{row['items']:,}"
+    if row["not_run"] and row["expected_items"]:
+        n_items += f" of {row['expected_items']:,}"
+    return [
+        format_cell(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
+        format_cell(row["model"]),
+        n_items,
+        _format_official_rate(row),
+        f"{row['issues']:,}",
+        row["status"],
+    ]
+
+
+def _format_cells_without_incidents(row: dict[str, Any]) -> list[str]:
+    """Return the cells of the line below a run with incidents, which has the official figure without them."""
+    n_answered = row["items"] - row["incidents"]
+    title = f"  without {format_count(row['incidents'], 'incident')}"
+    passed = row["official_pass_without_incidents"]
+    known = row["official_known_without_incidents"]
+    rate = format_rate_with_count(passed, known, n_answered) if n_answered else NO_ANSWERS
+    return ["", title, f"{n_answered:,}", rate, "", ""]
 
 
 def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
@@ -184,8 +212,9 @@ def _mask_ids_and_numbers(issue: dict[str, Any]) -> str:
 
 SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
+    "incidents", "official_pass_without_incidents", "official_known_without_incidents", "not_run", "expected_items",
 )  # fmt: skip
-ScoresByRun = dict[int, dict[str, int]]  # counts by name (see `SCORE_NAMES`) for each run number
+ScoresByRun = dict[int, dict[str, int | None]]  # counts by name (see `SCORE_NAMES`) for each run number
 _import_lock = threading.Lock()  # A worker imports one part at a time, because an import uses the whole process.
 PARTS_PER_WORKER = 4  # Number of parts for each worker. With several small parts, all workers finish at a similar time.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,15 +10,19 @@ from fcreview.cli.options import JsonOption, WorkspaceOptions, option, workspace
 from fcreview.cli.output import check_choice, emit, emit_json, format_cell, format_table, print_warning
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.model.wording import (
+    NO_ANSWERS,
     NO_DATASET_MESSAGE,
     format_corrected_rate,
     format_count,
     format_dataset_name,
+    format_judge_rate,
+    format_rate_with_count,
     format_recomputed_rate,
 )
 from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
+    RunGroup,
     build_run_names_with_files,
     find_run_date_or_folder,
     group_runs,
@@ -30,6 +35,11 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow
 
 MAX_LISTED_RUNS = 10  # maximum number of run numbers in a warning
+INCIDENTS_NOTE = (
+    "An incident is an item without an answer, for a reason outside the question. List them with"
+    " fcreview items --where incident:any."
+)
+NOT_RUN_NOTE = "If items of the dataset have no result, the column items shows how many of them have one."
 HEADERS = [
     "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
 ]  # fmt: skip
@@ -72,19 +82,15 @@ def runs(
         if only and not selected:
             emit(f"None of {format_count(len(session.runs), 'run')} matches {format_cell(only)}")
             return
-        names = build_run_names_with_files(session.runs)
-        table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
-        first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
-        emit(first)
-        for part in groups:
-            if by:
-                emit(f"{format_cell(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
-            for _ in part.runs:
-                emit(lines.pop(0))
+        _print_run_table(groups, build_run_names_with_files(session.runs), shows_groups=bool(by))
         emit(
             "",
             f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number follows the rate.",
         )
+        if any(row.incidents for row in selected):
+            emit(INCIDENTS_NOTE)
+        if any(row.not_run for row in selected):
+            emit(NOT_RUN_NOTE)
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             more = len(lacking) - MAX_LISTED_RUNS
@@ -104,11 +110,51 @@ def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str
     )
 
 
+def _print_run_table(groups: Sequence[RunGroup], names: Mapping[int, str], *, shows_groups: bool) -> None:
+    cells_by_run = {
+        row.run: [_format_run_cells(row, names[row.run]), *_format_cells_without_incidents(row)]
+        for part in groups
+        for row in part.runs
+    }
+    table = [cells for run_cells in cells_by_run.values() for cells in run_cells]
+    first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
+    emit(first)
+    for part in groups:
+        if shows_groups:
+            emit(f"{format_cell(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
+        for row in part.runs:
+            for _ in cells_by_run[row.run]:
+                emit(lines.pop(0))
+
+
+def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
+    """Return the cells of the line below a run with incidents, which has the figures without them. Else no line."""
+    if not row.incidents:
+        return []
+    title = f"  without {format_count(row.incidents, 'incident')}"
+    judge = (row.judge_pass_without_incidents, row.judge_known_without_incidents)
+    official = (row.official_pass_without_incidents, row.official_known_without_incidents)
+    rule = (row.rule_pass_without_incidents, row.rule_known_without_incidents)
+    effective = (row.effective_pass_without_incidents, row.effective_known_without_incidents)
+    if not row.n_answered:
+        official_text = NO_ANSWERS
+    elif row.has_only_judge_verdicts:
+        official_text = format_judge_rate(*judge, row.n_answered)
+    else:
+        official_text = format_rate_with_count(*official, row.n_answered)
+    return [
+        [
+            "", "", title, f"{row.n_answered:,}", official_text, format_recomputed_rate(*rule, row.n_answered),
+            format_rate_with_count(*effective, row.n_answered), "", "", "",
+        ]
+    ]  # fmt: skip
+
+
 def _format_run_cells(row: RunRow, name: str) -> list[str]:
     info = row.info
     return [
         str(row.run), format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
-        format_cell(name), f"{row.n_items:,}", row.official_rate_text,
+        format_cell(name), row.items_text, row.official_rate_text,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
@@ -117,6 +163,11 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
 
 def _build_run_json(row: RunRow) -> dict[str, Any]:
     """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name of the folder
-    if it contains no date."""
+    if it contains no date. Each fact is two fields: NAME and NAME_reason."""
     fields = asdict(row)
-    return {"run": fields.pop("run"), **fields.pop("info"), "date": find_run_date_or_folder(row), **fields}
+    info = fields.pop("info")
+    facts: dict[str, Any] = {}
+    for fact in info.pop("facts").values():
+        facts[fact["name"]] = fact["value"]
+        facts[f"{fact['name']}_reason"] = fact["reason"]
+    return {"run": fields.pop("run"), **facts, **info, "date": find_run_date_or_folder(row), **fields}

@@ -61,6 +61,8 @@ class ScoredItem:
     """Number of items that this object represents. If `aggregates_rows` of the importer is true, one object represents
     all items of a category with equal verdicts, and has the sum of their tokens. The fields `id`, `metadata` and
     `group` and the numbers of calls, functions and turns are then meaningless."""
+    is_incident: bool = False
+    """Whether the item has no answer for a reason outside the question, so that figures without incidents omit it."""
     tags: Sequence[str] = ()
     """Distinct error tags that annotators gave to the item and its parts. Empty for other sources than `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)

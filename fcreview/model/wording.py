@@ -308,6 +308,24 @@ def format_judge_rate(n_passed: int, n_verdicts: int, n_items: int) -> str:
     return f"{format_rate_with_count(n_passed, n_verdicts, n_items)} judge"
 
 
+NO_ANSWERS = "no item has an answer"
+"""Text instead of a figure without incidents, if all items are incidents."""
+
+
+def format_rate_without_incidents(n_passed: int, n_verdicts: int, n_answered: int) -> str:
+    """Format a pass rate without incidents and the number of its items: `46.9 % (211)`, or `–` without a verdict."""
+    if not n_answered:
+        return NO_ANSWERS
+    if not n_verdicts:
+        return NO_VALUE
+    return f"{format_rate(n_passed, n_verdicts)} ({n_verdicts:,})"
+
+
+def format_not_run(n_items: int, n_expected: int) -> str:
+    """State how many items have a result: `results for 3 of 400 items`."""
+    return f"results for {n_items:,} of {format_count(n_expected, 'item')}"
+
+
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:
     """Format a verdict as sanitized text: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None."""
     if value is None:

@@ -90,6 +90,11 @@ class ConventionRow:
     items: tuple[str, ...]
     """Ids of the items that cause the difference from the value of the run's own tool. In the row of this tool, ids of
     the items whose tasks `note` mentions."""
+    incidents: int = 0
+    """Number of incidents of the run. If it is 0, the next two fields are None."""
+    value_without_incidents: float | None = None
+    n_without_incidents: int | None = None
+    """Number of trials without incidents from which the value is computed. None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +137,36 @@ def compare_conventions(table: TrialTable) -> list[ConventionRow]:
         if row.convention == everyone and len(names) > 1:
             merged[key] = replace(row, convention=f"{table.own} and all other conventions")
     return sorted(merged.values(), key=lambda row: (_get_figure_sort_key(row.figure), not row.is_own))
+
+
+def add_values_without_incidents(
+    rows: Iterable[ConventionRow], answered: TrialTable | None, n_incidents: int
+) -> list[ConventionRow]:
+    """Return the rows with the values by the same convention over the trials in `answered`, which are no incidents.
+
+    A row can stand for several conventions with one value. Its value without incidents is that of the first of them."""
+    rows = list(rows)
+    if answered is None or not answered.trials:
+        return [replace(row, incidents=n_incidents, n_without_incidents=0) for row in rows]
+
+    values: dict[tuple[str, str], ConventionRow] = {}
+    for name in {_get_first_convention(row) for row in rows}:
+        for row in _compute_rows(answered, CONVENTIONS[name]):
+            values[row.figure, name] = row
+
+    found = []
+    for row in rows:
+        own = values.get((row.figure, _get_first_convention(row)))
+        if own is None:  # Without the incidents, there are too few trials for this figure.
+            found.append(replace(row, incidents=n_incidents))
+            continue
+        found.append(replace(row, incidents=n_incidents, value_without_incidents=own.value, n_without_incidents=own.n))
+    return found
+
+
+def _get_first_convention(row: ConventionRow) -> str:
+    """Return the name of the first convention that a row stands for."""
+    return next(name for name in CONVENTIONS if row.convention.startswith(name))
 
 
 def _is_applicable(convention: Convention, table: TrialTable) -> bool:

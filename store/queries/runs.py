@@ -14,7 +14,7 @@ import orjson
 from fcreview.model.item import MissingItem, Run, RunFact
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT, HAS_INCIDENT, OWN_MARK, is_incident_sql
 from fcreview.store.rows import RunRow, View
 
 if TYPE_CHECKING:
@@ -29,6 +29,15 @@ _RUN_COUNTS = {
         for source in ("official", "rule", "judge", "effective")
         for suffix, sql in (("pass", "count(*) FILTER ({})"), ("known", "count({})"))
     },
+    "incidents": "count(*) FILTER (is_incident)",
+    **{
+        f"{source}_{suffix}_without_incidents": sql.format(source)
+        for source in ("official", "rule", "judge", "effective")
+        for suffix, sql in (
+            ("pass", "count(*) FILTER ({} AND NOT is_incident)"),
+            ("known", "count({}) FILTER (NOT is_incident)"),
+        )
+    },
     "reviewed": "count(human)",
     "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
     "disputed": "count(*) FILTER (decided_by = 'disputed')",
@@ -36,7 +45,7 @@ _RUN_COUNTS = {
     "n_issues": "sum(n_issues)",
 }
 """SQL for the item counts of a category, by field of `RunRow`. `n` stands for `n_items`."""
-_VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
+_VERDICT_COUNTS = [name for name in _RUN_COUNTS if "_pass" in name or "_known" in name]
 
 
 def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, Run]:
@@ -77,13 +86,16 @@ def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Pat
 def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
     """Return all runs with their counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
+    # In blind mode, only this annotator's own reviews of the mark of an incident count.
+    is_incident = is_incident_sql(OWN_MARK) if blind else HAS_INCIDENT
     for run, category, *numbers in connection.execute(
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
-        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS effective {FROM_ITEMS})"
-        " GROUP BY ALL ORDER BY ALL"
+        f" FROM (SELECT i.*, h.human, h.n_parts, h.you, h.decided_by, {EFFECTIVE_VERDICT} AS effective,"
+        f" {is_incident} AS is_incident {FROM_ITEMS}) GROUP BY ALL ORDER BY ALL"
     ).fetchall():
         values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
         counts.setdefault(run, []).append({"category": category, **values})
+    not_run = _count_not_run(connection)
     notices, query = "count(*) FILTER (severity = 'notice')", "FROM import_issues WHERE run IS NULL OR item IS NULL"
     found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
     issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
@@ -96,11 +108,14 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
         headers = [] if blind else _replace_counts_by_header_accuracies(categories, info.official_metrics)
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
+            category["not_run"] = not_run.get((run, category["category"]), 0)
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
         n_issues, total["n_notices"] = issues_without_item.get(run, (0, 0))
         total["n_issues"] += n_issues
         total["n_search_issues"], total["n_search_notices"] = issues_without_item.get(None, (0, 0))
         total["n_items"] = total.pop("n")
+        total["not_run"] = sum(n for (number, _), n in not_run.items() if number == run)
+        total["expected_items"] = _find_expected_items(info, total["n_items"], total["not_run"])
         if blind:
             info.official_metrics = {}
             hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
@@ -108,6 +123,20 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
         total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows
+
+
+def _count_not_run(connection: Connection) -> dict[tuple[int, str], int]:
+    """Count the items without a result, by run and category."""
+    rows = connection.execute("SELECT run, category, count(*) FROM not_run GROUP BY ALL").fetchall()
+    return {(run, category): n for run, category, n in rows}
+
+
+def _find_expected_items(run: Run, n_items: int, n_not_run: int) -> int | None:
+    """Return the number of items of the dataset in the run's categories, or None if it is unknown."""
+    fact = run.facts.get("expected_items")
+    if fact is not None and isinstance(fact.value, int):
+        return fact.value
+    return n_items + n_not_run if n_not_run else None
 
 
 def _replace_counts_by_header_accuracies(

@@ -26,7 +26,7 @@ from fcreview.model.verdict import TargetCriterion
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import and_runs_of_items_sql
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
-from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_INCIDENT, EFFECTIVE_VERDICT, HAS_INCIDENT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection as Connection
@@ -156,20 +156,22 @@ SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, 
        coalesce(len(i.functions), 0), i.tokens_in, i.tokens_out, i.setting,
        list_transform(list_filter({_OTHER_VERDICTS}),
                       lambda v: [v.source, v.target, v.criterion, CAST(v."value" AS VARCHAR)]),
-       CASE WHEN i.latency IS NOT NULL THEN coalesce(i.seconds, [i.latency]) END
-FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{condition}} ORDER BY i.item
+       CASE WHEN i.latency IS NOT NULL THEN coalesce(i.seconds, [i.latency]) END, {HAS_INCIDENT}
+{FROM_ITEMS} WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND {{condition}} ORDER BY i.item
 """
 _IS_REVIEWED = "i.item IN (SELECT item FROM human_labels)"
 _IS_REVIEWED_OR_HAS_PART_VERDICTS = f"({_IS_REVIEWED} OR len(list_filter({_OTHER_VERDICTS})) > 0)"
-_AGGREGATED_ITEMS = """
+# Items with a review are not aggregated, so that the automatic mark of an incident decides here.
+_AGGREGATED_ITEMS = f"""
 SELECT min(i.item), i.run, '', i.category, NULL, i.official, i.rule, i.judge, i.error_type,
        i.rule_error_type, NULL, NULL, 0, 0, 1, 0,
        sum(i.tokens_in)::BIGINT, sum(i.tokens_out)::BIGINT, i.setting, NULL,
        list_concat(list(i.latency) FILTER (i.seconds IS NULL AND i.latency IS NOT NULL),
                    flatten(list(i.seconds) FILTER (i.seconds IS NOT NULL))),
-       count(*)
-FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {separate}
-GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type
+       {AUTOMATIC_INCIDENT}, count(*)
+FROM item_rows i WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND NOT {{separate}}
+GROUP BY i.run, i.category, i.setting, i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
+         {AUTOMATIC_INCIDENT}
 """
 _HUMAN_VERDICTS = f"""
 SELECT h.item, h.target, h.criterion, h.human, h.decided_by FROM human_labels h JOIN item_rows i USING (item)
@@ -209,6 +211,7 @@ class _ItemRow:
     setting: str | None
     other_verdicts: list[tuple[str, str, str, str]] | None  # (source, target, criterion, JSON text)
     seconds: list[float] | None
+    is_incident: bool
     n_items: int = 1
 
 
@@ -313,6 +316,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
         seconds=tuple(row.seconds or ()),
         setting=row.setting,
         n_items=row.n_items,
+        is_incident=row.is_incident,
     )
 
 

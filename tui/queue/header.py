@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, format_count
+from fcreview.model.wording import (
+    NO_DATASET_MESSAGE,
+    describe_error_type,
+    format_count,
+    format_rate_without_incidents,
+)
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.runs import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
@@ -45,6 +50,9 @@ class PassCounts(NamedTuple):
     n_with_verdict: int
 
 
+NO_PASS_COUNTS = PassCounts(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class RunTotals:
     """Item counts, added up over several runs."""
@@ -60,13 +68,17 @@ class RunTotals:
     disputed: int = 0
     notices: int = 0
     """Number of `issues` that are harmless."""
+    incidents: int = 0
+    official_without_incidents: PassCounts = NO_PASS_COUNTS
+    rule_without_incidents: PassCounts = NO_PASS_COUNTS
+    judge_without_incidents: PassCounts = NO_PASS_COUNTS
 
 
 def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
     """Add up the counts of several runs."""
 
-    def sum_pass_counts(source: str) -> PassCounts:
-        passes, known = f"{source}_pass", f"{source}_known"
+    def sum_pass_counts(source: str, suffix: str = "") -> PassCounts:
+        passes, known = f"{source}_pass{suffix}", f"{source}_known{suffix}"
         return PassCounts(sum(getattr(run, passes) for run in runs), sum(getattr(run, known) for run in runs))
 
     return RunTotals(
@@ -80,6 +92,10 @@ def sum_run_counts(runs: Sequence[RunRow]) -> RunTotals:
         issues=sum(run.n_issues for run in runs) + max((run.n_search_issues for run in runs), default=0),
         notices=sum(run.n_notices for run in runs) + max((run.n_search_notices for run in runs), default=0),
         disputed=sum(run.disputed for run in runs),
+        incidents=sum(run.incidents for run in runs),
+        official_without_incidents=sum_pass_counts("official", "_without_incidents"),
+        rule_without_incidents=sum_pass_counts("rule", "_without_incidents"),
+        judge_without_incidents=sum_pass_counts("judge", "_without_incidents"),
     )
 
 
@@ -240,7 +256,14 @@ def rates_line(
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "disagreements", "repeated")
+        steps = (
+            "word",
+            "incidents",
+            "details",
+            *(("corrected", "interval") if estimate else ()),
+            "disagreements",
+            "repeated",
+        )
         rates = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
         disagreements = _format_disagreement_variants(total.disputed, adjudicate_key)
         lefts = [(*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
@@ -254,10 +277,10 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
     """Format the rates.
 
     Args:
-        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`:
-            replace a recomputed rate that does not cover all items by a dash. `corrected`: omit the corrected rate.
-            `interval`: shorten the estimate. `repeated`: omit the recomputed rate, or the corrected rate if only the
-            recomputed rate differs from the official rate.
+        shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`.
+            `incidents`: shorten the rate without incidents. `details`: replace a recomputed rate that does not cover
+            all items by a dash. `corrected`: omit the corrected rate. `interval`: shorten the estimate. `repeated`:
+            omit the recomputed rate, or the corrected rate if only the recomputed rate differs from the official rate.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
     only_recomputed_differs = covers_all and totals.effective == totals.official != totals.rule
@@ -267,6 +290,10 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
     is_judged = totals.judge.n_with_verdict and not totals.official.n_with_verdict and not totals.rule.n_with_verdict
     title, counts = (" judge ", totals.judge) if is_judged else (" official ", totals.official)
     parts: list[StyledText] = [(title, "dim"), (format_pass_rate(*counts, totals.items), "strong")]
+    if totals.incidents:
+        parts += _format_rate_without_incidents(
+            totals, is_judged=bool(is_judged), is_short="incidents" in shortening_steps
+        )
     if totals.rule.n_with_verdict and "recomputed" not in omitted:
         is_short = "details" in shortening_steps and not covers_all
         rate = symbols().none if is_short else format_recomputed_pass_rate(*totals.rule, totals.items)
@@ -279,6 +306,20 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
         text = format_estimate(estimate, is_short="interval" in shortening_steps)
         parts += [COLUMN_GAP, ("estimated ", "dim"), (text, "strong")]
     return tuple(parts)
+
+
+def _format_rate_without_incidents(totals: RunTotals, *, is_judged: bool, is_short: bool) -> Line:
+    """Return ` · without 29 incidents 46.9 % (211)` for the rate before it, or ` · w/o 29 incidents 46.9 %`."""
+    counts = totals.official_without_incidents
+    if is_judged:
+        counts = totals.judge_without_incidents
+    n_answered = totals.items - totals.incidents
+    rate = format_rate_without_incidents(*counts, n_answered)
+    if is_short and n_answered:
+        rate = rate.partition(" (")[0]
+    word = "w/o" if is_short else "without"
+    text = f" {symbols().separator} {word} {format_count(totals.incidents, 'incident')} "
+    return ((text, "dim"), (rate, "warn" if not n_answered else "strong"))
 
 
 def _format_disagreement_variants(count: int, adjudicate_key: str) -> tuple[Line, Line]:

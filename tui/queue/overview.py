@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.queries.runs import SORT_KEYS, search_runs, sort_runs
+from fcreview.store.queries.runs import RATE_ORDERS, SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, list_queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.columns import shorten_ids, shorten_run_names
@@ -171,7 +171,12 @@ def sort_runs_by_pass_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRo
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
     counts = {run.run: _count_overall_passes(run) for run in runs}
     rates = {run: each.n_passing / each.n_with_verdict if each.n_with_verdict else -1 for run, each in counts.items()}
-    return sorted(runs, key=lambda run: -rates[run.run])
+    return move_unfinished_runs_to_end(sorted(runs, key=lambda run: -rates[run.run]))
+
+
+def move_unfinished_runs_to_end(runs: Sequence[RunRow]) -> list[RunRow]:
+    """Return the unfinished runs after all others. Their rates are of few items, so they must not rank first."""
+    return sorted(runs, key=lambda run: run.is_unfinished)
 
 
 ORDERS = ("overall", "corrected", "model", "date", "items", "reviewed", "issues")
@@ -194,6 +199,8 @@ class RunArrangement:
     def filter_and_sort_runs(self, runs: Sequence[RunRow]) -> list[RunRow]:
         """Return the runs that match the search, in the selected order."""
         found = search_runs(runs, self.search)
+        if self.order in RATE_ORDERS:
+            return move_unfinished_runs_to_end(sort_runs(found, self.order))
         if self.order in SORT_KEYS:
             return sort_runs(found, self.order)
         return sort_runs_by_pass_rate(found, blind=self.blind)
@@ -228,11 +235,13 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
     names = _pad_run_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0
+    extra_columns = _list_extra_columns(runs)
     rates = [_format_overall_pass_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
-    room = cells - size - rate_cells - bar_cells - 4
+    room = cells - size - rate_cells - bar_cells - 4 - sum(column.width + 2 for column in extra_columns)
     shown = _fit_category_columns(categories, room)
     heading: list[StyledText] = [(f"{pad('run', size)} {'overall':>{rate_cells}}{'':{bar_cells + 2}}", "dim")]
+    heading += [(f"{column.title:>{column.width}}  ", "dim") for column in extra_columns]
     titles = shorten_ids(list(shown), MAX_CATEGORY_CELLS)
     heading += [(" " + titles.get(name, sanitize(name)).center(width), "dim") for name, width in shown.items()]
     lines = []
@@ -241,10 +250,47 @@ def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, firs
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(share_bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
+        for column in extra_columns:
+            text, style = column.format_cell(run)
+            line.append((f"{text:>{column.width}}  ", style))
         for category, width in shown.items():
             line += [(" ", ""), heat_cell(_find_category_pass_rate(run, category), width)]
         lines.append(tuple(line))
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
+
+
+@dataclass(frozen=True, slots=True)
+class _ExtraColumn:
+    """Column between the overall rate and the categories, which exists only if a run needs it."""
+
+    title: str
+    width: int
+    format_cell: Callable[[RunRow], StyledText]
+
+
+def _list_extra_columns(runs: Sequence[RunRow]) -> list[_ExtraColumn]:
+    """Return the rates without incidents, if a run has incidents, and the numbers of items, if a run lacks items."""
+    columns = []
+    if any(run.incidents for run in runs):
+        columns.append(_make_extra_column("w/o incidents", runs, _without_incidents_cell))
+    if any(run.not_run for run in runs):
+        columns.append(_make_extra_column("items", runs, _items_cell))
+    return columns
+
+
+def _make_extra_column(title: str, runs: Sequence[RunRow], format_cell: Callable[[RunRow], StyledText]) -> _ExtraColumn:
+    width = max([display_width(title), *(display_width(format_cell(run)[0]) for run in runs)])
+    return _ExtraColumn(title, width, format_cell)
+
+
+def _without_incidents_cell(run: RunRow) -> StyledText:
+    if run.incidents and not run.n_answered:
+        return "no answers", "warn"
+    return run.without_incidents_text, ""
+
+
+def _items_cell(run: RunRow) -> StyledText:
+    return run.items_text, "warn" if run.is_unfinished else "dim"
 
 
 def _fit_category_columns(categories: Sequence[str], max_width: int) -> dict[str, int]:

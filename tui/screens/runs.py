@@ -167,7 +167,7 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
             TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS),
             lambda row: _name_cell(row, state),
         ),
-        _count_column("items", "n_items", 6),
+        _items_column(runs),
     ]
     if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
@@ -181,6 +181,9 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         )
     if not blind:
         columns.append(_rate_column("official", "official", ALWAYS_SHOWN, lambda run: (run.official_rate_text, "")))
+        if any(run.incidents for run in runs):
+            column = TextColumn("w/o incidents", align_right=True)
+            columns.append(_single_run_column(column, 8, lambda run: (run.without_incidents_text, "")))
         if any(run.rule_known for run in runs):
             columns.append(_rate_column("recomp.", "rule", 4, _recomputed_cell))
         columns.append(_rate_column("corrected", "effective", ALWAYS_SHOWN if has_reviews else 3, _corrected_cell))
@@ -193,6 +196,19 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     if any(run.n_issues for run in runs):
         columns.append(_count_column("issues", "n_issues", 1, "warn"))
     return columns
+
+
+def _items_column(runs: Sequence[RunRow]) -> RunColumn:
+    """Return the column with the number of items: `3 of 400` for a run that lacks items of the dataset."""
+    if not any(run.not_run for run in runs):
+        return _count_column("items", "n_items", 6)
+
+    def format_cell(row: RunListRow) -> StyledText:
+        if row.run is None:
+            return f"{sum(run.n_items for run in row.runs):,}", ""
+        return row.run.items_text, "warn" if row.run.is_unfinished else ""
+
+    return RunColumn(TextColumn("items", align_right=True), format_cell, ALWAYS_SHOWN)
 
 
 def _count_column(title: str, attribute: str, priority: int, style: str = "") -> RunColumn:

@@ -16,6 +16,7 @@ from fcreview.tui.queue.header import make_unique_run_labels, rates_line
 from fcreview.tui.queue.overview import (
     NextAction,
     Overview,
+    RunArrangement,
     build_run_table,
     format_completed_queues,
     format_label_progress,
@@ -206,3 +207,44 @@ def test_long_categories_with_a_common_beginning_have_different_titles() -> None
     run.categories[:] = [category_counts(f"normal_multi_turn_user_{each}", 3, 1) for each in ("adjust", "switch")]
     heading = plain_text(build_run_table(Overview([run], "alice"), [run], 120, 0).heading)
     assert "_adjust" in heading and "_switch" in heading
+
+
+def test_rate_without_incidents_and_missing_items_stand_beside_the_overall_rate() -> None:
+    weak, strong = make_two_runs()
+    weak = replace(
+        weak,
+        incidents=1,
+        official_pass_without_incidents=1,
+        official_known_without_incidents=3,
+        not_run=1,
+        expected_items=5,
+    )
+    table = build_run_table(Overview([weak, strong], "ada"), [strong, weak], 80, 0)
+    heading, (strong_line, weak_line) = plain_text(table.heading), map(plain_text, table.lines)
+    assert "w/o incidents" in heading and "items" in heading
+    assert "33.3 % (3)" in weak_line and "4 of 5" in weak_line
+    assert "(" not in strong_line
+    without = build_run_table(Overview([strong], "ada"), [strong], 80, 0)
+    assert "incidents" not in plain_text(without.heading)
+
+
+def test_run_of_incidents_only_has_no_answers() -> None:
+    weak, _ = make_two_runs()
+    weak = replace(weak, incidents=4)
+    table = build_run_table(Overview([weak], "ada"), [weak], 80, 0)
+    assert "no answers" in plain_text(table.lines[0])
+
+
+@pytest.mark.parametrize("order", ["", "overall", "corrected"])
+def test_unfinished_runs_do_not_rank_first(order: str) -> None:
+    weak, strong = make_two_runs()
+    strong = replace(strong, not_run=396, expected_items=400)
+    arrangement = RunArrangement(blind=False, order=order)
+    assert [run.info.model for run in arrangement.filter_and_sort_runs([strong, weak])] == ["weak", "strong"]
+
+
+@pytest.mark.parametrize(("width", "text"), [(140, "without 1 incident 33.3 % (3)"), (60, "w/o 1 incident 33.3 %")])
+def test_line_above_the_queue_has_the_rate_without_incidents(width: int, text: str) -> None:
+    weak, _ = make_two_runs()
+    weak = replace(weak, incidents=1, official_pass_without_incidents=1, official_known_without_incidents=3)
+    assert text in plain_text(rates_line([weak], width))

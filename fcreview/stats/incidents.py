@@ -1,0 +1,65 @@
+"""Prepare the items of a run for figures without incidents.
+
+An incident is an item without an answer, for a reason outside the question (`fcreview.model.incident`). The benchmark's
+own metrics are computed from the other items. Official metrics always include incidents, as the benchmark counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from fcreview.model.item import Run
+from fcreview.model.metric import ScoredItem
+
+_Group = tuple[str, str | None]
+"""(category, setting) of an item. Benchmarks publish at least one figure for each of them."""
+
+
+def count_incidents(items: Iterable[ScoredItem]) -> int:
+    return sum(item.n_items for item in items if item.is_incident)
+
+
+def omit_incidents(items: Sequence[ScoredItem]) -> list[ScoredItem]:
+    """Return the items without incidents.
+
+    If all items of a category are incidents, they stay, with unknown verdicts. Without them, benchmarks would count the
+    category as not run, and many count such a category as 0 in their means. The mean is unknown instead.
+    """
+    answered = {_get_group(item) for item in items if not item.is_incident}
+    kept = []
+    for item in items:
+        if not item.is_incident:
+            kept.append(item)
+        elif _get_group(item) not in answered:
+            kept.append(_without_verdicts(item))
+    return kept
+
+
+def _get_group(item: ScoredItem) -> _Group:
+    return item.category, item.setting
+
+
+def _without_verdicts(item: ScoredItem) -> ScoredItem:
+    return replace(
+        item,
+        valid=None,
+        error_type=None,
+        values={},
+        part_verdicts=(),
+        overrides={},
+        reviewed=(),
+        disputed=(),
+        tokens_in=None,
+        tokens_out=None,
+        seconds=(),
+        tags=(),
+    )
+
+
+def omit_stated_accuracies(run: Run, items: Iterable[ScoredItem]) -> Run:
+    """Return the run without the accuracies that its score files state for categories. They include incidents, and a
+    benchmark's metrics use them if no known item of a category passes."""
+    categories = {item.category for item in items}
+    kept = {name: value for name, value in run.official_metrics.items() if name not in categories}
+    return replace(run, official_metrics=kept)

@@ -13,7 +13,7 @@ Tokens, cost and latency follow the V4 leaderboard, with its prices (`constants/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from math import dist, fsum, sqrt
@@ -115,6 +115,8 @@ class CategoryGroup:
     note: str = ""
     is_hidden: bool = False
     """Whether the leaderboard shows N/A for the group. Other groups are still computed from its rate."""
+    program_value: float | None = None
+    """Rate that the official program prints for the group of an incomplete run; None if it is not shown."""
 
     def list_metrics(self, level: int) -> Iterator[Metric]:
         """Yield the metric of the group, indented by `level`, and then the metrics of its parts, one level deeper."""
@@ -122,8 +124,23 @@ class CategoryGroup:
             value = None if self.is_hidden else self.rate.value
             n, total = (self.rate.n_verdicts, self.rate.n_items) if self.rate.n_items else (None, None)
             yield Metric("accuracy", self.name, value, level=level, note=self.note, n=n, total=total, digits=2)
+            yield from self._list_program_metrics(level)
         for part in self.parts:
             yield from part.list_metrics(level + 1)
+
+    def _list_program_metrics(self, level: int) -> Iterator[Metric]:
+        if self.program_value is None:
+            return
+        yield Metric(
+            "accuracy",
+            f"{self.name} {OFFICIAL_PROGRAM}",
+            self.program_value,
+            level=level,
+            note="as the official program prints it: categories not run count as 0",
+            n=self.rate.n_verdicts,
+            total=self.rate.n_items,
+            digits=2,
+        )
 
     def list_categories_by_size(self) -> Iterator[str]:
         """Yield the categories of the group and of its parts."""
@@ -181,7 +198,13 @@ def describe_missing(missing: Sequence[str], effect: str = "omitted") -> str:
 LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
 V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
 """Category -> number of items in V4's dataset, which is the weight of the category if it was not run."""
+LIVE_CATEGORIES = (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance")
+V3_LIVE_SIZES = dict(zip(LIVE_CATEGORIES, (258, 1053, 16, 24, 882, 18), strict=True))
+OFFICIAL_PROGRAM = "(official program)"
+"""Mark of a figure of an incomplete run that the official program prints."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
+SIMPLE_MEAN = "simple (Python, Java, JavaScript)"
+"""Name of the leaderboard's column `Simple AST`. Its name tells it from the categories `simple` and `simple_python`."""
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
@@ -191,20 +214,84 @@ def make_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryR
     """Return the accuracy table of a BFCL version: overall, groups with their parts, then the other categories."""
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
-        groups = _make_groups_before_v4(version, rates)
-        overall = [_make_all_items_group(version, rates, groups)]
-        if version != "V1":
-            first, more = (make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups)(rates, groups)
-            overall.insert(0, first)
-            groups += more
+        overall, groups = _make_tables_before_v4(version, rates)
     else:
         groups = _make_v4_groups(rates)
         overall = [_make_v4_overall(groups)]
+
     grouped = {category for group in groups for category in group.list_categories_by_size()}
     ungrouped = [name for name in rates if name not in (*grouped, *UNSCORED_CATEGORIES, "format_sensitivity")]
-    first_lines = [metric for group in overall for metric in group.list_metrics(0)]
-    all_groups = (*groups, *make_category_groups(rates, ungrouped))
-    return (*first_lines, *(metric for group in all_groups for metric in group.list_metrics(1)))
+    groups_with_items = [group for group in groups if group.rate.n_items]
+    # A run with categories of its own only has no leaderboard columns.
+    empty_groups = [group for group in groups if not group.rate.n_items] if groups_with_items else []
+
+    metrics = [metric for group in overall for metric in group.list_metrics(0)]
+    for group in (*groups_with_items, *make_category_groups(rates, ungrouped), *empty_groups):
+        metrics += group.list_metrics(1)
+    return tuple(metrics)
+
+
+def _make_tables_before_v4(version: str, rates: RatesByCategory) -> tuple[list[CategoryGroup], list[CategoryGroup]]:
+    """Return (overall accuracy and accuracy of all items, groups)."""
+    groups = _make_groups_before_v4(version, rates)
+    all_items = _make_all_items_group(version, rates, groups)
+    if version == "V1":
+        return [all_items], groups
+
+    make_overall_and_groups = make_v2_overall_and_groups if version == "V2" else make_v3_overall_and_groups
+    overall, more = make_overall_and_groups(rates, groups)
+    program_rates = compute_program_rates(version, rates)
+    first, *groups = [_add_program_value(group, program_rates) for group in (overall, *groups, *more)]
+    return [first, all_items], groups
+
+
+def _add_program_value(group: CategoryGroup, program_rates: Mapping[str, MeanRate]) -> CategoryGroup:
+    """Return the group with the figure of the official program, if the run lacks categories of the group."""
+    program_rate = program_rates.get(group.name)
+    if program_rate is None or program_rate.value is None or not group.rate.missing:
+        return group
+    return replace(group, note=f"{group.note}; the next line counts them as 0", program_value=program_rate.value)
+
+
+def compute_program_rates(version: str, rates: RatesByCategory) -> dict[str, MeanRate]:
+    """Compute the columns of an incomplete run as the official program of V2 or V3 does: categories that were not run
+    count as 0.
+
+    In means by items, V3 counts each of these categories with its number of items in the dataset (since 25 December
+    2024), and V2 leaves them out. Source: `generate_leaderboard_csv` and `get_category_score` in
+    `eval_runner_helper.py`, August 2024 to June 2025.
+    """
+
+    def average(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
+        return make_unweighted_group(name, parts, missing_as_zero=True)
+
+    ast = [
+        average("simple", make_category_groups(rates, ("simple", "java", "javascript"))),
+        *make_category_groups(rates, ("multiple", "parallel", "parallel_multiple")),
+    ]
+    executable = [
+        average("exec_simple", make_category_groups(rates, ("exec_simple", "rest"))),
+        *make_category_groups(rates, ("exec_multiple", "exec_parallel", "exec_parallel_multiple")),
+    ]
+    irrelevance = make_category_groups(rates, ("irrelevance",))
+    # In April 2025, V3 retired the executable categories.
+    has_executable_columns = version == "V2" or any(group.rate.n_items for group in executable)
+    columns = [*ast, *executable, *irrelevance] if has_executable_columns else [*ast, *irrelevance]
+    non_live = average("non_live", columns)
+    live = CategoryGroup(
+        "live", pool_category_rates(rates, LIVE_CATEGORIES, V3_LIVE_SIZES if version == "V3" else None)
+    )
+    if version == "V3":
+        multi_turn = average("multi_turn", make_category_groups(rates, _MULTI_TURN))
+        overall = average("overall", [non_live, live, multi_turn])
+        return {group.name: group.rate for group in (non_live, live, multi_turn, overall)}
+
+    live_ast = make_category_groups(rates, LIVE_AST_CATEGORIES)
+    combined = [average(group.name, [group, live_group]) for group, live_group in zip(ast, live_ast, strict=True)]
+    both_irrelevance = average("irrelevance", make_category_groups(rates, ("irrelevance", "live_irrelevance")))
+    relevance = make_category_groups(rates, ("live_relevance",))
+    overall = average("overall", [*combined, *executable, both_irrelevance, *relevance])
+    return {group.name: group.rate for group in (non_live, live, overall)}
 
 
 def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
@@ -213,7 +300,7 @@ def _make_v4_groups(rates: RatesByCategory) -> list[CategoryGroup]:
     def make_group(name: str, categories: Sequence[str]) -> CategoryGroup:
         return make_unweighted_group(name, make_category_groups(rates, categories), missing_as_zero=True)
 
-    simple = hide_if_incomplete(make_group("simple", _SIMPLE))
+    simple = hide_if_incomplete(make_group(SIMPLE_MEAN, _SIMPLE))
     others = make_category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
     live_rate = pool_category_rates(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
     live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
@@ -246,7 +333,7 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
         return make_item_weighted_group(name, parts, rates) if is_v1 else make_unweighted_group(name, parts)
 
     others = (f"multiple{suffix}", f"parallel{suffix}", f"parallel_multiple{suffix}")
-    simple = make_simple_group("simple", ("simple", "java", "javascript"))
+    simple = make_simple_group(SIMPLE_MEAN, ("simple", "java", "javascript"))
     simple_executable = make_simple_group(f"{executable}simple", (f"{executable}simple", "rest"))
     other_executable = make_category_groups(rates, [f"{executable}{name}" for name in others])
     groups = [
@@ -255,7 +342,7 @@ def _make_groups_before_v4(version: str, rates: RatesByCategory) -> list[Categor
         make_unweighted_group("irrelevance", make_category_groups(rates, ("relevance" if is_v1 else "irrelevance",))),
     ]
     if not is_v1:
-        live = make_category_groups(rates, (*LIVE_AST_CATEGORIES, "live_irrelevance", "live_relevance"))
+        live = make_category_groups(rates, LIVE_CATEGORIES)
         multi_turn = make_category_groups(rates, _MULTI_TURN)
         groups += [make_item_weighted_group("live", live, rates), make_unweighted_group("multi_turn", multi_turn)]
     return groups
@@ -277,8 +364,10 @@ OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 def make_v2_overall_and_groups(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
     """Return (overall accuracy, groups) of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
-    pairs = zip(by_name["ast"].parts, make_category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
-    combined = [make_group_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
+    names = ("combined_simple", "combined_multiple", "combined_parallel", "combined_parallel_multiple")
+    live_parts = make_category_groups(rates, LIVE_AST_CATEGORIES)
+    columns = zip(names, by_name["ast"].parts, live_parts, strict=True)
+    combined = [make_group_without_parts(name, [non_live, live]) for name, non_live, live in columns]
     irrelevance, relevance = _make_irrelevance_group(rates), make_category_groups(rates, ["live_relevance"])
     overall = _make_overall_of_columns([*combined, *by_name["executable"].parts, irrelevance, *relevance])
     combined_ast = make_unweighted_group("combined_ast", combined)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.report_data import compute_run_metrics
+from fcreview.importers.bfcl.leaderboard import SIMPLE_MEAN
 from fcreview.model.metric import MetricKey
 from tests.examples import only_long
 from tests.scores.reviewed_runs import ReviewedRuns
@@ -39,7 +40,7 @@ LIVE = {
     "Parallel Multiple AST": accuracy(2, "live_parallel_multiple"),
 }
 NON_LIVE = {
-    "Simple AST": accuracy(2, "simple"),
+    "Simple AST": accuracy(2, SIMPLE_MEAN),
     "Multiple AST": accuracy(2, "multiple"),
     "Parallel AST": accuracy(2, "parallel"),
     "Parallel Multiple AST": accuracy(2, "parallel_multiple"),
@@ -170,7 +171,7 @@ def test_v1_summaries_equal_the_official_program(bench: Path, open_runs: OpenRun
     assert [counts[name][0] for name in ("simple", "java", "javascript")] == [366, 45, 19]
     ast = (simple + 184 / 200 + 179 / 200 + 166 / 200) / 4  # multiple, parallel, parallel multiple
     executable = (99 / 100 + 45 / 50 + 42 / 50 + 30 / 40) / 4
-    assert lines[2, "simple"].values["official"] == pytest.approx(simple)
+    assert lines[2, SIMPLE_MEAN].values["official"] == pytest.approx(simple)
     assert lines[1, "ast"].values["official"] == pytest.approx(ast)
     assert lines[1, "executable"].values["official"] == pytest.approx(executable)
     assert lines[1, "executable"].values["rule"] is None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.importers.bfcl.leaderboard import SIMPLE_MEAN
 from fcreview.model.metric import MetricKey, MetricSource
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
 
@@ -57,7 +58,7 @@ def test_bfcl_item(bfcl: ReviewedRuns) -> None:
         override(bfcl, "simple_python_1", True),
         {
             SCORE(3, "simple_python"): (1 / 6, 2 / 6),
-            SCORE(2, "simple"): (simple[0], simple[1]),
+            SCORE(2, SIMPLE_MEAN): (simple[0], simple[1]),
             SCORE(1, "non_live"): (non_live[0], non_live[1]),
             SCORE(0, "overall"): (fixed + 0.1 * non_live[0], fixed + 0.1 * non_live[1]),
         },

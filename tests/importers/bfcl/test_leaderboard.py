@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.importers.bfcl.leaderboard import compute_metrics
+from fcreview.importers.bfcl.leaderboard import SIMPLE_MEAN, compute_metrics
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 
@@ -48,13 +48,13 @@ V1_ROWS = [
     (
         "Claude-3.5-Sonnet-20240620 (Prompt)",
         [95.5, 66, 74, 95.5, 92, 92, 98, 100, 94, 84, 77.5, 84.17],
-        {"0 all items": "90.24", "1 ast": "91.92", "1 executable": "88.58", "2 simple": "88.18",
+        {"0 all items": "90.24", "1 ast": "91.92", "1 executable": "88.58", f"2 {SIMPLE_MEAN}": "88.18",
          "2 executable_simple": "98.82"},
     ),
     (
         "Mistral-small-2402 (FC Auto)",
         [89.25, 1, 0, 86.5, 35.5, 44.5, 98, 50, 88, 26, 12.5, 88.75],
-        {"0 all items": "64.65", "1 ast": "57.90", "1 executable": "51.18", "2 simple": "65.09",
+        {"0 all items": "64.65", "1 ast": "57.90", "1 executable": "51.18", f"2 {SIMPLE_MEAN}": "65.09",
          "2 executable_simple": "78.24"},
     ),
 ]  # fmt: skip
@@ -71,7 +71,7 @@ def test_v2_and_v3_do_not_weigh_non_live_columns() -> None:
     row = [98.75, 62, 82, 97.5, 93.5, 91.5, 100, 98.57, 94, 90, 85, 81.67]
     for generation in ("V2", "V3"):
         found = compute_statistics(generation, SIZES, row)
-        columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", "2 simple": "80.92",
+        columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", f"2 {SIMPLE_MEAN}": "80.92",
                    "2 exec_simple": "99.29", "1 irrelevance": "81.67"}  # fmt: skip
         assert {name: format_figure(found, name) for name in columns} == columns
 
@@ -97,7 +97,7 @@ def test_v3_overall_is_mean_of_three_groups() -> None:
     turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
     non_live = [92.25, 70, 74, 94, 85.5, 78, 100, 97.14, 94, 90, 75, 84.17]
     found = compute_statistics("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
-    columns = {"0 overall": "74.24", "1 ast": "84.06", "2 simple": "78.75", "1 executable": "89.39",
+    columns = {"0 overall": "74.24", "1 ast": "84.06", f"2 {SIMPLE_MEAN}": "78.75", "1 executable": "89.39",
                "2 exec_simple": "98.57", "1 live": "77.65", "1 live_ast": "83.42", "1 multi_turn": "58.62",
                "1 irrelevance_detection": "76.32", "2 live_relevance": "94.44"}  # fmt: skip
     assert {name: format_figure(found, name) for name in columns} == columns
@@ -110,6 +110,78 @@ def test_v3_after_april_2025_has_no_executable_columns() -> None:
     assert found["0 overall"].value is None
     assert "live_simple" in found["0 overall"].note
     assert "1 executable" not in found
+
+
+V3_NON_LIVE_SIZES = {name: SIZES[name] for name in SIZES if not name.startswith(("exec", "rest"))}
+LIVE_AST = {name: LIVE[name] for name in ("live_simple", "live_multiple")}
+
+
+def test_program_counts_missing_categories_of_v3_as_0() -> None:
+    """The rules are those of `generate_leaderboard_csv` from December 2024 to August 2025. A category that was not run
+    has the weight of its items in the live mean."""
+    sizes = {"simple": 400, "multiple": 200, "live_simple": 258, "live_multiple": 1053}
+    found = compute_statistics("V3", sizes, [90, 80, 50, 60])
+    live = (129 + 632) / (258 + 1053 + 16 + 24 + 882 + 18)
+    non_live = (0.9 / 3 + 0.8) / 5
+    figures = {
+        "0 overall": None,
+        "0 overall (official program)": (non_live + live + 0) / 3,
+        "1 non_live": (0.9 + 0.8) / 2,
+        "1 non_live (official program)": non_live,
+        "1 live": (129 + 632) / (258 + 1053),
+        "1 live (official program)": live,
+    }
+    assert {name: found[name].value for name in figures} == pytest.approx(figures)
+    names = list(found)
+    assert names.index("1 live (official program)") == names.index("1 live") + 1
+    assert found["1 live"].note.startswith("categories not run (omitted): live_parallel")
+    assert found["1 live"].note.endswith("the next line counts them as 0")
+    assert "categories not run count as 0" in found["1 live (official program)"].note
+    assert "1 multi_turn (official program)" not in found
+
+
+def test_program_counts_retired_categories_only_if_one_was_run() -> None:
+    sizes = {**V3_NON_LIVE_SIZES, "exec_simple": 100}
+    found = compute_statistics("V3", sizes, [90, 60, 76, 94, 86, 78, 60, 80])
+    columns = [(0.9 + 0.6 + 0.76) / 3, 0.94, 0.86, 0.78, 0.8 / 2, 0, 0, 0, 0.6]
+    assert found["1 non_live (official program)"].value == pytest.approx(sum(columns) / 9)
+    assert "1 non_live (official program)" not in compute_statistics("V3", V3_NON_LIVE_SIZES, [90] * 7)
+
+
+def test_program_of_v2_omits_missing_categories_from_mean_by_items() -> None:
+    """In V2, a missing category counts as 0 in plain means, but has no weight in means by items."""
+    found = compute_statistics("V2", {"simple": 400, **LIVE_AST}, [90, 50, 60])
+    assert found["1 live (official program)"].value == pytest.approx((129 + 632) / (258 + 1053))
+    # Four combined AST columns, four executable columns, irrelevance and relevance.
+    combined = [(0.9 / 3 + 0.5) / 2, (0 + 632 / 1053) / 2]
+    assert found["0 overall (official program)"].value == pytest.approx(sum(combined) / 10)
+
+
+@pytest.mark.parametrize("generation", ["V2", "V3"])
+def test_complete_run_has_one_figure(generation: str) -> None:
+    turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
+    found = compute_statistics(generation, {**SIZES, **LIVE, **turns}, [80] * (len(SIZES) + len(LIVE) + len(turns)))
+    assert not any("official program" in name for name in found)
+
+
+def test_mean_of_languages_is_not_named_like_category() -> None:
+    sizes = {"simple_python": 400, "simple_java": 100, "simple_javascript": 50}
+    found = compute_statistics("V4", sizes, [90, 60, 70])
+    assert found["2 simple (Python, Java, JavaScript)"].value == pytest.approx((0.9 + 0.6 + 0.7) / 3)
+    assert found["3 simple_python"].value == pytest.approx(0.9)
+
+
+def test_run_of_own_categories_has_no_empty_groups() -> None:
+    found = compute_statistics("V4", {"my_domain": 10, "simple_python_zh": 10}, [50, 60])
+    assert list(found) == ["1 my_domain", "1 simple_python_zh"]
+
+
+def test_groups_without_items_come_last() -> None:
+    found = compute_statistics("V4", {"my_domain": 10, "live_simple": 258}, [50, 50])
+    assert list(found) == [
+        "0 overall", "1 live", "2 live_simple", "1 my_domain", "1 non_live", "1 multi_turn", "1 agentic",
+    ]  # fmt: skip
+    assert found["1 non_live"].value == 0.0
 
 
 def test_header_gives_figures_without_results() -> None:

@@ -103,7 +103,7 @@ def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
 def _make_step(message: ChatMessage) -> JsonObject:
     source = {"assistant": "agent", "user": "user"}.get(message.role, "system")
     step: JsonObject = {"source": source, "message": message.content}
-    if message.role in ("log", "state"):
+    if message.role in ("log", "state", "other"):
         step["extra"] = {"role": message.role, "name": message.name}
     if message.reasoning and source == "agent":
         step["reasoning_content"] = message.reasoning

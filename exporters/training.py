@@ -310,6 +310,9 @@ def _select_training_messages(item: _ReviewedItem, options: TrainingOptions) -> 
         messages.pop()
     if not messages or not all(_is_complete_reply(each) for each in messages if each.role == "assistant"):
         return None
+    # The model may have seen or written a message of an unknown role, for which chat formats have no place.
+    if any(each.role == "other" for each in messages):
+        return None
     if options.exclude_benchmark_goldens and any(each.is_given for each in messages):
         return None
     return messages if any(each.role == "user" for each in messages) else None

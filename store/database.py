@@ -22,9 +22,9 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "10"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
+SCHEMA_VERSION = "11"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
-_VIEWS = ("calls", "items", "messages", "not_run", "pairs", "verdicts")
+_VIEWS = ("calls", "items", "messages", "not_run", "pairs", "task_sections", "verdicts")
 NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `has_only_verified_runs`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL

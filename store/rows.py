@@ -41,9 +41,9 @@ def is_hidden_duplicate(item_number: int) -> bool:
 ITEM_COLUMNS = (
     "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
     "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
-    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "incident", "incident_text",
-    "incident_where", "incident_certainty", "flags", "prediction_hash", "golden_hash", "file", "line", "offset",
-    "length",
+    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "ended", "incident",
+    "incident_text", "incident_where", "incident_certainty", "flags", "prediction_hash", "golden_hash", "file", "line",
+    "offset", "length", "task_sections",
 )  # fmt: skip
 BUILTIN_QUEUES = (
     "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
@@ -149,6 +149,8 @@ class QueueRow:
     """Argument path of the first difference; None if the call as a whole differs."""
     diff_golden: str | None = field(default=None, metadata=column_metadata("i.diff_golden", shows_verdict=True))
     diff_predicted: str | None = field(default=None, metadata=column_metadata("i.diff_predicted", shows_verdict=True))
+    ended: str | None = field(default=None, metadata=column_metadata("i.ended", shows_verdict=True))
+    """How the conversation ended, such as `max_steps`; None if the format does not record it."""
     question: str = field(default="", metadata=column_metadata("i.question"))
     incident: str | None = field(default=None, metadata=_incident_metadata(incident_kind_sql))
     """Why the model's answer is missing or cut (`fcreview.model.incident`), after reviews of the mark. Also `limit` and

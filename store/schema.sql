@@ -58,6 +58,7 @@ CREATE TABLE item_rows (
     first_difference VARCHAR USING COMPRESSION fsst,
     diff_golden VARCHAR USING COMPRESSION fsst, diff_predicted VARCHAR USING COMPRESSION fsst,
     decisive_step VARCHAR USING COMPRESSION dictionary,  -- kind of the guessed decisive step
+    ended VARCHAR USING COMPRESSION dictionary,          -- how the conversation ended, such as user_stop or max_steps
     incident VARCHAR USING COMPRESSION dictionary,       -- why the answer is missing or cut, see model/incident.py
     incident_text VARCHAR USING COMPRESSION fsst,
     incident_where VARCHAR USING COMPRESSION dictionary,
@@ -67,6 +68,7 @@ CREATE TABLE item_rows (
     file VARCHAR USING COMPRESSION dictionary, line BIGINT, "offset" BIGINT, length BIGINT,
     functions VARCHAR[],             -- functions.hash
     question_hash BIGINT,            -- questions.hash
+    task_sections STRUCT(title VARCHAR, "text" VARCHAR, reveals_golden BOOLEAN)[],  -- see TaskSection in model/item.py
     extra JSON,                      -- see fcreview/model/item.py: {failing_turn, state_differences, ..., more: {...}}
     messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],
     calls STRUCT(side VARCHAR, turn INTEGER, step INTEGER, "index" INTEGER, name VARCHAR, arguments JSON,
@@ -90,7 +92,7 @@ CREATE VIEW items AS
 SELECT i.item, i.run, i.seq, i.id, r.benchmark, r.generation, r.language, r.model, i.category, i."group", i.question,
        i.n_turns, i.n_steps, i.n_golden, i.n_predicted, i.n_issues, i.official, i.rule, i.judge,
        i.error_type, i.rule_error_type, i.rule_note, i.diff_function, i.diff_argument, i.first_difference,
-       i.diff_golden, i.diff_predicted, i.decisive_step,
+       i.diff_golden, i.diff_predicted, i.decisive_step, i.ended,
        i.incident, i.incident_text, i.incident_where, i.incident_certainty, i.flags,
        i.tokens_in, i.tokens_out, i.latency, i.seconds, i.setting, i.prediction_hash, i.golden_hash,
        i.file, i.line, i."offset", i.length, i.functions, i.extra
@@ -100,6 +102,9 @@ CREATE VIEW messages AS
 SELECT item, run, id, m.turn, m.step, m.role, m.name, m.content
 FROM (SELECT i.item, i.run, i.id, unnest(list_concat(q.messages, i.messages)) AS m
       FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash);
+
+CREATE VIEW task_sections AS
+SELECT item, run, id, s.title, s."text" FROM (SELECT item, run, id, unnest(task_sections) AS s FROM item_rows);
 
 CREATE VIEW calls AS
 SELECT item, run, id, c.side, c.turn, c.step, c."index", c.name, c.arguments, c.raw, c.decode_error

@@ -161,8 +161,9 @@ _extra_values = attrgetter(*Extra.__slots__)
 
 
 Side = Literal["golden", "predicted"]
-Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""Role of a message. The model did not see messages with the role `state` (environment) or `log` (runner)."""
+Role = Literal["system", "user", "assistant", "tool", "state", "log", "other"]
+"""Role of a message. The model did not see messages with the role `state` (environment) or `log` (runner). `other`
+stands for a role that the format does not define; `Message.name` is then the role in the file."""
 GOLDEN_CALL = "golden call"
 """`Message.name` of a message that quotes a golden call from an earlier turn. The content is the call as JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
@@ -228,6 +229,16 @@ class Message:
     content: str
     name: str | None = None
     """Name of the tool, environment class or speaker, if the role does not identify the author."""
+
+
+@dataclass(slots=True)
+class TaskSection:
+    """A part of the task that is neither a message nor a golden call, such as its purpose or the initial state."""
+
+    title: str
+    text: str
+    reveals_golden: bool = False
+    """Whether the text states the expected outcome, as assertions do. Blind review then hides the section."""
 
 
 @dataclass(slots=True)
@@ -334,6 +345,8 @@ class Item:
     verdicts: list[Verdict] = field(default_factory=list)
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Docs of the available functions, as in the dataset. Many items can share one list object."""
+    task_sections: list[TaskSection] = field(default_factory=list)
+    """Parts of the task that the item screen shows with the instruction to the simulated user and the policy."""
     official: bool | None = None
     rule: bool | None = None
     judge: bool | None = None
@@ -360,6 +373,9 @@ class Item:
     diff_predicted: str | None = None
     decisive_step: str | None = None
     """Kind of the guessed decisive step, such as `wrong_write`. None if fcreview guessed no step."""
+    ended: str | None = None
+    """How the conversation ended, in the words of the format, such as `user_stop`, `max_steps` or an exception. None if
+    the format does not record it."""
     incident: IncidentKind | None = None
     """Why the model's answer is missing or cut for a reason outside the question (see `fcreview.model.incident`)."""
     incident_text: str | None = None

@@ -46,6 +46,8 @@ TOLERANCE = 1e-9
 """Maximum difference between a recorded and a recomputed metric that is treated as a rounding error."""
 FULL_REWARD_TOLERANCE = 1e-6
 """A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same value."""
+COMPLETED = "completed"
+"""`Item.ended` of a trial without an exception."""
 MAX_OUTPUT_LENGTH = 20_000
 """Number of characters that are kept from the end of the verifier's output."""
 CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
@@ -167,8 +169,10 @@ def _add_trial_result(item: Item, record: TrialRecord) -> None:
     task = result.get("task_name")
     item.group = task if isinstance(task, str) else item.id.rpartition("__")[0] or None
     add_official_verdicts(item, record.rewards, "Harbor verifier")
+    item.ended = COMPLETED if result else None
     if exception := as_object(result.get("exception_info")):
         kind, message = str(exception.get("exception_type")), str(exception.get("exception_message"))
+        item.ended = kind
         item.error_type = kind if item.official is not True else None
         item.first_difference = " ".join(f"{item.error_type}: {message}".split())[:300]
         item.extra.metadata |= {EXCEPTION_KEY: kind, "exception message": message}

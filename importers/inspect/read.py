@@ -15,6 +15,7 @@ from fcreview.importers.common.records import (
     fill_safely,
     is_integer,
     is_number,
+    list_objects,
     read_function_docs,
 )
 from fcreview.importers.inspect import leaderboard, tasks
@@ -209,6 +210,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     if conversation.server_tools:
         item.extra.metadata["server tools"] = conversation.server_tools
     _fill_usage(item, value, context.run.model)
+    item.ended = _describe_ending(value)
     _add_log_remarks(item, value)
     scores = read_scores(value.get("scores"), item.issues, item.file, item.line)
     add_score_verdicts(item, value, scores, context.scores, conversation)
@@ -251,6 +253,20 @@ def _fill_usage(item: Item, sample_value: dict[str, Any], model: str) -> None:
 def _sum_token_counts(usages: list[dict[str, Any]], field_name: str) -> int | None:
     counts = [n for usage in usages if isinstance(n := usage.get(field_name), int) and abs(n) < 1e15]
     return sum(counts) if counts else None
+
+
+def _describe_ending(sample_value: dict[str, Any]) -> str | None:
+    """Return how the sample ended: `error`, a limit such as `token_limit`, or the stop reason of the last reply."""
+    if sample_value.get("error") is not None:
+        return "error"
+
+    limit = sample_value.get("limit")
+    if isinstance(limit, dict):
+        return f"{limit.get('type')}_limit"
+
+    choices = list_objects(as_object(sample_value.get("output")).get("choices"))
+    stop_reason = choices[0].get("stop_reason") if choices else None
+    return stop_reason if isinstance(stop_reason, str) else None
 
 
 def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:

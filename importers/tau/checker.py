@@ -20,6 +20,7 @@ from fcreview.importers.tau.conversation import (
     pair_golden_actions,
     read_golden_actions,
 )
+from fcreview.importers.tau.task import describe_env_assertion
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ITEM
@@ -36,8 +37,22 @@ ERROR_TYPES = {
 SUCCESS_TOLERANCE = 1e-6
 """Maximum difference between 1 and the reward of a success, as in the official metric code of tau2-bench."""
 GRADED_ENDINGS = ("user_stop", "agent_stop")
+"""Termination reasons after which tau2-bench checks a simulation. With any other reason, the reward is 0 without a
+check. Source: `evaluator/evaluator.py` (`evaluate_simulation`)."""
 INFRASTRUCTURE_ERROR = "infrastructure_error"
 """Termination reason of a simulation that was not run. No metric counts such a simulation."""
+UNCHECKED_ENDINGS = (
+    "max_steps",
+    "timeout",
+    "too_many_errors",
+    "agent_error",
+    "user_error",
+    "context_window_exceeded",
+    "unexpected_error",
+)
+KNOWN_ENDINGS = (*GRADED_ENDINGS, *UNCHECKED_ENDINGS, INFRASTRUCTURE_ERROR)
+"""Termination reasons of tau2-bench 0.1.0 to 1.0.1."""
+NO_REWARD = "the simulation has no recorded reward, so the benchmark's figures leave it out"
 DEFAULT_BASIS = ["DB", "COMMUNICATE"]
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on a natural-language assertion, with its number from 1."""
@@ -130,30 +145,45 @@ class CheckedParts(NamedTuple):
     recomputed: RewardParts
 
 
-def add_reward_verdicts(
-    item: Item, reward: float | None, parts: CheckedParts | None, error_type: str = "", rationale: str | None = None
+def add_unchecked_verdicts(
+    item: Item, reward: float | None, error_type: str, rationale: str, *, is_left_out: bool = False
 ) -> None:
-    """Add the verdicts that follow from the recorded reward and its parts.
+    """Add the verdicts on an item that the benchmark did not check. It fails with `error_type`.
 
-    If the benchmark checked nothing, `parts` is None, and the item fails with `error_type` and `rationale`.
+    `is_left_out`: as in `add_reward_verdicts`.
     """
-    item.official = None if reward is None else is_success(reward)
-    official, recomputed = parts or CheckedParts(RewardParts(), RewardParts())
-    if parts is None:
-        item.rule, item.rule_error_type = False, error_type
+    _set_official_verdict(item, reward)
+    no_parts = RewardParts()
+    if is_left_out:
+        item.rule_note = NO_REWARD
+        _add_verdicts_of_source(item, "official", reward, no_parts, rationale)
+    else:
+        item.rule = False
+        item.rule_error_type = error_type
         item.error_type = error_type if item.official is False else None
         item.first_difference = rationale
-        _add_verdicts_of_source(item, "official", reward, official, rationale)
-        _add_verdicts_of_source(item, "rule", 0.0, recomputed, rationale)
-        add_decisive_step(item)
-        return
-    value = recomputed.reward
-    item.rule = None if value is None else is_success(value)
-    item.rule_error_type = recomputed.error_type if item.rule is False else None
-    if item.rule is None:
-        unknown = [part for part, each in recomputed.values.items() if each is None]
-        item.rule_note = f"the result file does not contain the value of {', '.join(unknown)}" if unknown else None
-    item.error_type = (official.error_type or recomputed.error_type) if item.official is False else None
+        _add_verdicts_of_source(item, "official", reward, no_parts, rationale)
+        _add_verdicts_of_source(item, "rule", 0.0, no_parts, rationale)
+    add_decisive_step(item)
+
+
+def add_reward_verdicts(item: Item, reward: float | None, parts: CheckedParts, *, is_left_out: bool = False) -> None:
+    """Add the verdicts that follow from the recorded reward and its parts.
+
+    `is_left_out`: whether the benchmark leaves the item out of its figures, because it has no recorded reward although
+    others have one. Then only the parts have verdicts. A recomputed verdict on the item would change corrected figures
+    although nobody has reviewed anything.
+    """
+    official, recomputed = parts
+    value = None if is_left_out else recomputed.reward
+    _set_official_verdict(item, reward)
+    if is_left_out:
+        item.rule_note = NO_REWARD
+    else:
+        _set_recomputed_verdict(item, recomputed)
+    if item.official is False:
+        item.error_type = official.error_type or recomputed.error_type
+
     item.extra.metadata[REWARD_PARTS] = {
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
@@ -161,9 +191,24 @@ def add_reward_verdicts(
     explanation = official.explain_reward(has_actions) if official.values else None
     _add_verdicts_of_source(item, "official", reward, official, explanation)
     _add_verdicts_of_source(item, "rule", value, recomputed, recomputed.explain_reward(has_actions))
+
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing_parts else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
+
+
+def _set_official_verdict(item: Item, reward: float | None) -> None:
+    item.official = None if reward is None else is_success(reward)
+
+
+def _set_recomputed_verdict(item: Item, recomputed: RewardParts) -> None:
+    if recomputed.reward is not None:
+        item.rule = is_success(recomputed.reward)
+        item.rule_error_type = recomputed.error_type if item.rule is False else None
+        return
+    unknown = [part for part, value in recomputed.values.items() if value is None]
+    if unknown:
+        item.rule_note = f"the result file does not contain the value of {', '.join(unknown)}"
 
 
 def _add_verdicts_of_source(
@@ -197,53 +242,118 @@ def _set_first_difference(item: Item, parts: RewardParts) -> None:
 
 
 def add_pairs_and_verdicts(
-    item: Item, simulation: JsonObject, criteria: JsonObject | None, messages: Sequence[ConversationMessage] | None
+    item: Item,
+    simulation: JsonObject,
+    criteria: JsonObject | None,
+    messages: Sequence[ConversationMessage] | None,
+    *,
+    run_has_rewards: bool,
 ) -> None:
     """Add call pairs and all verdicts to an item that already has its conversation.
 
     `criteria` are the `evaluation_criteria` of the task, or None if they are missing. `messages` is None if the
-    conversation cannot be read. In this case, no part is recomputed.
+    conversation cannot be read. In this case, no part is recomputed. `run_has_rewards`: whether a simulation of the run
+    has a recorded reward.
     """
     reason = simulation.get("termination_reason")
     recorded = as_object(simulation.get("reward_info"))
     actions = read_golden_actions(criteria or {})
     addresses = pair_golden_actions(item, actions)
-    matches = [any(action.matches_call(call) for call in item.predicted) for action in actions]
-    basis = _list_counted_parts(recorded, criteria, reason)
-    item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
+    counted_parts = _list_counted_parts(recorded, criteria, reason)
+    actions_count = counted_parts is not None and "ACTION" in counted_parts
+    item.extra.uncounted_states = "+" if actions_count else "-!+"
+
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
         item.rule_note = "an infrastructure error prevented this simulation, so no metric counts it"
         item.first_difference = item.rule_note
         return
+
     reward = to_finite_number(recorded.get("reward"))
-    if reward is None and (simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS):
+    is_reward_expected = simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS
+    if reward is None and is_reward_expected:
         add_issue(item, "the simulation has no recorded reward")
-    if basis is None and reward is None and not isinstance(reason, str):
+    is_left_out = reward is None and run_has_rewards
+    if counted_parts is None:
+        _add_verdicts_without_checks(item, reward, reason, recorded, is_left_out=is_left_out)
+        return
+
+    checks = _CheckedSimulation(recorded, criteria, actions, addresses, counted_parts)
+    checks.add_verdicts(item, reward, messages, is_left_out=is_left_out)
+
+
+def _add_verdicts_without_checks(
+    item: Item, reward: float | None, reason: Any, recorded: JsonObject, *, is_left_out: bool
+) -> None:
+    if reward is None and not isinstance(reason, str):
         item.rule_note = "the simulation has neither a recorded reward nor a termination reason"
         add_issue(item, item.rule_note)
         return
-    if basis is None:
-        note = as_object(recorded.get("info")).get("note")
-        text = f"the simulation ended with {reason}, and nothing was checked"
-        add_reward_verdicts(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
-        return
-    expected = [text for text in as_list((criteria or {}).get("communicate_info")) if isinstance(text, str)]
-    replies = [each.content for each in messages or () if each.role == "assistant" and each.content]
-    texts = find_spoken_texts(expected, replies)
-    official = _read_official_parts(recorded, basis)
-    missing_texts = [text for text, found in texts.items() if not found]
-    missing_actions = [action.name for action, matched in zip(actions, matches, strict=True) if not matched]
-    recomputed = RewardParts(dict(official.values), missing_texts, official.unmet_assertions, missing_actions)
-    met = {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(texts.values())}
-    own = _recompute_part_values(item, criteria, met)
-    recomputed.values |= {part: value for part, value in own.items() if part in basis}
-    add_reward_verdicts(item, reward, CheckedParts(official, recomputed))
-    if item.golden_hash:  # The task is in the file.
-        _report_contradicting_checks(item, recorded, list(texts), [action.name for action in actions], official.reward)
-    _add_uncounted_checks(item, recorded, basis, own)
-    _add_action_checks(item, recorded, actions, addresses, matches)
-    _add_nl_assertions(item, recorded)
+
+    rationale = f"the simulation ended with {reason}, so it fails without any check"
+    note = as_object(recorded.get("info")).get("note")
+    if isinstance(note, str):
+        rationale = f"{rationale}: {note}"
+    add_unchecked_verdicts(item, reward, str(reason), rationale, is_left_out=is_left_out)
+    _add_uncounted_checks(item, recorded, counted_parts=[], recomputed_values={})
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedSimulation:
+    """The recorded checks of a simulation, and the golden side of its task."""
+
+    recorded: JsonObject
+    """`reward_info` of the simulation."""
+    criteria: JsonObject | None
+    """`evaluation_criteria` of the task; None if they are missing."""
+    actions: list[GoldenAction]
+    addresses: list[str]
+    """Address of the call pair of each golden action."""
+    counted_parts: list[str]
+
+    def add_verdicts(
+        self,
+        item: Item,
+        reward: float | None,
+        messages: Sequence[ConversationMessage] | None,
+        *,
+        is_left_out: bool,
+    ) -> None:
+        """Add the verdicts on the item, on the parts of its reward and on the single checks."""
+        matches = [any(action.matches_call(call) for call in item.predicted) for action in self.actions]
+        said = self._find_expected_texts(messages or ())
+        met = {} if messages is None else {"ACTION": all(matches), "COMMUNICATE": all(said.values())}
+        recomputed_values = _recompute_part_values(item, self.criteria, met)
+
+        official = _read_official_parts(self.recorded, self.counted_parts)
+        recomputed = RewardParts(
+            values=dict(official.values),
+            missing_texts=[text for text, is_said in said.items() if not is_said],
+            unmet_assertions=official.unmet_assertions,
+            missing_actions=self._list_missing_actions(matches),
+        )
+        for part, value in recomputed_values.items():
+            if part in self.counted_parts:
+                recomputed.values[part] = value
+        add_reward_verdicts(item, reward, CheckedParts(official, recomputed), is_left_out=is_left_out)
+
+        has_task = item.golden_hash != ""
+        if has_task:
+            names = [action.name for action in self.actions]
+            _report_contradicting_checks(item, self.recorded, list(said), names, official.reward)
+        _add_uncounted_checks(item, self.recorded, self.counted_parts, recomputed_values)
+        _add_action_checks(item, self.recorded, self.actions, self.addresses, matches)
+        _add_nl_assertions(item, self.recorded)
+
+    def _find_expected_texts(self, messages: Sequence[ConversationMessage]) -> dict[str, bool]:
+        """Return expected text -> whether the agent said it."""
+        expected = as_list((self.criteria or {}).get("communicate_info"))
+        texts = [text for text in expected if isinstance(text, str)]
+        replies = [message.content for message in messages if message.role == "assistant" and message.content]
+        return find_spoken_texts(texts, replies)
+
+    def _list_missing_actions(self, matches: Sequence[bool]) -> list[str]:
+        return [action.name for action, is_matched in zip(self.actions, matches, strict=True) if not is_matched]
 
 
 def _report_contradicting_checks(
@@ -288,7 +398,9 @@ def _recompute_part_values(item: Item, criteria: JsonObject | None, met: Mapping
 def _list_counted_parts(
     recorded: dict[str, Any], criteria: dict[str, Any] | None, termination_reason: Any
 ) -> list[str] | None:
-    """Return the parts that count for the reward, or None if the benchmark checked nothing."""
+    """Return the parts that count for the reward, or None if the simulation fails without any check."""
+    if isinstance(termination_reason, str) and termination_reason not in GRADED_ENDINGS:
+        return None
     for name in ("reward_breakdown", "reward_basis"):
         value = recorded.get(name)
         if isinstance(value, (dict, list)) and value:
@@ -326,10 +438,7 @@ def _list_failed_checks(checks: Any, result_field: str = "met") -> list[JsonObje
 def _describe_env_assertion(assertion: Any) -> str:
     if not isinstance(assertion, dict):
         return "an assertion about the environment"
-    if message := assertion.get("message"):
-        return str(message)
-    shown = ", ".join(f"{name}={value!r}" for name, value in as_object(assertion.get("arguments")).items())
-    return f"{assertion.get('func_name')}({shown}) is {assertion.get('assert_value')}"
+    return describe_env_assertion(assertion)
 
 
 def _read_recorded_part_value(recorded: dict[str, Any], part: str) -> float | None:

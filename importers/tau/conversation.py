@@ -13,7 +13,7 @@ The golden actions are one way to solve a task. They count only if `ACTION` is p
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -22,10 +22,14 @@ from fcreview.matching.align import align_calls
 from fcreview.matching.diff import diff_call
 from fcreview.model.address import call_address
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, AcceptedValues, Call, CallPair, Item, Message, Role
+from fcreview.model.json_value import to_json_text
 
 AGENT_GREETING_NAME = "agent"
 """`Message.name` of the greeting with which the agent begins. No model wrote this greeting."""
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+DEVELOPER_ROLE = "developer"
+"""Role of instructions to the agent in newer chat formats. Neither the agent nor the user wrote such a message."""
+MAX_ROLE_LENGTH = 40
 
 
 @dataclass(slots=True)
@@ -50,6 +54,13 @@ class ConversationMessage:
     """Function that returned the result in a message with the role `tool`."""
     reply: str | None = None
     """Part of the content that the user reads. It is set if the content also contains the agent's thought."""
+    problem: str = ""
+    """Why the message has the role `other`: its role is unknown, or it cannot be read. Empty for all other roles."""
+
+    @property
+    def may_be_of_agent(self) -> bool:
+        """Whether the agent may have written this message of the role `other`, so that the checks are incomplete."""
+        return self.role == "other" and self.name != DEVELOPER_ROLE
 
 
 @dataclass(slots=True)
@@ -71,16 +82,44 @@ class _ConversationPosition:
         self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
 
 
-def get_valid_role(message: Mapping[str, Any]) -> Role:
-    """Return the role of a message. Raises ValueError or TypeError if the message is malformed."""
-    role = ROLES.get(str(message.get("role")))
-    if role is None:
-        raise ValueError(f"a message has the unknown role {str(message.get('role'))[:40]!r}")
+class MalformedMessageError(ValueError):
+    """Raised for a message that cannot be read. The message is the reason."""
+
+
+def read_role(message: Any) -> Role | None:
+    """Return the role of a message, or None for an unknown role.
+
+    Raises MalformedMessageError for a malformed message.
+    """
+    if not isinstance(message, dict):
+        raise MalformedMessageError("it is not a JSON object")
     if not isinstance(message.get("tool_calls") or [], list):
-        raise TypeError("the field tool_calls of a message is not a list")
+        raise MalformedMessageError("its field tool_calls is not a list")
+
+    role = ROLES.get(str(message.get("role")))
     if role == "assistant" and not isinstance(message.get("content") or "", (str, list)):
-        raise TypeError("the content of a message is not text")
+        raise MalformedMessageError("its content is not text")
     return role
+
+
+def make_message_of_unknown_role(message: dict[str, Any]) -> ConversationMessage:
+    """Return a message with the role in the file as its name. If it contains calls, its content is its JSON."""
+    name = str(message.get("role"))[:MAX_ROLE_LENGTH]
+    text = to_json_text(message) if message.get("tool_calls") else get_spoken_text(message)
+    return ConversationMessage("other", text, name=name, problem=f"a message has the unknown role {name!r}")
+
+
+def make_unreadable_message(raw: Any, reason: str) -> ConversationMessage:
+    """Return a message whose content is the JSON of a malformed message."""
+    problem = f"a message cannot be read: {reason[:200]}"
+    return ConversationMessage("other", to_json_text(raw), name="unreadable", problem=problem)
+
+
+def select_gradable_messages(messages: Sequence[ConversationMessage]) -> Sequence[ConversationMessage] | None:
+    """Return the messages to which the benchmark's rules can be applied. None if one of them may be the agent's."""
+    if any(message.may_be_of_agent for message in messages):
+        return None
+    return messages
 
 
 def report_unreadable_conversation(item: Item, error: Exception) -> None:
@@ -88,8 +127,20 @@ def report_unreadable_conversation(item: Item, error: Exception) -> None:
     add_issue(item, what, severity="error")
 
 
+def _report_message_problems(item: Item, messages: Sequence[ConversationMessage]) -> None:
+    """Add an issue for each kind of problem of the messages."""
+    problems = {message.problem: message.may_be_of_agent for message in messages if message.problem}
+    for problem, may_be_of_agent in problems.items():
+        if may_be_of_agent:
+            what = f"{problem}. Nothing is recomputed, because the agent may have written it"
+            add_issue(item, what, severity="error")
+        else:
+            add_issue(item, problem)
+
+
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
     """Add messages and calls to an item. Return the number of the turn, from 0, of each message."""
+    _report_message_problems(item, messages)
     position, turns, user_calls = _ConversationPosition(), [], list[list[int]]()
     for index, message in enumerate(messages):
         step = _advance_to_message(message, position, is_last=index == len(messages) - 1)

@@ -31,6 +31,9 @@ MAIN_FILE = "results.json"
 NOTED_SIMULATION = "_simulation"
 """Suffix of the names of files in which the viewer of tau2-bench stores a copy of a simulation beside a note."""
 _NOTED_RUN = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
+SIMULATION_LIST_WITHOUT_TASKS = (
+    "the file is a list of simulations without info and tasks, so the model, policy and golden answers are missing"
+)
 FOLDER_LAYOUT = "folder"
 """Value of `RunPlan.importer_data` for a run with one file for each simulation."""
 
@@ -52,6 +55,8 @@ def find_runs(
             found.plans.append(_make_version1_plan(path))
         elif is_version2_head(head):
             main_files.append(path)
+        elif is_simulation_list_head(head):
+            found.plans.append(_make_simulation_list_plan(path))
         elif is_notes_head(head):
             notes[path] = head
         elif is_simulation_head(head) and path.parent.name == SIMULATION_FOLDER:
@@ -118,6 +123,14 @@ def is_simulation_head(head: str) -> bool:
     return head.startswith("{") and _contains_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
 
 
+def is_simulation_list_head(head: str) -> bool:
+    """Return whether the text begins a list of simulations, which people extract from result files of tau2-bench."""
+    is_list = re.match(r"\[\s*\{", head) is not None
+    is_list_of_runs = '"simulations"' in head
+    has_keys = _contains_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
+    return is_list and has_keys and not is_list_of_runs
+
+
 def is_notes_head(head: str) -> bool:
     return head.startswith(("{", "[")) and _contains_keys(head, "note", "simulation_id", "source_results_file")
 
@@ -155,6 +168,13 @@ def _find_string_field(name_pattern: str, head: str) -> str:
 def _make_single_file_plan(path: Path) -> RunPlan:
     run = _make_run(path, path, path.name.split(".json")[0] or path.stem)
     return RunPlan(run, [path], reason="a JSON object with info, tasks and simulations", needs_scores=False)
+
+
+def _make_simulation_list_plan(path: Path) -> RunPlan:
+    plan = _make_single_file_plan(path)
+    plan.reason = "a JSON array of simulations"
+    plan.issues.append(ImportIssue(str(path), None, SIMULATION_LIST_WITHOUT_TASKS))
+    return plan
 
 
 def _make_folder_plan(main_file: Path | None, simulation_files: list[Path]) -> RunPlan:

@@ -11,7 +11,7 @@ Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -23,6 +23,7 @@ from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.json_file import JsonDocument, read_json_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
 from fcreview.importers.common.records import (
+    add_issue,
     as_list,
     as_object,
     fill_safely,
@@ -32,11 +33,32 @@ from fcreview.importers.common.records import (
     read_tools,
     shorten_question,
 )
-from fcreview.importers.tau import conversation
-from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_pairs_and_verdicts, to_finite_number
-from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, get_content_text
-from fcreview.importers.tau.discovery import ItemIds, is_task_id, read_run_settings
+from fcreview.importers.tau.checker import (
+    GRADED_ENDINGS,
+    KNOWN_ENDINGS,
+    OWN_FIELD,
+    add_pairs_and_verdicts,
+    to_finite_number,
+)
+from fcreview.importers.tau.conversation import (
+    ConversationMessage,
+    MalformedMessageError,
+    ToolCall,
+    add_conversation,
+    add_instruction,
+    convert_ticks_to_messages,
+    get_content_text,
+    get_spoken_text,
+    make_message_of_unknown_role,
+    make_unreadable_message,
+    parse_tool_call,
+    read_role,
+    report_unreadable_conversation,
+    select_gradable_messages,
+)
+from fcreview.importers.tau.discovery import FOLDER_LAYOUT, ItemIds, is_task_id, read_run_settings
 from fcreview.importers.tau.incidents import find_simulation_incident
+from fcreview.importers.tau.task import list_task_sections
 from fcreview.importers.tau.version1 import read_version1_items
 from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
@@ -64,6 +86,8 @@ class SharedRunData:
     planned_trials: int | None = None
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    has_rewards: bool = True
+    """Whether a simulation has a recorded reward. If none has, recomputed verdicts contradict no official figure."""
     notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
     """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the viewer of tau2-bench."""
 
@@ -76,6 +100,14 @@ class Conversation:
     message_index_by_tick: dict[int, int]
     """Tick number -> index of the last message that began in this tick or an earlier one."""
 
+    def map_positions_to_turns(self, turns: Sequence[int]) -> dict[str, dict[int, int]]:
+        """Return field of a review's error -> number in this field -> turn, from 0. `turns`: turn of each message."""
+        turn_by_tick = {}
+        for tick, message_index in self.message_index_by_tick.items():
+            if 0 <= message_index < len(turns):
+                turn_by_tick[tick] = turns[message_index]
+        return {"turn_idx": dict(zip(self.turn_indices, turns, strict=True)), "tick_start": turn_by_tick}
+
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield from read_version1_items(plan.results[0], plan) if plan.run.generation == "v1" else read_version2_items(plan)
@@ -83,24 +115,37 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run: one file, or `results.json` (in `plan.data`) and one file for each simulation."""
-    main = plan.data[0] if plan.data else plan.results[0]
-    is_folder = plan.importer_data is not None
-    document = read_json_document(main, SIMULATIONS) if plan.data or not is_folder else JsonDocument()
-    issues = [*document.issues]
-    data = parse_run_data(document.fields, str(main), issues)
-    plan.run.settings |= read_run_settings(document.fields)
-    data.notes = read_reviews_from_notes(plan.logs, issues)
-    if is_folder and document.records:
-        what = f"the simulations in this file are ignored, because the folder {SIMULATIONS} also contains simulations"
-        issues.append(ImportIssue(str(main), None, what, severity="notice"))
-    if is_folder:
-        issues += report_index_differences(plan.results, document.fields, main)
-    yield from issues
+    if plan.importer_data == FOLDER_LAYOUT:
+        yield from _read_folder(plan)
+    else:
+        yield from _read_single_file(plan)
+
+
+def _read_single_file(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    path = plan.results[0]
+    document = read_json_document(path, SIMULATIONS)
+    yield from document.issues
+
+    data = yield from _read_shared_data(plan, document, path)
+    data.has_rewards = any(_has_reward(record.value) for record in document.records)
     ids = ItemIds()
-    if not is_folder:
-        for record in document.records:
-            yield from _read_simulation(record, main, data, ids)
-        return
+    for record in document.records:
+        yield from _read_simulation(record, path, data, ids)
+
+
+def _read_folder(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    main_file = plan.data[0] if plan.data else plan.results[0]
+    document = read_json_document(main_file, SIMULATIONS) if plan.data else JsonDocument()
+    yield from document.issues
+
+    data = yield from _read_shared_data(plan, document, main_file)
+    data.has_rewards = any(_has_reward(read_json_document(path).fields) for path in plan.results)
+    if document.records:
+        what = f"the simulations in this file are ignored, because the folder {SIMULATIONS} also contains simulations"
+        yield ImportIssue(str(main_file), None, what, severity="notice")
+    yield from report_index_differences(plan.results, document.fields, main_file)
+
+    ids = ItemIds()
     for path in plan.results:
         simulation = read_json_document(path)
         yield from simulation.issues
@@ -109,6 +154,23 @@ def read_version2_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield from _read_simulation(record, path, data, ids)
         elif not simulation.issues:
             yield ImportIssue(str(path), 1, "the file contains no simulation", severity="error")
+
+
+def _read_shared_data(
+    plan: RunPlan, document: JsonDocument, main_file: Path
+) -> Generator[ImportIssue, None, SharedRunData]:
+    """Return what all simulations have in common, and set the settings of the run."""
+    issues: list[ImportIssue] = []
+    data = parse_run_data(document.fields, str(main_file), issues)
+    data.notes = read_reviews_from_notes(plan.logs, issues)
+    plan.run.settings |= read_run_settings(document.fields)
+    yield from issues
+    return data
+
+
+def _has_reward(simulation: Any) -> bool:
+    recorded = as_object(as_object(simulation).get("reward_info"))
+    return to_finite_number(recorded.get("reward")) is not None
 
 
 def parse_run_data(main_fields: Mapping[str, Any], file: str, issues: list[ImportIssue]) -> SharedRunData:
@@ -172,100 +234,162 @@ def _read_simulation(record: JsonRecord, path: Path, data: SharedRunData, ids: I
 
 
 def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData) -> None:
+    conversation = _read_conversation(item, simulation)
+    messages = conversation.messages if conversation is not None else []
+
     item.functions = data.functions
-    _add_metadata(item, simulation, task, data)
-    readable = _read_conversation(item, simulation)
-    found = readable or Conversation([], [], {})
-    messages = found.messages
-    item.prediction_hash = answer_hash(
-        [[each.role, each.content, [[call.name, call.arguments, call.raw] for call in each.calls]] for each in messages]
-        if readable is not None
-        else simulation.get("messages")
-    )
-    token_fields = ("prompt_tokens", "completion_tokens")
-    item.tokens_in, item.tokens_out = (_sum_agent_tokens(simulation.get("messages"), name) for name in token_fields)
+    item.ended = _read_termination_reason(item, simulation)
+    item.tokens_in = _sum_agent_tokens(simulation.get("messages"), "prompt_tokens")
+    item.tokens_out = _sum_agent_tokens(simulation.get("messages"), "completion_tokens")
+    item.latency = to_finite_number(simulation.get("duration"))
+    item.prediction_hash = _hash_answer(simulation, conversation)
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
-    turns = conversation.add_conversation(item, messages)
-    policy = get_content_text(simulation.get("policy")) or data.policy
-    if policy and not any(message.role == "system" for message in messages):
-        item.messages.insert(0, Message(0, -1, "system", policy))
-    question, instruction = read_scenario(task or {})
-    conversation.add_instruction(item, instruction)
-    item.question = shorten_question(question) if question else item.question or first_question(item.messages)
+    _add_metadata(item, simulation, task or {}, data)
+
+    turns = add_conversation(item, messages)
+    _add_task(item, simulation, task or {}, data)
+
     criteria = (task or {}).get("evaluation_criteria")
-    graded = None if readable is None else messages
-    add_pairs_and_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, graded)
-    by_index = dict(zip(found.turn_indices, turns, strict=True))
-    by_tick = {tick: turns[at] for tick, at in found.message_index_by_tick.items() if 0 <= at < len(turns)}
-    add_judge_reviews(item, simulation, {"turn_idx": by_index, "tick_start": by_tick})
+    graded = None if conversation is None else select_gradable_messages(messages)
+    add_pairs_and_verdicts(
+        item,
+        simulation,
+        criteria if isinstance(criteria, dict) else None,
+        graded,
+        run_has_rewards=data.has_rewards,
+    )
+
+    if conversation is not None:
+        add_judge_reviews(item, simulation, conversation.map_positions_to_turns(turns))
+    else:
+        add_judge_reviews(item, simulation, {})
     apply_incident(item, find_simulation_incident(simulation))
 
 
+def _read_termination_reason(item: Item, simulation: dict[str, Any]) -> str | None:
+    reason = simulation.get("termination_reason")
+    if not isinstance(reason, str):
+        return None
+    if reason not in KNOWN_ENDINGS:
+        what = f"the termination reason {reason[:60]!r} is unknown. By the rules of tau2-bench, only"
+        add_issue(item, f"{what} {' and '.join(GRADED_ENDINGS)} can pass")
+    return reason
+
+
+def _hash_answer(simulation: dict[str, Any], conversation: Conversation | None) -> str:
+    """Return the hash of what the agent and the user said and called. Costs and times do not change it."""
+    if conversation is None:
+        return answer_hash(simulation.get("messages"))
+    return answer_hash([_list_hashed_parts(message) for message in conversation.messages])
+
+
+def _list_hashed_parts(message: ConversationMessage) -> list[Any]:
+    calls = [[call.name, call.arguments, call.raw] for call in message.calls]
+    return [message.role, message.content, calls]
+
+
+def _add_task(item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData) -> None:
+    """Add what the agent and the simulated user were told, and the sections of the task."""
+    policy = get_content_text(simulation.get("policy")) or data.policy
+    if policy and not any(message.role == "system" for message in item.messages):
+        item.messages.insert(0, Message(0, -1, "system", policy))
+
+    scenario = read_scenario(task)
+    add_instruction(item, scenario.instruction)
+    item.task_sections = list_task_sections(task)
+    if scenario.question:
+        item.question = shorten_question(scenario.question)
+    elif not item.question:
+        item.question = first_question(item.messages)
+
+
 def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
-    raw_messages, message_index_by_tick = simulation.get("messages"), dict[int, int]()
+    """Read the messages or, of a voice run, the ticks. If both are unreadable, add an issue and return None."""
+    raw_messages = simulation.get("messages")
+    message_index_by_tick: dict[int, int] = {}
     try:
         if not raw_messages and simulation.get("ticks"):
-            raw_messages, message_index_by_tick = conversation.convert_ticks_to_messages(simulation["ticks"])
+            raw_messages, message_index_by_tick = convert_ticks_to_messages(simulation["ticks"])
         if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
             raise ValueError("the simulation has neither messages nor ticks")
         return _read_messages(raw_messages or [], message_index_by_tick)
     except MALFORMED_DATA as error:
-        conversation.report_unreadable_conversation(item, error)
+        report_unreadable_conversation(item, error)
         return None
 
 
-def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: SharedRunData) -> None:
+def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any], data: SharedRunData) -> None:
     metadata = item.extra.metadata
     metadata |= {
         "simulation": simulation.get("id"), "trial": simulation.get("trial"), PLANNED_TRIALS: data.planned_trials,
         "ended": simulation.get("termination_reason"),
     }  # fmt: skip
+
     for name in ("agent_cost", "user_cost"):
-        if (cost := to_finite_number(simulation.get(name))) is not None:
+        cost = to_finite_number(simulation.get(name))
+        if cost is not None:
             metadata[name.replace("_", " ")] = cost
-    item.latency = to_finite_number(simulation.get("duration"))
-    if isinstance(authentication := simulation.get("auth_classification"), dict):
+
+    authentication = simulation.get("auth_classification")
+    if isinstance(authentication, dict):
         metadata["authentication"] = authentication.get("status")
-    if "had_unresponsive_period" in (info := as_object(simulation.get("info"))):
+
+    info = as_object(simulation.get("info"))
+    if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
-    if issues := [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]:
+
+    issues = [f"{issue.get('status')}: {issue.get('title')}" for issue in list_objects(task.get("issues"))]
+    if issues:
         metadata["known issues of the task"] = issues
 
 
 def _sum_agent_tokens(messages: Any, field_name: str) -> int | None:
-    usages = [as_object(each.get("usage")) for each in list_objects(messages) if each.get("role") == "assistant"]
-    counts = [int(number) for usage in usages if (number := to_finite_number(usage.get(field_name))) is not None]
+    """Return the sum of a usage field over the agent's messages, or None if no message has it."""
+    counts = []
+    for message in list_objects(messages):
+        if message.get("role") != "assistant":
+            continue
+        number = to_finite_number(as_object(message.get("usage")).get(field_name))
+        if number is not None:
+            counts.append(int(number))
     return sum(counts) if counts else None
 
 
 def _read_messages(raw_messages: Any, message_index_by_tick: dict[int, int]) -> Conversation:
     if not isinstance(raw_messages, list):
         raise TypeError("the field messages is not a list")
+
     messages: list[ConversationMessage] = []
     indices: list[int] = []
-    names_of_calls: dict[str, str] = {}
-    for at, raw in enumerate(raw_messages):
-        if not isinstance(raw, dict):
-            raise TypeError(f"message {at + 1} is not a JSON object")
-        index = raw["turn_idx"] if isinstance(raw.get("turn_idx"), int) else at
-        for message in list_objects(raw.get("tool_messages")) or [raw]:
-            messages.append(_read_message(message, names_of_calls))
-            indices.append(index)
+    call_names: dict[str, str] = {}  # id of a call -> its function, for the results that follow
+    for position, raw in enumerate(raw_messages):
+        index = as_object(raw).get("turn_idx")
+        # A message of several results has the results in its field `tool_messages`.
+        for part in list_objects(as_object(raw).get("tool_messages")) or [raw]:
+            messages.append(_read_message(part, call_names))
+            indices.append(index if isinstance(index, int) else position)
     return Conversation(messages, indices, message_index_by_tick)
 
 
-def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
-    role = conversation.get_valid_role(message)
+def _read_message(raw: Any, call_names: dict[str, str]) -> ConversationMessage:
+    """Read a message, and add the names of its calls to `call_names`."""
+    try:
+        role = read_role(raw)
+    except MalformedMessageError as error:
+        return make_unreadable_message(raw, str(error))
+    if role is None:
+        return make_message_of_unknown_role(raw)
+
     calls = []
-    for raw in message.get("tool_calls") or ():
-        if not isinstance(raw, dict):
-            calls.append(ToolCall("", None, str(raw), "the value is not a call"))
-            continue
-        name = str(raw.get("name"))
-        names_of_calls[str(raw.get("id"))] = name
-        calls.append(conversation.parse_tool_call(name, raw.get("arguments")))
-    name_of_result = names_of_calls.get(str(message.get("id"))) if role == "tool" else None
-    return ConversationMessage(role, conversation.get_spoken_text(message), calls, name_of_result)
+    for raw_call in raw.get("tool_calls") or ():
+        if isinstance(raw_call, dict):
+            name = str(raw_call.get("name"))
+            call_names[str(raw_call.get("id"))] = name
+            calls.append(parse_tool_call(name, raw_call.get("arguments")))
+        else:
+            calls.append(ToolCall("", None, str(raw_call), "the value is not a call"))
+    called = call_names.get(str(raw.get("id"))) if role == "tool" else None
+    return ConversationMessage(role, get_spoken_text(raw), calls, called)
 
 
 class Scenario(NamedTuple):

@@ -34,6 +34,7 @@ from fcreview.importers.tau.checker import (
     CheckedParts,
     RewardParts,
     add_reward_verdicts,
+    add_unchecked_verdicts,
     is_success,
     to_finite_number,
     to_part_value,
@@ -41,15 +42,19 @@ from fcreview.importers.tau.checker import (
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     GoldenAction,
+    MalformedMessageError,
     ToolCall,
     add_conversation,
     add_instruction,
     find_spoken_texts,
     get_content_text,
-    get_valid_role,
+    make_message_of_unknown_role,
+    make_unreadable_message,
     pair_golden_actions,
     parse_tool_call,
+    read_role,
     report_unreadable_conversation,
+    select_gradable_messages,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.importers.tau.incidents import find_version1_incident
@@ -62,6 +67,8 @@ ACTION_MARK = "Action:"
 RESULT_PREFIX = "API output: "
 TOOLS_HEADING = "\n#Available tools\n"
 REPLY_ACTION = "respond"
+STOP_WORD = "###STOP###"
+TRANSFER_TOOL = "transfer_to_human_agents"
 
 
 def has_actions_in_text(messages: Sequence[ConversationMessage]) -> bool:
@@ -191,6 +198,7 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     if messages is not None and has_actions_in_text(messages):
         item.functions = read_tools_in_text(messages)
         messages = convert_actions_in_text(messages)
+    item.ended = _find_ending(info, messages or [])
     add_conversation(item, messages or [])
     add_instruction(item, get_content_text(task.get("instruction")))
     item.question = item.question or first_question(item.messages)
@@ -199,8 +207,30 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
         item.messages.append(Message(item.n_turns - 1, last_step, "log", get_content_text(info["error"])))
     pair_golden_actions(item, list(_read_golden_actions(task.get("actions"))))
     item.extra.uncounted_states = "-!+"
-    _add_verdicts(item, entry, info, task, messages)
+    gradable = None if messages is None else select_gradable_messages(messages)
+    _add_verdicts(item, entry, info, task, gradable)
     apply_incident(item, find_version1_incident(entry))
+
+
+def _find_ending(info: JsonObject, messages: Sequence[ConversationMessage]) -> str | None:
+    """Return how the conversation ended. The file does not state it, but the last message and the checks show it.
+
+    Source: `envs/base.py` of sierra-research/tau-bench (`step`): the user's stop word and the transfer to a human agent
+    end a conversation, and the reward is then computed.
+    """
+    if "error" in info:
+        return "error"
+    if "reward_info" in info and info["reward_info"] is None:
+        return "max_steps"
+
+    last = messages[-1] if messages else None
+    if last is None:
+        return None
+    if last.role == "user" and STOP_WORD in last.content:
+        return "user_stop"
+    if last.role == "tool" and last.name == TRANSFER_TOOL:
+        return "transfer"
+    return None
 
 
 def _read_conversation(item: Item, trajectory: Any, has_error: bool) -> list[ConversationMessage] | None:
@@ -226,14 +256,26 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
     if not isinstance(trajectory, list):
         raise TypeError("the field traj is not a list")
     messages = []
-    for message in trajectory:
-        if not isinstance(message, dict):
-            raise TypeError("a message in traj is not an object")
-        role, name, text = get_valid_role(message), message.get("name"), get_content_text(message.get("content"))
-        calls = [_parse_call(call) for call in message.get("tool_calls") or ()]
-        tool = name if role == "tool" and isinstance(name, str) else None
-        messages.append(ConversationMessage(role, text, calls, tool))
+    for raw in trajectory:
+        try:
+            messages.append(_read_message(raw))
+        except MalformedMessageError as error:
+            messages.append(make_unreadable_message(raw, str(error)))
     return messages
+
+
+def _read_message(raw: Any) -> ConversationMessage:
+    role = read_role(raw)
+    if role is None:
+        return make_message_of_unknown_role(raw)
+
+    tool_name = raw.get("name") if role == "tool" else None
+    return ConversationMessage(
+        role,
+        get_content_text(raw.get("content")),
+        calls=[_parse_call(call) for call in raw.get("tool_calls") or ()],
+        name=tool_name if isinstance(tool_name, str) else None,
+    )
 
 
 def _parse_call(call: Any) -> ToolCall:
@@ -244,7 +286,7 @@ def _parse_call(call: Any) -> ToolCall:
 
 
 def _add_verdicts(
-    item: Item, entry: JsonObject, info: JsonObject, task: JsonObject, messages: list[ConversationMessage] | None
+    item: Item, entry: JsonObject, info: JsonObject, task: JsonObject, messages: Sequence[ConversationMessage] | None
 ) -> None:
     reward, reward_info = to_finite_number(entry.get("reward")), info.get("reward_info")
     if reward is None:
@@ -255,11 +297,12 @@ def _add_verdicts(
         add_issue(item, item.rule_note)
         return
     if "error" in info:
-        add_reward_verdicts(item, reward, None, "error", "the run ended with an exception, which counts as a failure")
+        rationale = "the run ended with an exception, which counts as a failure"
+        add_unchecked_verdicts(item, reward, "error", rationale, is_left_out=reward is None)
         return
     if not isinstance(reward_info, dict):
         reason = "the run reached the step limit, and nothing was checked"
-        add_reward_verdicts(item, reward, None, "not_ended", reason)
+        add_unchecked_verdicts(item, reward, "not_ended", reason, is_left_out=reward is None)
         return
     recorded = as_object(reward_info.get("info"))
     outputs = _read_expected_outputs(item, task.get("outputs"), recorded)
@@ -277,7 +320,7 @@ def _add_verdicts(
         official.values["COMMUNICATE"] = to_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
         official.missing_texts = [str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok]
-    add_reward_verdicts(item, reward, CheckedParts(official, recomputed))
+    add_reward_verdicts(item, reward, CheckedParts(official, recomputed), is_left_out=reward is None)
 
 
 def _read_expected_outputs(item: Item, outputs: Any, recorded_checks: dict[str, Any]) -> list[str] | None:

@@ -175,6 +175,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "decisive": _make_verdict_key(
         sql.match_text("i.decisive_step"), "kind of the probable decisive step, such as wrong_write"
     ),
+    "ended": _make_verdict_key(sql.match_text("i.ended"), "how the conversation ended, such as user_stop or max_steps"),
     "incident": _make_incident_key(),
     "flag": _make_choice_key(
         "i.flags", _FLAG_CONDITIONS, f"what `fcreview check` counts: {', '.join(ITEM_FLAGS)}, any or none"
@@ -191,7 +192,7 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "benchmark": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("benchmark")), "benchmark"),
     "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
     "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
-    "text": FilterKey(sql.build_search_condition, "text that the question, messages or calls contain"),
+    "text": FilterKey(sql.build_search_condition, "text that the question, messages, calls or task contain"),
     "tag": _make_review_key(_TAGS, "tag", "error tag in a review"),
     "fault": _make_review_key("human_labels", "fault", "fault in a review, such as model or golden"),
     "annotator": _make_review_key(_ANNOTATORS, "annotator", "annotator who reviewed the item"),

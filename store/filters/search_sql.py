@@ -245,7 +245,10 @@ def match_substring(columns: Sequence[str], list_column: str = "") -> ConditionB
 
 
 def build_search_condition(term: FilterTerm) -> SqlCondition:
-    """Build a condition that searches the question, messages and calls. DuckDB searches shared texts only once."""
+    """Build a condition that searches the question, messages, calls and sections of the task.
+
+    DuckDB searches shared texts only once.
+    """
 
     def build_value_condition(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
@@ -266,6 +269,7 @@ _SEARCHES = (
     match_substring(["i.question"]),
     match_substring(["content"], "i.messages"),
     match_substring(["name", "arguments", "raw"], "i.calls"),
+    match_substring(["text"], "i.task_sections"),
     match_subquery(IN_QUESTIONS, match_substring(["content"], "messages")),
     match_subquery(IN_QUESTIONS, match_substring(["name", "arguments", "raw"], "calls")),
 )

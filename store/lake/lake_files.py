@@ -38,7 +38,7 @@ from fcreview.store.importing.source_files import hash_file
 
 FORMAT = 1  # version of this layout of files
 TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
-LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
+LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash", "task_sections")
 """Columns of `items` that an index omits."""
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
 RUN_BITS = 30

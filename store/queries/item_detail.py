@@ -21,6 +21,7 @@ from fcreview.model.item import (
     Message,
     RecordLocation,
     Run,
+    TaskSection,
     Verdict,
 )
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
@@ -124,6 +125,7 @@ def _parse_item(
 ) -> Item:
     columns = {name: value for name, value in zip(ITEM_COLUMNS, row[1:], strict=False) if value is not None}
     messages, calls, pairs, verdicts, functions, extra, *_ = row[1 + len(ITEM_COLUMNS) :]
+    columns["task_sections"] = [TaskSection(**section) for section in columns.get("task_sections", ())]
     parsed_calls = [parse_call(call) for call in (*question[1], *(calls or ()))]
     return Item(
         **columns,
@@ -350,8 +352,9 @@ def _hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     item = detail.item
     item.official = item.rule = item.judge = item.error_type = item.rule_error_type = item.rule_note = None
     item.diff_function = item.diff_argument = item.first_difference = None
-    item.diff_golden = item.diff_predicted = item.decisive_step = None
+    item.diff_golden = item.diff_predicted = item.decisive_step = item.ended = None
     item.verdicts, item.issues, item.flags = [], [], []
+    item.task_sections = [section for section in item.task_sections if not section.reveals_golden]
     extra = item.extra  # Of its fields, these reveal no verdict. The numbers of messages depend on `user_calls`.
     item.extra = Extra(
         accepted_answers=extra.accepted_answers, final_answer=extra.final_answer, user_calls=extra.user_calls

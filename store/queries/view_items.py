@@ -282,6 +282,7 @@ _FACETS = {
     "error": "error",
     "rule_error": "i.rule_error_type",
     "function": "i.diff_function",
+    "ended": "i.ended",
     "run": "i.run",
 }
 """SQL expression of each filter key whose values are counted. The key `judge` is counted separately, because an item
@@ -297,7 +298,7 @@ def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))
     aliases = [f"f{n}" for n in range(len(names))]
     found = connection.execute(
-        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type, i.diff_function,"
+        "WITH i AS (SELECT i.item, i.run, i.category, i.official, i.rule, i.rule_error_type, i.diff_function, i.ended,"
         f" {EFFECTIVE_VERDICT} AS effective, {ERROR_TYPE_SQL} AS error {FROM_ITEMS} WHERE {where}),"
         f" c AS (SELECT {columns} FROM i)"
         f" SELECT {', '.join(aliases)}, grouping_id({', '.join(aliases)}), count(*) AS n FROM c"

@@ -372,6 +372,12 @@ def text_block(
     )
 
 
+def other_role_block(key: str, message: Message, options: DisplayOptions) -> Block:
+    """Return the block of a message whose role the format does not define. The text begins with the role."""
+    text = f"{message.name}: {message.content}"
+    return text_block(key, "other", text, options, title=f"message of the role {message.name}")
+
+
 def _first_row_with_size(label: str, first_row: str, full_text: str, cells: int, style: str) -> Line:
     size = f"  {format_size(full_text)}"
     room = max(cells - LABEL_CELLS, 8) - len(size)

@@ -23,6 +23,7 @@ from fcreview.tui.item_view.blocks import (
     fold_symbol,
 )
 from fcreview.tui.item_view.function_docs import available_function_blocks
+from fcreview.tui.item_view.task import TASK_KEY, task_blocks
 from fcreview.tui.item_view.turns import conversation_items_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
@@ -53,7 +54,7 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 CALL_BORDER, SECTION_BORDER = "dim", "track"
-SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
+SECTIONS = ("suspicions", "verdicts", TASK_KEY, "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
 
 
 def draw_frames(blocks: Sequence[Block], *, frame_sections: bool) -> list[Block]:
@@ -136,7 +137,12 @@ MAX_FIELD_CHARS = 48
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
     """Return the metadata fields, one line each. Blind review hides them, because a field can reveal the verdict."""
     item = detail.item
-    named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
+    named = {
+        "redacted": item.extra.redacted or None,
+        "ended": item.ended,
+        "setting": item.setting,
+        "latency by step": item.seconds,
+    }
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
     fields = {} if options.hide_verdicts else fields
     if not fields and not options.frames:
@@ -304,6 +310,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
         *(judged if only_judged else []),
+        *task_blocks(item, options),
         *dialogue_blocks(indexed, options),
         *final_answer_blocks(item, options),
         *erratum_blocks(item.extra.erratum, options),

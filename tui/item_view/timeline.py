@@ -25,6 +25,7 @@ from fcreview.tui.item_view.blocks import (
     group_by,
     is_longer_than,
     one_line_block,
+    other_role_block,
     pad_label,
     set_message_number,
     state_snapshot_block,
@@ -389,6 +390,8 @@ def _message_block(
         return state_snapshot_block(key, message.name or "", message.content)
     if message.role in ("log", "system"):
         return one_line_block(key, message.role, message.content)
+    if message.role == "other":
+        return other_role_block(key, message, options)
     if message.role == "user":
         return text_block(key, "user", message.content, options, folded_rows=USER_ROWS)
     if message.name == GOLDEN_CALL and (calls := parse_quoted_calls(message.content)):

@@ -23,6 +23,7 @@ from fcreview.tui.item_view.blocks import (
     DisplayOptions,
     IndexedItem,
     one_line_block,
+    other_role_block,
     pad_label,
     set_message_number,
     set_parent_block,
@@ -31,6 +32,7 @@ from fcreview.tui.item_view.blocks import (
 )
 from fcreview.tui.item_view.call_diff import column_headings, compute_argument_columns
 from fcreview.tui.item_view.call_pairs import argument_block, no_calls_block, single_turn_pair_blocks
+from fcreview.tui.item_view.task import is_task_message
 from fcreview.tui.item_view.timeline import USER_ROWS, final_reply_blocks, turn_event_blocks
 from fcreview.tui.item_view.verdicts import format_review_marks, target_verdict_and_review_blocks
 from fcreview.tui.text.lines import Line, StyledText, format_size, line_width, rule_line
@@ -128,6 +130,9 @@ def opening_message_blocks(indexed: IndexedItem, turn: int, options: DisplayOpti
         if message.role == "state":
             blocks += set_message_number([state_snapshot_block(key, message.name or "", message.content)], number)
             continue
+        if message.role == "other":
+            blocks += set_message_number([other_role_block(key, message, options)], number)
+            continue
         if options.full_dialogue:
             rows = FULL_DIALOGUE_ROWS
         elif message.role == "user":
@@ -157,7 +162,9 @@ def _sender_label(message: Message) -> str:
 def _is_opening_message_shown(
     indexed: IndexedItem, turn: int, message_index: int, message: Message, options: DisplayOptions
 ) -> bool:
-    if options.full_dialogue or message.role == "user":
+    if is_task_message(indexed.item, message):
+        return False  # A section of the task shows the message.
+    if options.full_dialogue or message.role in ("user", "other"):
         return True
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
         return sum(m.role == "state" and m.step < 0 for m in indexed.item.messages) == 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fcreview.model.metric import MetricSource, ScoredItem
     from fcreview.stats.calibration import VerdictPair
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
-    from fcreview.store.queries.estimation import CalibrationCell, RunSampleStatus, StrataCache
+    from fcreview.store.queries.estimation import CalibrationCell, FrameCache, RunSampleStatus
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View
     from fcreview.store.workspace import Workspace
@@ -44,7 +44,7 @@ class UnblindedAnalysis:
         self, connection: Connection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
     ) -> None:
         self._connection, self._lock, self._workspace, self._reviews = connection, lock, workspace, reviews
-        self._strata: StrataCache = {}
+        self._frames: FrameCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """Return the judge verdicts {target, criterion, value, by} on each item and its parts, by item number."""
@@ -103,7 +103,7 @@ class UnblindedAnalysis:
         from fcreview.store.queries.estimation import fetch_sample_status
 
         return self._run_query(
-            lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run, self._strata)
+            lambda: fetch_sample_status(self._connection, self._workspace, self._reviews, run, self._frames)
         )
 
     def fetch_ratings(self, view: View) -> list[Rating]:

@@ -69,6 +69,7 @@ class SampleDesign:
     target: str = ""  # name of the metric whose confidence interval an extension narrows; empty for a new sample
     excludes: list[str] = field(default_factory=list)  # earlier queues whose items are not drawn again
     n_excluded: int = 0  # number of items that the filter selects, but that are in the queues `excludes`
+    cluster: str = ""  # `task` or `conversation` if whole groups were drawn. `size` and `population` then count groups.
 
 
 @dataclass(frozen=True, slots=True)

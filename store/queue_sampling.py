@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count
@@ -14,7 +15,9 @@ from fcreview.model.effective_verdict import SCORING_ORDER
 from fcreview.model.review import ItemKey
 from fcreview.stats.sampling import (
     UNSTRATIFIED,
+    AnnotatorShare,
     ShareOptions,
+    StratifiedSample,
     Stratum,
     assign_shares,
     draw_overlap_indexes,
@@ -60,6 +63,10 @@ _CONTENT_KEY_COLUMNS = (
 )
 
 
+CLUSTER_KINDS = ("task", "conversation")
+"""Kinds of groups of items that a queue can draw as a whole: the trials of a task, the steps of a conversation."""
+_CLUSTER_SQL = 'concat_ws(chr(31), r.benchmark, r.generation, r.language, r.model, coalesce(i."group", i.id))'
+
 ContentKey = str
 """Key fields and content hashes of an item as a JSON list. It is the same in every copy of the workspace."""
 
@@ -72,58 +79,143 @@ class QueueRequest:
     stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata
     sharing: ShareOptions
     avoids_earlier_queues: bool = False  # whether to leave out the items of the workspace's queues
+    cluster: str = ""  # one of `CLUSTER_KINDS` to draw whole groups of items; empty to draw single items
 
 
 def draw_queue(connection: Connection, request: QueueRequest, earlier: Sequence[QueueFile] = ()) -> QueueFile:
     """Draw a sample and return it as a new queue, without writing a file. Equal requests give the same sample.
 
-    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain.
+    Items of the `earlier` queues are not drawn. Raises QueueError if too few items remain, or if hidden duplicates of
+    whole groups are requested.
     """
     check_queue_name(request.name)
+    if request.cluster and request.sharing.repeats:
+        raise QueueError("hidden duplicates need a sample of single items. Use either --cluster or --repeats")
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
         raise QueueError("the queue needs annotators, each named exactly once. Use --annotators a,b,c")
-    population = fetch_strata_by_content_key(connection, request)
-    if not population:
+    frame = fetch_sampling_frame(connection, request)
+    if not frame.strata:
         where = request.view.where
         raise QueueError(f"no items match the filter {where}" if where.strip() else "the workspace has no items")
-    excludes = [queue.name for queue in earlier if not population.keys().isdisjoint(list_content_keys(queue))]
-    remaining = remove_items_of_queues(population, earlier)
-    size = len(remaining) if request.size is None else request.size
-    if excludes and not 0 < size <= len(remaining):
-        raise QueueError(
-            f"only {len(remaining):,} of {len(population):,} items are in no earlier queue ({', '.join(excludes)})."
-            " Reduce --size, or pass --allow-overlap to draw from all items"
-        )
-    sample = draw_stratified_sample(remaining, size, request.sharing.seed)
+    remaining = frame.remove_queues(earlier)
+    _check_remaining_items(frame, remaining, earlier, request.size)
+
+    sample = draw_stratified_sample(
+        remaining.get_unit_strata(), request.size or len(remaining.get_unit_strata()), request.sharing.seed
+    )
     overlap = draw_overlap_indexes(sample.items, request.sharing)
-    probability = {stratum.name: stratum.probability for stratum in sample.strata}
-    items = []
-    for at, content_key in enumerate(sample.items):
-        *key, prediction_hash, golden_hash = orjson.loads(content_key)
-        stratum = population[content_key]
-        hashes = prediction_hash, golden_hash
-        items.append(QueueItem(ItemKey(*key), *hashes, stratum, probability[stratum], at in overlap))
+    shares = assign_shares(sample.items, overlap, request.sharing)
+    items_by_unit = remaining.group_items_by_unit()
+    contents = [items_by_unit[unit] for unit in sample.items]
+    items = _build_queue_items(sample, contents, overlap)
+
     design = SampleDesign(
         seed=request.sharing.seed,
         where=request.view.where,
         stratify=request.stratify,
-        size=size,
+        size=len(sample.items),
         overlap=request.sharing.overlap,
         repeats=request.sharing.repeats,
-        population=len(remaining),
+        population=len(remaining.get_unit_strata()),
         runs=_describe_sampled_runs(connection, items),
-        excludes=excludes,
-        n_excluded=len(population) - len(remaining),
+        excludes=frame.list_overlapping_queues(earlier),
+        n_excluded=len(frame.strata) - len(remaining.strata),
+        cluster=request.cluster,
     )
-    shares = assign_shares(sample.items, overlap, request.sharing)
+    shares = [_expand_share(share, [len(part) for part in contents]) for share in shares]
     return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
 
 
-def remove_items_of_queues(strata: Mapping[ContentKey, str], queues: Iterable[QueueFile]) -> dict[ContentKey, str]:
-    """Return the strata of the items that are in none of the queues."""
-    drawn = {content_key for queue in queues for content_key in list_content_keys(queue)}
-    return {content_key: stratum for content_key, stratum in strata.items() if content_key not in drawn}
+def _check_remaining_items(
+    frame: SamplingFrame, remaining: SamplingFrame, earlier: Sequence[QueueFile], size: int | None
+) -> None:
+    """Raise QueueError if earlier queues have left too few items."""
+    excludes = frame.list_overlapping_queues(earlier)
+    n_remaining = len(remaining.get_unit_strata())
+    if not excludes or 0 < (n_remaining if size is None else size) <= n_remaining:
+        return
+    raise QueueError(
+        f"only {n_remaining:,} of {len(frame.get_unit_strata()):,} {frame.unit_noun} are in no earlier queue"
+        f" ({', '.join(excludes)}). Reduce --size, or pass --allow-overlap to draw from all {frame.unit_noun}"
+    )
+
+
+def _build_queue_items(
+    sample: StratifiedSample, contents: Sequence[Sequence[ContentKey]], overlap: Collection[int]
+) -> list[QueueItem]:
+    """Return the items of the drawn units, one unit after the other."""
+    probability = {stratum.name: stratum.probability for stratum in sample.strata}
+    items = []
+    for index, content_keys in enumerate(contents):
+        stratum = sample.stratum_by_item[sample.items[index]]
+        for content_key in content_keys:
+            *key, prediction_hash, golden_hash = orjson.loads(content_key)
+            items.append(
+                QueueItem(
+                    ItemKey(*key),
+                    prediction_hash,
+                    golden_hash,
+                    stratum=stratum,
+                    probability=probability[stratum],
+                    overlap=index in overlap,
+                )
+            )
+    return items
+
+
+def _expand_share(share: AnnotatorShare, unit_sizes: Sequence[int]) -> AnnotatorShare:
+    """Replace the units of a share by their items. The items of a unit stay together and in dataset order."""
+    first_items = list(itertools.accumulate(unit_sizes, initial=0))
+    order: list[int] = []
+    repeats: list[int] = []
+    for position, unit in enumerate(share.order):
+        if position in share.repeats:
+            repeats.append(len(order))
+        order += range(first_items[unit], first_items[unit + 1])
+    return AnnotatorShare(share.annotator, order, repeats)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingFrame:
+    """The items from which a sample is drawn. Items are identified by their content keys, in dataset order."""
+
+    strata: Mapping[ContentKey, str]
+    """Stratum of each item. All items of a cluster have the same one."""
+    clusters: Mapping[ContentKey, str]
+    """Cluster (task or conversation) of each item; empty if the sample draws single items."""
+
+    @property
+    def unit_noun(self) -> str:
+        return "groups" if self.clusters else "items"
+
+    def get_unit_strata(self) -> Mapping[str, str]:
+        """Return the stratum of each unit that the sample draws: of each cluster, or of each item."""
+        if not self.clusters:
+            return self.strata
+        return {cluster: self.strata[content_key] for content_key, cluster in self.clusters.items()}
+
+    def group_items_by_unit(self) -> dict[str, list[ContentKey]]:
+        units: dict[str, list[ContentKey]] = {}
+        for content_key in self.strata:
+            units.setdefault(self.clusters.get(content_key, content_key), []).append(content_key)
+        return units
+
+    def list_overlapping_queues(self, queues: Iterable[QueueFile]) -> list[str]:
+        """Return the names of the queues that contain an item of the frame."""
+        return [queue.name for queue in queues if not self.strata.keys().isdisjoint(list_content_keys(queue))]
+
+    def remove_queues(self, queues: Iterable[QueueFile]) -> SamplingFrame:
+        """Return the frame without the items of the queues, and without the other items of their clusters."""
+        drawn = {content_key for queue in queues for content_key in list_content_keys(queue)}
+        drawn_clusters = {self.clusters[content_key] for content_key in drawn if content_key in self.clusters}
+        strata = {
+            content_key: stratum
+            for content_key, stratum in self.strata.items()
+            if content_key not in drawn and self.clusters.get(content_key) not in drawn_clusters
+        }
+        clusters = {content_key: cluster for content_key, cluster in self.clusters.items() if content_key in strata}
+        return SamplingFrame(strata, clusters)
 
 
 def make_content_key(*fields: str | None) -> ContentKey:
@@ -135,21 +227,48 @@ def list_content_keys(queue: QueueFile) -> list[ContentKey]:
     return [make_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
 
 
-def fetch_strata_by_content_key(connection: Connection, request: QueueRequest) -> dict[ContentKey, str]:
-    """Return the stratum of every item that can be drawn, by content key (item key and hashes as JSON text). The same
-    item with the same answer has only one content key in all runs of a model, so it counts once."""
-    keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
-    unknown = next((name for name in keys if name not in STRATUM_COLUMNS), None)
-    if unknown is not None:
-        raise QueueError(f"unknown --stratify key {unknown}. Available keys: {', '.join(STRATUM_COLUMNS)}")
-    stratum = " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys) or f"'{UNSTRATIFIED}'"
+def fetch_sampling_frame(connection: Connection, request: QueueRequest) -> SamplingFrame:
+    """Return all items that the request's filter selects. The same item with the same answer has only one content key
+    in all runs of a model, so it counts once. Raises QueueError for an unknown stratum or if there are no clusters."""
+    stratum = _build_stratum_sql(request.stratify)
     where, params, _ = build_view_condition(request.view, blind=False)
     rows = connection.execute(
-        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum}"
+        f"SELECT {_CONTENT_KEY_COLUMNS}, {stratum}, {_CLUSTER_SQL}"
         f" {FROM_ITEMS} JOIN runs r ON r.run = i.run WHERE {where} ORDER BY i.item",
         params,
     ).fetchall()
-    return {orjson.dumps(content).decode(): name for *content, name in rows}
+    strata: dict[ContentKey, str] = {}
+    clusters: dict[ContentKey, str] = {}
+    for *content, stratum_name, cluster in rows:
+        content_key = orjson.dumps(content).decode()
+        strata[content_key] = stratum_name
+        clusters[content_key] = cluster
+    if not request.cluster:
+        return SamplingFrame(strata, {})
+
+    if len(set(clusters.values())) == len(clusters):
+        raise QueueError(f"--cluster {request.cluster} needs items that belong to a {request.cluster}. None does")
+    return SamplingFrame(_join_strata_of_clusters(strata, clusters), clusters)
+
+
+def _build_stratum_sql(stratify: str) -> str:
+    keys = [name.strip() for name in stratify.split(",") if name.strip()]
+    for name in keys:
+        if name not in STRATUM_COLUMNS:
+            raise QueueError(f"unknown --stratify key {name}. Available keys: {', '.join(STRATUM_COLUMNS)}")
+    if not keys:
+        return f"'{UNSTRATIFIED}'"
+    return " || ', ' || ".join(f"coalesce({STRATUM_COLUMNS[name]}, 'none')" for name in keys)
+
+
+def _join_strata_of_clusters(
+    strata: Mapping[ContentKey, str], clusters: Mapping[ContentKey, str]
+) -> dict[ContentKey, str]:
+    """Give all items of a cluster one stratum, which names the strata of its items: `fail + pass`."""
+    names: dict[str, set[str]] = {}
+    for content_key, cluster in clusters.items():
+        names.setdefault(cluster, set()).add(strata[content_key])
+    return {content_key: " + ".join(sorted(names[cluster])) for content_key, cluster in clusters.items()}
 
 
 def _describe_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from fcreview.cli.options import (
     split_at_commas,
     workspace_command,
 )
-from fcreview.cli.output import emit, emit_json, format_cell, print_message, print_table
+from fcreview.cli.output import check_choice, emit, emit_json, format_cell, print_message, print_table
 from fcreview.cli.workspace import format_run_choices
 from fcreview.cli.workspace_import import open_workspace
 from fcreview.errors import CommandError, UsageError
@@ -70,7 +70,9 @@ def list_queues(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
     """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
-    names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population", "excludes", "n_excluded")
+    names = (
+        "seed", "where", "stratify", "size", "overlap", "repeats", "population", "excludes", "n_excluded", "cluster",
+    )  # fmt: skip
     return {
         "queue": queue.name,
         "created": queue.created,
@@ -114,14 +116,15 @@ def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
 def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     design = queue.design
     by = f", stratified by {sanitize(design.stratify)}" if design.stratify else ""
-    size = f"{design.size:,} of {format_count(design.population, 'item')}"
+    size = f"{design.size:,} of {format_count(design.population, design.cluster or 'item')}"
     emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
     if design.excludes:
         earlier = ", ".join(map(sanitize, design.excludes))
         emit(f"{format_count(design.n_excluded, 'item')} of earlier queues ({earlier}) cannot be drawn again")
     emit(f"filter: {sanitize(design.where) or 'all items'} · created: {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
-    emit(f"All annotators review {format_count(design.overlap, 'item')}. Each annotator has {repeats}.")
+    overlap = format_count(design.overlap, design.cluster or "item")
+    emit(f"All annotators review {overlap}. Each annotator has {repeats}.")
     emit()
     chances = [
         [format_cell(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
@@ -155,6 +158,14 @@ def create_queue(
         int, option("--repeats N", "Number of items that each annotator gets twice, as hidden duplicates.", min=0)
     ] = 0,
     allow_overlap: Annotated[bool, option("--allow-overlap", "Draw also from the items of earlier queues.")] = False,
+    cluster: Annotated[
+        str,
+        option(
+            "--cluster KIND",
+            "Draw whole groups of items, each as one: task (all trials of a task) or conversation. --size and --overlap"
+            " then count groups.",
+        ),
+    ] = "",
     seed: RandomSeedOption = None,
     team: Annotated[
         bool, option("--team", "Send the queue to the server of your team, so that all members get their items.")
@@ -172,14 +183,18 @@ def create_queue(
     """
     from fcreview.stats.sampling import ShareOptions, draw_seed
     from fcreview.store.queue_file import check_new_queue_name, write_queue
-    from fcreview.store.queue_sampling import QueueRequest
+    from fcreview.store.queue_sampling import CLUSTER_KINDS, QueueRequest
 
     names = split_at_commas(annotators)
+    if cluster:
+        check_choice(CLUSTER_KINDS, cluster, "--cluster")
     with open_workspace(options) as session:
         check_new_queue_name(session.workspace, name)
         sharing = ShareOptions(names, overlap, repeats, draw_seed() if seed is None else seed)
         view = session.build_view(where, run=run)
-        request = QueueRequest(name, view, size, stratify, sharing, avoids_earlier_queues=not allow_overlap)
+        request = QueueRequest(
+            name, view, size, stratify, sharing, avoids_earlier_queues=not allow_overlap, cluster=cluster
+        )
         queue = session.store.draw_queue(request)
         if team:
             _publish_queue(session.workspace, queue)
@@ -246,6 +261,11 @@ def extend_queue(
     names = split_at_commas(annotators)
     with open_workspace(options) as session:
         row, sample_status, sample = _find_sampled_run(session, name, run)
+        if sample.queue.design.cluster:
+            raise CommandError(
+                f"queue {sanitize(name)} draws whole groups, and cannot be extended. Draw more groups with"
+                f" fcreview queue create --cluster {sample.queue.design.cluster}"
+            )
         draws, metric = _draw_metric_values(session, row, sample_status, target)
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:

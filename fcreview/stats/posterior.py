@@ -262,6 +262,8 @@ class ItemStatus:
     """Additional property on which the right answer may depend (see `describe_chain_contexts`)."""
     sample_outcome: SampleOutcome | None = None
     """Outcome of the item in a sample; None if it is in no sample."""
+    cluster: str | None = None
+    """Group (task or conversation) with which the samples draw the item; None if they draw single items."""
 
     @property
     def is_undecided(self) -> bool:

@@ -100,6 +100,8 @@ UNSTRATIFIED = ""
 class StratifiedSample:
     strata: list[Stratum]
     items: list[str]
+    stratum_by_item: Mapping[str, str]
+    """Stratum of each item of the population."""
 
 
 def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
@@ -114,7 +116,7 @@ def draw_stratified_sample(stratum_by_content: Mapping[str, str], size: int, see
         for stratum in strata
         for content in shuffle_by_content(members[stratum.name], str, seed, "sample")[: stratum.drawn]
     ]
-    return StratifiedSample(strata, sorted(items))
+    return StratifiedSample(strata, sorted(items), stratum_by_content)
 
 
 _SEGMENTS = 3

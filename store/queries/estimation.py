@@ -37,10 +37,10 @@ from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, rea
 from fcreview.store.queue_sampling import (
     ContentKey,
     QueueRequest,
-    fetch_strata_by_content_key,
+    SamplingFrame,
+    fetch_sampling_frame,
     list_content_keys,
     make_content_key,
-    remove_items_of_queues,
 )
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
@@ -59,7 +59,7 @@ class QueueSample:
     """A random sample of a population of items. It consists of a queue and of the queues that extend it."""
 
     queue: QueueFile
-    strata: dict[ContentKey, str]  # stratum of every item of the population
+    frame: SamplingFrame  # every item of the population, with its stratum
     content_keys_by_queue: dict[str, set[ContentKey]]  # sampled items of the queue and of each extension
     extensions: list[QueueFile] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class QueueSample:
     def compute_inclusion_probability(self, content_key: ContentKey, automatic_verdict: bool | None) -> float:
         """Return the probability, from 0 to 1, that the queue or an extension draws the item. `automatic_verdict` is
         needed because extensions have strata by automatic verdict."""
-        stratum = self.strata[content_key]
+        stratum = self.frame.strata[content_key]
         # All items of a stratum can be in earlier queues, so that nothing is left to draw.
         not_drawn = 1.0 - next((each.probability for each in self.queue.strata if each.name == stratum), 0.0)
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
@@ -93,8 +93,8 @@ class QueueSample:
         self.extensions.append(queue)
 
 
-StrataCache = dict[str, dict[ContentKey, str]]
-"""Stratum of every item of the population of each queue. The keys are texts that describe the queues."""
+FrameCache = dict[str, SamplingFrame]
+"""The population of each queue. The keys are texts that describe the queues."""
 
 
 class LoadedSamples(NamedTuple):
@@ -104,7 +104,7 @@ class LoadedSamples(NamedTuple):
     """One message for each queue that cannot be used as a random sample."""
 
 
-def load_random_samples(connection: Connection, workspace: Workspace, cache: StrataCache) -> LoadedSamples:
+def load_random_samples(connection: Connection, workspace: Workspace, cache: FrameCache) -> LoadedSamples:
     """Read the queue files of a workspace, and join each queue with the queues that extend it."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
@@ -117,10 +117,10 @@ def load_random_samples(connection: Connection, workspace: Workspace, cache: Str
         elif not queues.keys() >= set(queue.design.excludes):
             missing = sorted(set(queue.design.excludes) - queues.keys())
             problems.append(f"queue {queue.name} is ignored: its earlier queue {missing[0]} is missing")
-        elif (strata := _get_cached_strata(connection, queue, queues, cache)) is None:
+        elif (frame := _get_cached_frame(connection, queue, queues, cache)) is None:
             problems.append(f"queue {queue.name} is ignored: the items that it was drawn from have changed")
         else:
-            samples[queue.name] = QueueSample(queue, strata, {queue.name: set(list_content_keys(queue))})
+            samples[queue.name] = QueueSample(queue, frame, {queue.name: set(list_content_keys(queue))})
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
@@ -132,37 +132,40 @@ def load_random_samples(connection: Connection, workspace: Workspace, cache: Str
     return LoadedSamples(list(samples.values()), problems)
 
 
-def _get_cached_strata(
-    connection: Connection, queue: QueueFile, queues: Mapping[str, QueueFile], cache: StrataCache
-) -> dict[ContentKey, str] | None:
+def _get_cached_frame(
+    connection: Connection, queue: QueueFile, queues: Mapping[str, QueueFile], cache: FrameCache
+) -> SamplingFrame | None:
     key = repr((queue.name, queue.created, queue.design, queue.strata))
-    if key not in cache:
-        excluded = [queues[name] for name in queue.design.excludes]
-        strata = _fetch_strata_if_unchanged(connection, queue, excluded)
-        if strata is None or build_view_condition(View(queue.design.where), blind=False)[2]:
-            return strata
-        cache[key] = strata
-    return cache[key]
+    if key in cache:
+        return cache[key]
+    excluded = [queues[name] for name in queue.design.excludes]
+    frame = _fetch_frame_if_unchanged(connection, queue, excluded)
+    depends_on_reviews = frame is not None and build_view_condition(View(queue.design.where), blind=False)[2]
+    if frame is not None and not depends_on_reviews:
+        cache[key] = frame
+    return frame
 
 
-def _fetch_strata_if_unchanged(
+def _fetch_frame_if_unchanged(
     connection: Connection, queue: QueueFile, excluded: Sequence[QueueFile]
-) -> dict[ContentKey, str] | None:
-    """Return the stratum of each item that the queue's filter selects, also of items in the excluded queues, because a
-    sample of the other items represents the same population. Return None if the items have changed."""
+) -> SamplingFrame | None:
+    """Return all items that the queue's filter selects, also those of excluded queues, because a sample of the other
+    items represents the same population. Return None if the items have changed."""
+    design = queue.design
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(list_content_keys(queue))
     for runs in (_find_sampled_runs(connection, queue), ()):
-        view = View(queue.design.where, "dataset", 0, runs)
+        view = View(design.where, "dataset", 0, runs)
+        request = QueueRequest(
+            queue.name, view, size=None, stratify=design.stratify, sharing=ShareOptions(()), cluster=design.cluster
+        )
         try:
-            strata = fetch_strata_by_content_key(
-                connection, QueueRequest(queue.name, view, None, queue.design.stratify, ShareOptions(()))
-            )
+            frame = fetch_sampling_frame(connection, request)
         except (FilterError, QueueError):
             return None
-        remaining = remove_items_of_queues(strata, excluded)
-        if Counter(remaining.values()) == sizes and sampled <= remaining.keys():
-            return strata
+        remaining = frame.remove_queues(excluded)
+        if Counter(remaining.get_unit_strata().values()) == sizes and sampled <= remaining.strata.keys():
+            return frame
     return None
 
 
@@ -337,13 +340,13 @@ class RunSampleStatus:
 
 
 def fetch_sample_status(
-    connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
+    connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: FrameCache
 ) -> RunSampleStatus:
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [make_content_key(*row[:8]) for row in rows]
     all_samples, problems = load_random_samples(connection, workspace, cache)
     run_keys = set(content_keys)
-    samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.strata)]
+    samples = [sample for sample in all_samples if not run_keys.isdisjoint(sample.frame.strata)]
     key_of_item = {row.item: key for key, row in zip(content_keys, rows, strict=True)}
     answers = _fetch_criterion_answers(connection, run, key_of_item)
     answered = {key for answer_by_key in answers.values() for key in answer_by_key}
@@ -365,8 +368,8 @@ def fetch_sample_status(
     representative = (drawn & outcomes.keys()) - known_before
     items = []
     for key, row in zip(content_keys, rows, strict=True):
-        containing = [sample for sample in samples if key in sample.strata]
-        stratum = tuple(sample.strata.get(key) for sample in samples) if containing else None
+        containing = [sample for sample in samples if key in sample.frame.strata]
+        stratum = tuple(sample.frame.strata.get(key) for sample in samples) if containing else None
         probability = 1 - prod(1 - sample.compute_inclusion_probability(key, row.automatic) for sample in containing)
         is_reviewed = row.human is not None or key in answered
         items.append(
@@ -380,6 +383,7 @@ def fetch_sample_status(
                 is_known_before_sample=key in known_before,
                 is_sample_reviewed=key in drawn and is_reviewed,
                 sample_outcome=outcomes.get(key, "not reviewed") if key in drawn else None,
+                cluster=_find_cluster(key, containing),
             )
         )
     criterion_answers = []
@@ -393,6 +397,12 @@ def fetch_sample_status(
             )
         )
     return RunSampleStatus(items, content_keys, samples, problems, criterion_answers)
+
+
+def _find_cluster(content_key: ContentKey, samples: Sequence[QueueSample]) -> str | None:
+    """Return the group with which the samples draw the item, or None if one of them draws single items."""
+    clusters = {sample.frame.clusters.get(content_key) for sample in samples}
+    return clusters.pop() if len(clusters) == 1 else None
 
 
 def _is_known_before(events: EventIndex, item: _RunItem, time: str) -> bool:

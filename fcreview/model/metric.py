@@ -124,6 +124,9 @@ class Metric:
     total: int | None = None
     counted_noun: str = "items"
     digits: int = 1
+    measures_spread: bool = False
+    """Whether the metric measures the spread of the results, such as a standard error. It has no true value that a
+    review of all items would give."""
 
     @property
     def key(self) -> MetricKey:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -27,7 +28,16 @@ from fcreview.stats.answer_model import (
     get_scale_ends,
     replace_answer,
 )
+from fcreview.stats.cluster_estimation import (
+    GroupMetrics,
+    build_groups,
+    compute_metric_estimate,
+    draw_metric_values,
+    find_group_metrics,
+    make_pass_rate_values,
+)
 from fcreview.stats.posterior import (
+    DEFAULT_DRAWS,
     SEED,
     Cells,
     FloatArray,
@@ -59,7 +69,16 @@ class EstimationInput:
 
 
 EstimationMethod = Literal[
-    "posterior", "all known", "known only", "undecided", "not sampled", "not asked", "other verdicts"
+    "posterior",
+    "all known",
+    "known only",
+    "undecided",
+    "not sampled",
+    "not asked",
+    "other verdicts",
+    "whole groups",
+    "not a mean",
+    "no target",
 ]
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
@@ -69,6 +88,12 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "not sampled": "some items that the metric depends on could not be drawn in a sample",
     "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "the metric does not depend on item verdicts",
+    "whole groups": (
+        "the metric judges whole tasks or conversations, but the sample has single items. Draw a sample with fcreview"
+        " queue create --cluster"
+    ),
+    "not a mean": "the metric is not a mean over tasks or conversations",
+    "no target": "the metric measures the spread of the results, so there is no true value to estimate",
 }
 """Estimation method -> reason why a metric has no interval from the posterior, or an empty text."""
 CHANGE_TOLERANCE = 1e-9
@@ -199,7 +224,8 @@ INTERVAL_PERCENTILES = (2.0, 98.0)
 """Percentiles of the draws between which an interval lies. They contain more than 95 % of the draws, because Jeffreys
 intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles for a metric that weighs categories unevenly. docs/coverage.md has the measurements."""
+"""Percentiles for a metric that weighs categories unevenly, and for samples of whole groups. docs/coverage.md has the
+measurements."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 
 
@@ -330,6 +356,11 @@ def _decide_undecided_statuses(statuses: Sequence[ItemStatus], verdict: bool) ->
     ]
 
 
+def is_group_sample(statuses: Sequence[ItemStatus]) -> bool:
+    """Whether the samples draw whole groups of items."""
+    return any(status.cluster is not None for status in statuses)
+
+
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
     """Estimate each metric that is a share, a percentage or a score. `half_width` is the requested half-width of the
     intervals, in percentage points. Undecided items are estimated like unreviewed items. The bounds show how much they
@@ -360,68 +391,186 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
 
 
 def _estimate_metrics_without_bounds(run: EstimationInput, half_width: float, seed: int) -> Iterator[MetricEstimate]:
-    draws = draw_metrics(run, seed)
+    run = replace(run, statuses=add_group_positions(run.automatic_items, run.statuses))
     models = [AnswerModel(run.automatic_items, run.statuses, answers) for answers in run.criterion_answers]
-    dependencies = MetricDependencies(run, models, is_sampled=draws is not None)
-    automatic, reviewed = (
-        {metric.key: metric for metric in run.compute_metrics(items)}
-        for items in (run.automatic_items, run.reviewed_items)
-    )
-    methods = {key: dependencies.choose_method(key) for key in automatic | reviewed}
-    sampled = [key for key in reviewed if methods[key] == "posterior"]
-    by_verdicts = [key for key in sampled if draws and key in draws.values and not dependencies.find_criteria(key)]
-    variance_models = draws.build_variance_models(by_verdicts) if draws else {}
-    by_answers: Mapping[MetricKey, FloatArray] = {}
-    if any(dependencies.find_criteria(key) for key in sampled):
-        sampled_models = [model for model in models if model.is_sampled]
-        n_draws = choose_n_draws(len(run.reviewed_items))
-        by_answers = draw_answer_metrics(run.reviewed_items, run.compute_metrics, sampled_models, n_draws, seed)
+    is_sampled = any(status.is_random for status in run.statuses)
+    dependencies = MetricDependencies(run, models, is_sampled=is_sampled)
+    automatic = {metric.key: metric for metric in run.compute_metrics(run.automatic_items)}
+    reviewed = {metric.key: metric for metric in run.compute_metrics(run.reviewed_items)}
+    methods = _choose_methods(run, dependencies, automatic | reviewed)
+    sampled_keys = [key for key in reviewed if methods[key] == "posterior"]
+    estimator: _GroupEstimator | _ItemEstimator
+    if is_group_sample(run.statuses):
+        estimator = _GroupEstimator(run, seed)
+    else:
+        estimator = _ItemEstimator(run, dependencies, models, sampled_keys, seed)
+
     for key, metric in (automatic | reviewed).items():
         if metric.unit not in ESTIMATED_UNITS:
             continue
-        point, (n_random, n_known, n_items) = PERCENTAGE_POINT.get(metric.unit), dependencies.count_items(key)
-        width = None if point is None else half_width * point
-        known = reviewed[key].value if key in reviewed else None
-        estimate: _Estimate = None, None, None, None
-        if methods[key] == "all known":
-            estimate = known, known, known, 0
-        elif draws is not None and key in variance_models:
-            estimate = _estimate_from_verdicts(draws, key, variance_models[key], width)
-        elif methods[key] == "posterior" and key in by_answers:
-            estimate = _estimate_from_answers(by_answers[key], n_random, n_items - n_known, width)
-        estimated, low, high, needed = estimate
+        counts = dependencies.count_items(key)
+        corrected = reviewed[key].value if key in reviewed else None
+        method = methods[key]
+        estimate = None
+        if method == "all known" and corrected is not None:
+            estimate = ValueEstimate(corrected, corrected, corrected, needed=0)
+        elif method == "posterior" and key in automatic and key in reviewed:
+            point = PERCENTAGE_POINT.get(metric.unit)
+            target = None if point is None else half_width * point
+            estimate = estimator.estimate(automatic[key], counts, target)
+            if estimate is None and isinstance(estimator, _GroupEstimator):
+                method = "not a mean"
         yield MetricEstimate(
-            *(metric.table, metric.level, metric.name, metric.unit, metric.digits),
+            metric.table,
+            metric.level,
+            metric.name,
+            metric.unit,
+            metric.digits,
             automatic=automatic[key].value if key in automatic else None,
-            corrected=known,
-            estimated=estimated,
-            low=low,
-            high=high,
-            n_random=n_random,
-            n_known=n_known,
-            method=methods[key],
-            needed=needed,
+            corrected=corrected,
+            estimated=estimate.estimated if estimate else None,
+            low=estimate.low if estimate else None,
+            high=estimate.high if estimate else None,
+            n_random=counts.n_random,
+            n_known=counts.n_known,
+            method=method,
+            needed=estimate.needed if estimate else None,
             criteria=dependencies.find_criteria(key),
         )
 
 
-_Estimate = tuple[float | None, float | None, float | None, int | None]
-"""The fields `estimated`, `low`, `high` and `needed` of `MetricEstimate`."""
+def add_group_positions(items: Sequence[ScoredItem], statuses: Sequence[ItemStatus]) -> list[ItemStatus]:
+    """Note for each item of a task or conversation whether it is the first or the last one. Some metrics count only
+    these items, and verdicts on them can be wrong more or less often than on the others."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for position, (item, status) in enumerate(zip(items, statuses, strict=True)):
+        if item.group is not None:
+            groups.setdefault((status.run_index, item.group), []).append(position)
+
+    added = list(statuses)
+    for positions in groups.values():
+        for position in positions[1:-1]:
+            added[position] = replace(added[position], context="in the middle of its group")
+        added[positions[-1]] = replace(added[positions[-1]], context="last of its group")
+        added[positions[0]] = replace(added[positions[0]], context="first of its group")
+    return added
+
+
+def _choose_methods(
+    run: EstimationInput, dependencies: MetricDependencies, metrics: Mapping[MetricKey, Metric]
+) -> dict[MetricKey, EstimationMethod]:
+    methods: dict[MetricKey, EstimationMethod] = {}
+    calculator = MetricCalculator(run.automatic_items, run.automatic_items, run.compute_metrics)
+    judges_groups = find_group_metrics(_list_item_groups(run), calculator)
+    for key, metric in metrics.items():
+        methods[key] = dependencies.choose_method(key)
+        if metric.measures_spread:
+            methods[key] = "no target"
+        elif key in judges_groups and methods[key] == "posterior" and not is_group_sample(run.statuses):
+            methods[key] = "whole groups"
+    return methods
+
+
+def _list_item_groups(run: EstimationInput) -> list[Sequence[int]]:
+    """Return the positions of the items of each task or conversation."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for position, (item, status) in enumerate(zip(run.automatic_items, run.statuses, strict=True)):
+        if item.group is not None:
+            groups.setdefault((status.run_index, item.group), []).append(position)
+    return list(groups.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ValueEstimate:
+    """Estimated value of a metric, the ends of its interval, and the number of further reviews for the target width."""
+
+    estimated: float
+    low: float
+    high: float
+    needed: int | None
+
+
+class _GroupEstimator:
+    """Estimates metrics from a sample of whole groups."""
+
+    def __init__(self, run: EstimationInput, seed: int) -> None:
+        groups = build_groups(run.statuses)
+        self._metrics = GroupMetrics(groups, run.automatic_items, run.reviewed_items, run.compute_metrics)
+        self._mean_group_size = len(run.statuses) / len(groups)
+        self._seed = seed
+
+    def estimate(self, metric: Metric, counts: ItemCounts, half_width: float | None) -> ValueEstimate | None:  # noqa: ARG002
+        """Estimate a metric, given with its automatic value. Return None if it is not a mean over groups, or if no
+        group that it counts was sampled."""
+        values = self._metrics.find_values(metric)
+        if values is None or not values.n_sampled:
+            return None
+        draws = draw_metric_values(values, DEFAULT_DRAWS, self._seed)
+        low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+        estimated = min(max(compute_metric_estimate(values), low), high)
+        n_groups = None
+        if half_width is not None:
+            n_groups = count_needed_uniform_reviews(
+                float(draws.var()), values.n_sampled, values.n_estimated, half_width
+            )
+        needed = None if n_groups is None else ceil(n_groups * self._mean_group_size)
+        return ValueEstimate(estimated, low, high, needed)
+
+
+class _ItemEstimator:
+    """Estimates metrics from a sample of single items."""
+
+    def __init__(
+        self,
+        run: EstimationInput,
+        dependencies: MetricDependencies,
+        models: Sequence[AnswerModel],
+        keys: Sequence[MetricKey],
+        seed: int,
+    ) -> None:
+        """`keys` are the metrics that will be estimated."""
+        self._draws = draw_metrics(run, seed) if keys else None
+        depends_on_answers = [key for key in keys if dependencies.find_criteria(key)]
+        self._variance_models: Mapping[MetricKey, VarianceModel] = {}
+        if self._draws is not None:
+            by_verdicts = [key for key in keys if key in self._draws.values and key not in depends_on_answers]
+            self._variance_models = self._draws.build_variance_models(by_verdicts)
+        self._answer_draws: Mapping[MetricKey, FloatArray] = {}
+        if depends_on_answers:
+            sampled_models = [model for model in models if model.is_sampled]
+            n_draws = choose_n_draws(len(run.reviewed_items))
+            self._answer_draws = draw_answer_metrics(
+                run.reviewed_items, run.compute_metrics, sampled_models, n_draws, seed
+            )
+
+    def estimate(self, metric: Metric, counts: ItemCounts, half_width: float | None) -> ValueEstimate | None:
+        """Estimate a metric, or return None if its value is unknown in some draws."""
+        if self._draws is not None and metric.key in self._variance_models:
+            return _estimate_from_verdicts(self._draws, metric.key, self._variance_models[metric.key], half_width)
+        if metric.key in self._answer_draws:
+            n_unreviewed = counts.n_items - counts.n_known
+            return _estimate_from_answers(
+                self._answer_draws[metric.key], counts.n_random, n_unreviewed=n_unreviewed, half_width=half_width
+            )
+        return None
 
 
 def _estimate_from_verdicts(
     draws: MetricDraws, key: MetricKey, model: VarianceModel, half_width: float | None
-) -> _Estimate:
+) -> ValueEstimate:
+    low, high = draws.compute_interval(key, model.weights)
     needed = None if half_width is None else count_needed_reviews(model, half_width)
-    mean = draws.compute_mean(key, model.weights)
-    return mean, *draws.compute_interval(key, model.weights), needed
+    return ValueEstimate(draws.compute_mean(key, model.weights), low, high, needed)
 
 
-def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None) -> _Estimate:
-    variance = float(values.var())
-    needed = None if half_width is None else count_needed_uniform_reviews(variance, n_random, n_unreviewed, half_width)
+def _estimate_from_answers(
+    values: FloatArray, n_random: int, n_unreviewed: int, half_width: float | None
+) -> ValueEstimate:
     low, high = np.percentile(values, UNEVEN_INTERVAL_PERCENTILES)
-    return float(values.mean()), float(low), float(high), needed
+    needed = None
+    if half_width is not None:
+        needed = count_needed_uniform_reviews(float(values.var()), n_random, n_unreviewed, half_width)
+    return ValueEstimate(float(values.mean()), float(low), float(high), needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -558,6 +707,8 @@ def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: 
 def _estimate_pass_rate_without_bounds(
     statuses: Sequence[ItemStatus], half_width: float, seed: int
 ) -> PassRateEstimate | None:
+    if is_group_sample(statuses):
+        return _estimate_pass_rate_from_groups(statuses, half_width, seed)
     population = build_population(statuses)
     if not population.n_random or population.unsampled:
         return None
@@ -575,3 +726,18 @@ def _estimate_pass_rate_without_bounds(
         high=high,
         needed=count_needed_reviews(model, half_width),
     )
+
+
+def _estimate_pass_rate_from_groups(
+    statuses: Sequence[ItemStatus], half_width: float, seed: int
+) -> PassRateEstimate | None:
+    groups = build_groups(statuses)
+    values = make_pass_rate_values(groups, statuses)
+    if not values.n_sampled:
+        return None
+    draws = draw_metric_values(values, DEFAULT_DRAWS, seed)
+    low, high = map(float, np.percentile(draws, UNEVEN_INTERVAL_PERCENTILES))
+    estimated = min(max(compute_metric_estimate(values), low), high)
+    n_groups = count_needed_uniform_reviews(float(draws.var()), values.n_sampled, values.n_estimated, half_width)
+    needed = None if n_groups is None else ceil(n_groups * len(statuses) / len(groups))
+    return PassRateEstimate(estimated, low, high, needed)

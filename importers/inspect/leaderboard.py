@@ -15,6 +15,7 @@ from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.metrics import (
+    SPREAD_METRICS,
     EpochValue,
     MetricSpec,
     NotRecomputable,
@@ -192,13 +193,29 @@ def _compute_metrics_of_column(column: ScoreColumn, values: ColumnValues, table:
         scores = (select_scores_of_metric(spec, each) for each in (reduced, complete))
         n, total = (sum(score.value is not None for score in each) for each in scores)
         unit, level = _choose_metric_unit(spec), int(spec.is_grouped)
-        yield Metric(table, spec.key, value, unit, level, note, n, total or None, "samples")
+        yield Metric(
+            table,
+            spec.key,
+            value,
+            unit,
+            level,
+            note,
+            n=n,
+            total=total or None,
+            counted_noun="samples",
+            measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
+        )
 
 
 def _choose_metric_unit(spec: MetricSpec) -> MetricUnit:
+    return "share" if _get_metric_name(spec) == "accuracy" else "score"
+
+
+def _get_metric_name(spec: MetricSpec) -> str:
+    """Return the name of a metric without its package; for a grouped metric, of the metric of each group."""
     metric = spec.params.get("metric")
     name = str(metric.get("name")) if spec.is_grouped and isinstance(metric, dict) else spec.name
-    return "share" if name.rpartition("/")[2] == "accuracy" else "score"
+    return name.rpartition("/")[2]
 
 
 def read_edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:

@@ -302,6 +302,8 @@ def _compute_simple_metric(
 
 
 RECOMPUTABLE_METRICS = ("accuracy", "mean", "stderr", "std", "var")
+SPREAD_METRICS = ("stderr", "std", "var", "bootstrap_stderr", "bootstrap_std")
+"""Metrics that measure the spread of the scores, so that a review of all items has no true value for them."""
 
 
 def _compute_clustered_error(numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str) -> float:

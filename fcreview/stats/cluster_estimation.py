@@ -1,0 +1,304 @@
+"""Estimate metrics from a sample of whole groups of items: of tasks with all their trials, or of conversations.
+
+Errors of a checker or judge cluster in groups, and metrics such as pass^k, PR and SR judge a group as a whole. The unit
+of the sample and of the estimate is therefore the group. For each metric, a group has an automatic value, from its
+automatic verdicts, and, if it was sampled, a value from human verdicts. The difference of the two is the correction of
+the group. The corrections of the groups that were not sampled are drawn from those of the sampled groups:
+
+* Groups are divided into strata by the stratum of the sample and by their automatic value: lowest, highest, or between
+  (Lohr, Sampling, section 4.4, poststratification).
+* The correction of a group that was not sampled is drawn with the Bayesian bootstrap (Rubin 1981) for finite
+  populations (Lo 1988): Dirichlet weights for the corrections of the sampled groups, and two prior corrections with the
+  weight 1/2 each, to the lowest and to the highest value. For values of 0 and 1, this is the Jeffreys posterior
+  Beta(k + 1/2, n - k + 1/2).
+
+A metric must be a weighted mean of its values in the groups. Other metrics, such as F1 scores, have no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcreview.model.metric import Metric, MetricKey, ScoredItem
+from fcreview.stats.answer_model import MetricCalculator, MetricFunction
+from fcreview.stats.posterior import JEFFREYS, FloatArray, ItemStatus
+
+BoolArray = NDArray[np.bool_]
+
+_TOLERANCE = 1e-9
+_MAX_TESTED_GROUPS = 8
+"""Maximum number of groups for which `find_group_metrics` tests the metrics."""
+ValueClass = Literal["lowest", "between", "highest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A task or conversation, as positions in the list of all items."""
+
+    name: str
+    positions: Sequence[int]
+    stratum: str
+    is_sampled: bool
+    """Whether all its items were reviewed as part of the sample."""
+    is_known_before_sample: bool
+    """Whether all its items were reviewed before the sample was drawn, so that it needs no estimate."""
+
+
+def build_groups(statuses: Sequence[ItemStatus]) -> list[Group]:
+    """Group the items of a sample of whole groups, in dataset order."""
+    members: dict[str, list[int]] = {}
+    for position, status in enumerate(statuses):
+        members.setdefault(status.cluster or f"item {position}", []).append(position)
+    return [_build_group(name, positions, statuses) for name, positions in members.items()]
+
+
+def _build_group(name: str, positions: list[int], statuses: Sequence[ItemStatus]) -> Group:
+    of_group = [statuses[position] for position in positions]
+    is_known = all(status.human is not None for status in of_group)
+    is_known_before = is_known and all(status.is_known_before_sample for status in of_group)
+    is_reached = all(status.is_random or status.is_known_before_sample for status in of_group)
+    return Group(
+        name,
+        positions,
+        stratum=str(of_group[0].stratum),
+        is_sampled=is_known and is_reached and not is_known_before,
+        is_known_before_sample=is_known_before,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GroupValues:
+    """Values of one metric in the groups that it counts. Each array has one entry per group."""
+
+    automatic: FloatArray
+    human: FloatArray
+    """Value from human verdicts; meaningless for groups that are neither sampled nor known."""
+    weight: FloatArray
+    is_sampled: BoolArray
+    is_known: BoolArray
+    stratum: Sequence[str]
+    lowest: float
+    highest: float
+
+    @property
+    def n_sampled(self) -> int:
+        return int(self.is_sampled.sum())
+
+    @property
+    def n_estimated(self) -> int:
+        """Number of groups whose value is estimated."""
+        return int((~(self.is_sampled | self.is_known)).sum())
+
+    def list_classes(self) -> list[tuple[str, ValueClass]]:
+        """Return the stratum and the class of the automatic value of each group."""
+        return [(name, self._classify(value)) for name, value in zip(self.stratum, self.automatic, strict=True)]
+
+    def _classify(self, value: float) -> ValueClass:
+        if value <= self.lowest + _TOLERANCE:
+            return "lowest"
+        if value >= self.highest - _TOLERANCE:
+            return "highest"
+        return "between"
+
+
+class GroupMetrics:
+    """Computes the metrics of each group alone, from automatic and from human verdicts."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        automatic_items: Sequence[ScoredItem],
+        reviewed_items: Sequence[ScoredItem],
+        compute_metrics: MetricFunction,
+    ) -> None:
+        self._groups = groups
+        self._automatic = [_compute_group_metrics(group, automatic_items, compute_metrics) for group in groups]
+        self._human = [
+            _compute_group_metrics(group, reviewed_items, compute_metrics)
+            if group.is_sampled or group.is_known_before_sample
+            else {}
+            for group in groups
+        ]
+
+    def find_values(self, metric: Metric) -> GroupValues | None:
+        """Return the values of a metric in the groups. `metric` has its value from the automatic verdicts of all items.
+        Return None if the metric is not a weighted mean of its values in the groups."""
+        if metric.value is None:
+            return None
+        counted = [index for index, metrics in enumerate(self._automatic) if metric.key in metrics]
+        automatic = [self._automatic[index][metric.key] for index in counted]
+        values = np.array([each.value for each in automatic], dtype=np.float64)
+        for weights in self._list_possible_weights(counted, automatic):
+            if weights.sum() > 0 and abs(np.average(values, weights=weights) - metric.value) < _TOLERANCE:
+                return self._build_values(metric, counted, values, weights)
+        return None
+
+    def _list_possible_weights(self, counted: Sequence[int], metrics: Sequence[Metric]) -> list[FloatArray]:
+        """Return the weights that a benchmark may use: the number of verdicts, 1 for each group, or the number of
+        items."""
+        verdicts = [1.0 if metric.n is None else float(metric.n) for metric in metrics]
+        sizes = [float(len(self._groups[index].positions)) for index in counted]
+        return [np.array(weights) for weights in (verdicts, np.ones(len(counted)), sizes)]
+
+    def _build_values(
+        self, metric: Metric, counted: Sequence[int], automatic: FloatArray, weights: FloatArray
+    ) -> GroupValues | None:
+        groups = [self._groups[index] for index in counted]
+        human = np.full(len(counted), np.nan)
+        for place, index in enumerate(counted):
+            if metric.key in self._human[index]:
+                human[place] = self._human[index][metric.key].value
+
+        has_value = ~np.isnan(human)
+        is_sampled = np.array([group.is_sampled for group in groups]) & has_value
+        is_known = np.array([group.is_known_before_sample for group in groups]) & has_value
+        lowest, highest = _find_scale(metric, np.concatenate([automatic, human[has_value]]))
+        return GroupValues(
+            automatic=automatic,
+            human=human,
+            weight=weights,
+            is_sampled=is_sampled,
+            is_known=is_known,
+            stratum=[group.stratum for group in groups],
+            lowest=lowest,
+            highest=highest,
+        )
+
+
+def _compute_group_metrics(
+    group: Group, items: Sequence[ScoredItem], compute_metrics: MetricFunction
+) -> dict[MetricKey, Metric]:
+    metrics = compute_metrics([items[position] for position in group.positions])
+    return {metric.key: metric for metric in metrics if metric.value is not None}
+
+
+def _find_scale(metric: Metric, values: FloatArray) -> tuple[float, float]:
+    """Return the lowest and the highest possible value of a metric."""
+    if metric.unit == "share":
+        return 0.0, 1.0
+    if metric.unit == "percent":
+        return 0.0, 100.0
+    return float(values.min()), float(values.max())
+
+
+def make_pass_rate_values(groups: Sequence[Group], statuses: Sequence[ItemStatus]) -> GroupValues:
+    """Return the pass rate of each group, weighted by its number of items. An item without an automatic verdict counts
+    as failing."""
+    automatic = [np.mean([statuses[position].automatic is True for position in group.positions]) for group in groups]
+    human = [np.mean([statuses[position].human is True for position in group.positions]) for group in groups]
+    return GroupValues(
+        automatic=np.array(automatic),
+        human=np.array(human),
+        weight=np.array([float(len(group.positions)) for group in groups]),
+        is_sampled=np.array([group.is_sampled for group in groups]),
+        is_known=np.array([group.is_known_before_sample for group in groups]),
+        stratum=[group.stratum for group in groups],
+        lowest=0.0,
+        highest=1.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stratum:
+    """Groups of one stratum and one class of automatic values, as flags of all groups."""
+
+    sampled: BoolArray
+    estimated: BoolArray
+
+
+def _list_strata(values: GroupValues) -> list[_Stratum]:
+    """Return the strata that have groups to estimate."""
+    is_estimated = ~(values.is_sampled | values.is_known)
+    classes = values.list_classes()
+    strata = []
+    for name in dict.fromkeys(classes):
+        is_member = np.array([each == name for each in classes])
+        stratum = _Stratum(sampled=is_member & values.is_sampled, estimated=is_member & is_estimated)
+        if stratum.estimated.any():
+            strata.append(stratum)
+    return strata
+
+
+def _sum_known_values(values: GroupValues) -> float:
+    """Return the weighted sum of the human values, and of the automatic values of groups without human verdicts."""
+    is_reviewed = values.is_sampled | values.is_known
+    return float((values.weight * np.where(is_reviewed, values.human, values.automatic)).sum())
+
+
+def compute_metric_estimate(values: GroupValues) -> float:
+    """Estimate the value that a metric would have if all groups were reviewed: the groups that were not sampled get the
+    mean correction of the sampled groups of their stratum."""
+    total = _sum_known_values(values)
+    for stratum in _list_strata(values):
+        weights = values.weight[stratum.sampled]
+        if weights.sum() > 0:
+            corrections = values.human[stratum.sampled] - values.automatic[stratum.sampled]
+            total += float(np.average(corrections, weights=weights) * values.weight[stratum.estimated].sum())
+    return total / float(values.weight.sum())
+
+
+def draw_metric_values(values: GroupValues, n_draws: int, seed: int) -> FloatArray:
+    """Draw the value that a metric would have if all groups were reviewed."""
+    generator = np.random.default_rng(seed)
+    draws = np.full(n_draws, _sum_known_values(values))
+    for stratum in _list_strata(values):
+        corrections = _draw_mean_corrections(values, stratum, n_draws, generator)
+        draws += corrections * values.weight[stratum.estimated].sum()
+    drawn: FloatArray = draws / values.weight.sum()
+    return np.clip(drawn, values.lowest, values.highest)
+
+
+def _draw_mean_corrections(
+    values: GroupValues, stratum: _Stratum, n_draws: int, generator: np.random.Generator
+) -> FloatArray:
+    """Draw the weighted mean correction of the estimated groups of a stratum."""
+    sampled = stratum.sampled
+    estimated = stratum.estimated
+    mean_automatic = float(np.average(values.automatic[estimated], weights=values.weight[estimated] + _TOLERANCE))
+    prior = np.array([values.lowest - mean_automatic, values.highest - mean_automatic])
+    corrections = np.concatenate([values.human[sampled] - values.automatic[sampled], prior])
+    sampled_weights = values.weight[sampled]
+    mean_weight = float(sampled_weights.mean()) if len(sampled_weights) else 1.0
+    weights = np.concatenate([sampled_weights, np.full(len(prior), mean_weight)])
+
+    parameters = np.concatenate([np.ones(len(sampled_weights)), np.full(len(prior), JEFFREYS)])
+    shares = generator.dirichlet(parameters, n_draws)
+    counts = generator.multinomial(int(estimated.sum()), shares)
+    counted_weights = counts * weights
+    # Group weights can be 0 if a metric counts nothing in a group.
+    totals = np.maximum(counted_weights.sum(axis=1), _TOLERANCE)
+    mean: FloatArray = (counted_weights @ corrections) / totals
+    return mean
+
+
+def find_group_metrics(groups: Sequence[Sequence[int]], calculator: MetricCalculator) -> set[MetricKey]:
+    """Find the metrics that judge a group as a whole, because the effect of one verdict depends on the other verdicts
+    of its group: two wrong verdicts then change the metric by another amount than the sum of both. `groups` contains
+    the positions of the items of each group."""
+    found: set[MetricKey] = set()
+    large = [positions for positions in groups if len(positions) > 1]
+    for positions in large[:_MAX_TESTED_GROUPS]:
+        found |= _find_metrics_of_group(positions, calculator)
+    return found
+
+
+def _find_metrics_of_group(positions: Sequence[int], calculator: MetricCalculator) -> set[MetricKey]:
+    passing = dict.fromkeys(positions, True)
+    first, second = positions[:2]
+    all_pass = calculator.compute_with_verdicts(passing.items())
+    first_fails = calculator.compute_with_verdicts({**passing, first: False}.items())
+    second_fails = calculator.compute_with_verdicts({**passing, second: False}.items())
+    both_fail = calculator.compute_with_verdicts({**passing, first: False, second: False}.items())
+
+    keys = all_pass.keys() & first_fails.keys() & second_fails.keys() & both_fail.keys()
+    found = set()
+    for key in keys:
+        interaction = all_pass[key] - first_fails[key] - second_fails[key] + both_fail[key]
+        if abs(interaction) > _TOLERANCE:
+            found.add(key)
+    return found

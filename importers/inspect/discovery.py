@@ -1,49 +1,64 @@
-"""Recognize Inspect logs by their content. One log is one run.
+"""Recognize Inspect logs by their content, whatever their names. One log is one run.
 
-Logs with the same task id are attempts at the same run, because a retry copies the finished samples and an edit writes
-another file. fcreview imports only the latest attempt, so that no sample counts twice. If several workers wrote parts
-of a log (`NAME.shards/`), these parts are one run, unless the merged log exists.
+A log is an archive, a JSON object, a folder with the members of an archive, or several parts in `NAME.shards/`.
+`attempts.py` chooses between several logs of a task.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.common.records import as_object
-from fcreview.importers.inspect.log import UnreadableLog, is_log, read_copy_recency, read_eval_fields
+from fcreview.importers.inspect.attempts import ChosenLog, FoundLog, SkippedLog, choose_logs
+from fcreview.importers.inspect.log import (
+    HEADER,
+    SAMPLE_FOLDER,
+    START,
+    UnreadableLog,
+    is_log,
+    list_unpacked_samples,
+    open_log,
+    read_eval_fields,
+)
+from fcreview.importers.inspect.names import get_task_name, list_name_parts, remove_control_characters
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
+from fcreview.safe_files import SIGNATURE, open_file
+
+if TYPE_CHECKING:
+    from fcreview.importers.bfcl.dataset import DatasetFiles
 
 LOG_SUFFIXES = (".eval", ".json")
+OTHER_FORMATS = frozenset({
+    ".bmp", ".css", ".csv", ".gif", ".gz", ".htm", ".html", ".ico", ".ipynb", ".jpeg", ".jpg", ".js", ".jsonl", ".lock",
+    ".log", ".md", ".mp3", ".mp4", ".ndjson", ".npy", ".npz", ".parquet", ".pdf", ".pickle", ".pkl", ".png", ".pt",
+    ".py", ".pyc", ".rst", ".safetensors", ".sh", ".sql", ".svg", ".tar", ".tgz", ".toml", ".tsv", ".txt", ".wav",
+    ".webp", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zst",
+})  # fmt: skip
+"""Suffixes of files that are not opened to find logs with other names."""
+JOURNAL_FOLDER = "_journal"
+UNPACKED_FILES = (HEADER, "summaries.json", "reductions.json")
 SHARDS_SUFFIX = ".shards"
 _INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
 """Names of files in a log folder that are not logs."""
 BFCL = "bfcl"
 """Task whose samples are joined with the BFCL dataset."""
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 MAX_LISTED_ATTEMPTS = 3
+NOT_A_LOG = "this file is not an Inspect log: it is neither an archive with header.json nor JSON with `eval`"
 
 
-@dataclass(slots=True)
-class FoundLog:
-    """The files of a log, with the data that identifies its run."""
+@dataclass(frozen=True, slots=True)
+class LogSources:
+    """Data of a run's plan: where the reader finds more than the result files."""
 
-    paths: list[Path]
-    """Path of the log, or paths of the parts that several workers wrote."""
-    fields: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def task_id(self) -> str:
-        return str(self.fields.get("task_id") or self.fields.get("run_id") or self.paths[0])
-
-    @property
-    def sort_key(self) -> tuple[str, int, tuple[int, ...], str]:
-        """Sort key of attempts: the latest attempt is last. A log and its edited copies have the same `created`."""
-        return str(self.fields.get("created") or ""), *read_copy_recency(self.paths[-1]), str(self.paths[-1])
+    unpacked: Path | None = None
+    """Folder of an unpacked log."""
+    datasets: Mapping[str, DatasetFiles] = field(default_factory=dict)
+    """BFCL category -> its files."""
 
 
 def find_runs(
@@ -52,33 +67,84 @@ def find_runs(
     search: SearchOptions,  # noqa: ARG001
 ) -> DiscoveredRuns:
     found = DiscoveredRuns()
+    logs = _find_logs(files, found)
+    chosen = choose_logs(logs)
+    found.plans = [_make_plan(each, dataset_folders) for each in chosen]
+    _set_name_parts(found.plans, chosen)
+    return found
+
+
+def _find_logs(files: Sequence[Path], found: DiscoveredRuns) -> list[FoundLog]:
+    """Return the logs among files. Claim their files, and report what cannot be read."""
     logs: list[FoundLog] = []
-    shards: dict[Path, list[Path]] = {}
+    shards: dict[Path, FoundLog] = {}
+    unpacked = _find_unpacked_folders(files)
+    has_archives = any(path.suffix == ".eval" for path in files)
     for path in files:
-        if path.suffix not in LOG_SUFFIXES:
+        folder = _find_unpacked_folder(path, unpacked)
+        if folder is not None:
+            found.claimed.add(path)
             continue
-        if path.name in _INDEX_FILES or not is_log(path):
-            if path.suffix == ".eval":
-                what = "this file is not an Inspect log: it is neither an archive with header.json nor JSON with `eval`"
-                found.issues.append(ImportIssue(str(path), None, what, severity="error"))
-            elif path.name in _INDEX_FILES and any(each.suffix == ".eval" for each in files):
+        if path.name in _INDEX_FILES:
+            if has_archives:
                 found.claimed.add(path)
             continue
+        if not _may_be_log(path):
+            continue
+        if not is_log(path):
+            if path.suffix == ".eval":
+                found.issues.append(ImportIssue(str(path), None, NOT_A_LOG, severity="error"))
+            continue
         found.claimed.add(path)
-        if (folder := _find_shards_folder(path)) is not None:
-            shards.setdefault(folder, []).append(path)
-        else:
+        shards_folder = _find_shards_folder(path)
+        if shards_folder is None:
             logs.append(FoundLog([path]))
-    logs += [FoundLog(paths) for paths in shards.values()]
-    for log in [*logs]:
-        try:
-            log.fields = read_eval_fields(log.paths[0])
-        except UnreadableLog as error:
-            what = f"the log cannot be read: {error}"
-            found.issues.append(ImportIssue(str(log.paths[0]), None, what, severity="error"))
-            logs.remove(log)
-    found.plans = [_make_plan(attempts, dataset_folders) for attempts in _group_attempts(logs)]
-    return found
+        elif shards_folder in shards:
+            shards[shards_folder].paths.append(path)
+        else:
+            shards[shards_folder] = FoundLog([path], is_in_parts=True)
+
+    logs += shards.values()
+    logs += [FoundLog([folder]) for folder in unpacked]
+    return [log for log in logs if _read_fields(log, found)]
+
+
+def _find_unpacked_folders(files: Sequence[Path]) -> list[Path]:
+    """Return the folders with the members of an archive: a header or a start record, and samples or a journal."""
+    folders: dict[Path, None] = {}
+    for path in files:
+        is_start = path.name == Path(START).name and path.parent.name == JOURNAL_FOLDER
+        if path.name != HEADER and not is_start:
+            continue
+        folder = path.parent.parent if is_start else path.parent
+        has_members = (folder / SAMPLE_FOLDER).is_dir() or (folder / JOURNAL_FOLDER).is_dir()
+        if folder not in folders and has_members and is_log(path):
+            folders[folder] = None
+    return list(folders)
+
+
+def _find_unpacked_folder(path: Path, unpacked: Sequence[Path]) -> Path | None:
+    """Return the unpacked log to which a file belongs, or None."""
+    for folder in unpacked:
+        if path.parent == folder and path.name in UNPACKED_FILES:
+            return folder
+        if (folder / SAMPLE_FOLDER) in path.parents or (folder / JOURNAL_FOLDER) in path.parents:
+            return folder
+    return None
+
+
+def _may_be_log(path: Path) -> bool:
+    """Whether a file is worth a look. A file with another name than a log must begin as an archive or an object."""
+    if path.suffix in LOG_SUFFIXES:
+        return True
+    if path.suffix.lower() in OTHER_FORMATS:
+        return False
+    try:
+        with open_file(path) as file:
+            start = file.read(len(SIGNATURE))
+    except (OSError, ValueError):
+        return False
+    return start == SIGNATURE or start.startswith(b"{")
 
 
 def _find_shards_folder(path: Path) -> Path | None:
@@ -86,39 +152,78 @@ def _find_shards_folder(path: Path) -> Path | None:
     return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
 
 
-def _group_attempts(logs: Sequence[FoundLog]) -> list[list[FoundLog]]:
-    """Group logs by task id. The last log of a group is the latest attempt."""
-    groups: dict[str, list[FoundLog]] = {}
-    for log in logs:
-        groups.setdefault(log.task_id, []).append(log)
-    for attempts in groups.values():
-        if len(attempts) > 1:  # A merged log comes after its parts.
-            attempts.sort(key=lambda log: (_find_shards_folder(log.paths[0]) is None, log.sort_key))
-    return list(groups.values())
+def _read_fields(log: FoundLog, found: DiscoveredRuns) -> bool:
+    """Read the object `eval` of a log. Report a log that cannot be read, and return false."""
+    path = log.path
+    try:
+        if path.is_dir():
+            with open_log(path) as opened:
+                log.fields = as_object(opened.header.get("eval"))
+        else:
+            log.fields = read_eval_fields(path)
+    except UnreadableLog as error:
+        what = f"the log cannot be read: {error}"
+        found.issues.append(ImportIssue(str(path), None, what, severity="error"))
+        return False
+    return True
 
 
-def get_task_name(eval_fields: dict[str, Any]) -> str:
-    """Return the last part of the task's name: `bfcl` for `inspect_evals/bfcl`."""
-    name = eval_fields.get("task_registry_name") or eval_fields.get("task")
-    return _UNSAFE.sub("", str(name or "unknown task")).rpartition("/")[2] or "unknown task"
+def _make_plan(chosen: ChosenLog, dataset_folders: Sequence[Path]) -> RunPlan:
+    log = chosen.log
+    path = log.path
+    run_path = path
+    if log.is_in_parts:
+        run_path = _find_shards_folder(path) or path
+    model = remove_control_characters(str(log.fields.get("model") or "unknown model"))
+    run = Run("inspect", get_task_name(log.fields), "en", model, str(run_path), needs_dataset=False)
 
-
-def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) -> RunPlan:
-    log = attempts[-1]
-    eval_fields, path = log.fields, log.paths[0]
-    run_path = path if len(log.paths) == 1 else _find_shards_folder(path) or path
-    model = _UNSAFE.sub("", str(eval_fields.get("model") or "unknown model"))
-    run = Run("inspect", get_task_name(eval_fields), "en", model, str(run_path), needs_dataset=False)
-    reason = "an Inspect log (an archive or a JSON object with `eval`)"
-    plan = RunPlan(run, log.paths, reason=reason, needs_scores=False)
+    plan = RunPlan(run, log.paths, reason="an Inspect log (an archive or a JSON object with `eval`)")
+    plan.needs_scores = False
+    if path.is_dir():
+        _set_unpacked_files(plan, path)
     if run.generation == BFCL:
-        _attach_bfcl_dataset(plan, eval_fields, dataset_folders)
-    if older := [part.paths[0].name for part in attempts[:-1]]:
-        names = ", ".join(older[-MAX_LISTED_ATTEMPTS:])
-        names += f" and {len(older) - MAX_LISTED_ATTEMPTS} more" if len(older) > MAX_LISTED_ATTEMPTS else ""
-        what = f"older logs of the same task were skipped: {names}. To import such a log, pass its path"
-        plan.issues.append(ImportIssue(str(path), None, what, severity="notice"))
+        _attach_bfcl_dataset(plan, log.fields, dataset_folders)
+    if chosen.skipped:
+        plan.issues.append(_make_skipped_issue(chosen, path))
     return plan
+
+
+def _set_unpacked_files(plan: RunPlan, folder: Path) -> None:
+    """Set the files of an unpacked log. The samples contain the items. A log without samples has only its header."""
+    header = next(path for path in (folder / HEADER, folder / START) if path.is_file())
+    plan.results = list_unpacked_samples(folder) or [header]
+    plan.logs = [header]
+    plan.importer_data = LogSources(unpacked=folder)
+
+
+def _make_skipped_issue(chosen: ChosenLog, path: Path) -> ImportIssue:
+    listed = [_describe_skipped(skipped) for skipped in chosen.skipped[-MAX_LISTED_ATTEMPTS:]]
+    n_others = len(chosen.skipped) - len(listed)
+    more = f" and {n_others} more" if n_others else ""
+    what = f"other logs of the same task and model were skipped: {', '.join(listed)}{more}."
+    what += " To import such a log, pass its path"
+    return ImportIssue(str(path), None, what, severity="notice")
+
+
+def _describe_skipped(skipped: SkippedLog) -> str:
+    return f"{skipped.path.name} ({skipped.reason})"
+
+
+def _set_name_parts(plans: Sequence[RunPlan], chosen: Sequence[ChosenLog]) -> None:
+    """Set what distinguishes the runs. The status of a log is read only if the model has several runs of the task."""
+    counts = Counter((plan.run.model, plan.run.generation) for plan in plans)
+    for plan, each in zip(plans, chosen, strict=True):
+        has_others = counts[plan.run.model, plan.run.generation] > 1
+        status = _read_status(each.log.path) if has_others else ""
+        plan.run.name_parts = list_name_parts(each.log.fields, status, Path(plan.run.path))
+
+
+def _read_status(path: Path) -> str:
+    try:
+        with open_log(path) as log:
+            return str(log.header.get("status") or "") if log.has_header else "started"
+    except UnreadableLog:
+        return ""
 
 
 def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
@@ -138,7 +243,7 @@ def _attach_bfcl_dataset(plan: RunPlan, eval_fields: dict[str, Any], dataset_fol
     named = [folder for root in dataset_folders for folder in walk_folders(root)]
     read_first.cache_clear()
     attach_dataset(search, named, [])
-    plan.importer_data = {
-        name: files.dataset_files[0] for name, files in search.importer_data.items() if files.dataset_files
-    }
+    datasets = {name: files.dataset_files[0] for name, files in search.importer_data.items() if files.dataset_files}
+    sources = plan.importer_data or LogSources()
+    plan.importer_data = replace(sources, datasets=datasets)
     plan.data, plan.run.dataset = search.data, search.run.dataset

@@ -1,16 +1,17 @@
-"""Read one Inspect log: first the header, then the samples one by one.
+"""Read one Inspect log: first the header, then the samples one by one, in the order of the dataset and of epochs.
 
-An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. A
-sample may contain hundreds of megabytes of events, so fcreview reads only the fields of a large sample that items need.
+An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. An
+unpacked log is a folder with the members of an archive. A sample may contain hundreds of megabytes of events, so
+fcreview reads only the fields of a large sample that items need.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -21,7 +22,15 @@ from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect.events import EventData, EventReply, collect_event_data
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from fcreview.model.item import ImportIssue
-from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_first_member
+from fcreview.safe_files import (
+    SIGNATURE,
+    ArchiveError,
+    open_archive,
+    open_file,
+    open_member,
+    read_file,
+    read_first_member,
+)
 
 HEADER, START = "header.json", "_journal/start.json"
 SAMPLE_FOLDER = "samples/"
@@ -34,8 +43,10 @@ MAX_HEADER_BYTES = 64 << 20
 MAX_EVENT_BYTES = 8 << 20
 """Maximum number of bytes of a large sample's events in which fcreview searches for the available functions."""
 MAX_START_BYTES = 1 << 20
+MAX_ID_BYTES = 1 << 16
 _ATTACHMENT = "attachment://"
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
+_SAMPLE_NAME = re.compile(rf"{SAMPLE_FOLDER}(?P<id>.*)_epoch_(?P<epoch>\d{{1,9}})\.json", re.DOTALL)
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
 AGENT_STATE_PREFIX = "StoredAgentState:"
 """Prefix of the keys of a sample's store that contain the conversations of agents."""
@@ -69,6 +80,7 @@ class InspectLog:
     has_header: bool
     """Whether the log has a final header. It is missing in an `.eval` log whose run is active or has crashed."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
+    n_samples: int = 0
 
 
 def is_log(path: Path) -> bool:
@@ -122,20 +134,6 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
         return as_object(log.header.get("eval"))
 
 
-def read_copy_recency(path: Path) -> tuple[int, tuple[int, ...]]:
-    """Return a key that sorts newer copies of a log last: its number of score columns, and its time of writing."""
-    try:
-        with open_log(path) as log:
-            scores = as_list(as_object(log.header.get("results")).get("scores"))
-        with open_file(path) as file:
-            written: tuple[int, ...] = tuple(time.localtime(path.stat().st_mtime)[:6])
-            if file.read(len(SIGNATURE)) == SIGNATURE:
-                written = max((member.date_time for member in open_archive(file).infolist()), default=())
-        return len(scores), written
-    except (OSError, ValueError):
-        return 0, ()
-
-
 def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
     stream = _make_json_stream(file)
     for key in stream.iterate_keys():
@@ -147,7 +145,13 @@ def _read_eval_of_json_log(file: BinaryIO, path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_log(path: Path) -> Iterator[InspectLog]:
-    """Open a log and read its header. Raises UnreadableLog."""
+    """Open a log and read its header. `path` is a file, or the folder of an unpacked log. Raises UnreadableLog."""
+    if path.is_dir():
+        try:
+            yield _open_unpacked_log(path)
+        except (OSError, ValueError) as error:
+            raise UnreadableLog(str(error)) from error
+        return
     try:
         file = open_file(path)
     except OSError as error:
@@ -168,12 +172,13 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
     name = HEADER if HEADER in members else START
     if name not in members:
         raise UnreadableLog("the archive has neither header.json nor _journal/start.json")
+    header = _parse_object(open_member(archive, members[name]).read(MAX_HEADER_BYTES), path, [])
+    names = [each for each in members if is_sample_file(each)]
 
     def read_samples() -> Iterator[LogSample | ImportIssue]:
         numbers = {member.header_offset: number for number, member in enumerate(archive.infolist(), 1)}
-        for member in members.values():
-            if not member.filename.startswith(SAMPLE_FOLDER) or not member.filename.endswith(".json"):
-                continue
+        for sample_name in sort_sample_files(names, header):
+            member = members[sample_name]
             line = numbers.get(member.header_offset, 1)
             sample = LogSample({}, EventData(), str(path), line, member.header_offset, max(member.compress_size, 1))
             try:
@@ -185,14 +190,87 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
                 what = f"the member {member.filename} was skipped: {error}"
                 yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
 
-    header = _parse_object(open_member(archive, members[name]).read(MAX_HEADER_BYTES), path, [])
-    return InspectLog(path, header, name == HEADER, read_samples)
+    return InspectLog(path, header, name == HEADER, read_samples, len(names))
+
+
+def is_sample_file(name: str) -> bool:
+    """Return whether a member of an archive, or a file of an unpacked log, is a sample."""
+    return name.startswith(SAMPLE_FOLDER) and name.endswith(".json")
+
+
+def sort_sample_files(names: Sequence[str], header: dict[str, Any]) -> list[str]:
+    """Return the names `samples/ID_epoch_N.json` in the order of the dataset and of epochs.
+
+    The ids of the items come from the content of the samples. Names that do not match the dataset keep their order,
+    after all others.
+    """
+    return sorted(names, key=_make_sample_rank(header))
+
+
+def _make_sample_rank(header: dict[str, Any]) -> Callable[[str], tuple[int, int]]:
+    sample_ids = as_list(as_object(as_object(header.get("eval")).get("dataset")).get("sample_ids"))
+    positions: dict[str, int] = {}
+    for sample_id in sample_ids:
+        positions.setdefault(str(sample_id), len(positions))
+
+    def rank(name: str) -> tuple[int, int]:
+        match = _SAMPLE_NAME.fullmatch(name)
+        if match is None or match["id"] not in positions:
+            return len(positions), 0
+        return positions[match["id"]], int(match["epoch"])
+
+    return rank
+
+
+def _open_unpacked_log(folder: Path) -> InspectLog:
+    """Open a folder that contains the members of an archive."""
+    has_header = (folder / HEADER).is_file()
+    header_path = folder / (HEADER if has_header else START)
+    header = _parse_object(read_file(header_path, MAX_HEADER_BYTES), header_path, [])
+    paths = {path.relative_to(folder).as_posix(): path for path in list_unpacked_samples(folder)}
+
+    def read_samples() -> Iterator[LogSample | ImportIssue]:
+        for name in sort_sample_files(list(paths), header):
+            path = paths[name]
+            try:
+                yield _read_unpacked_sample(path)
+            except (OSError, JsonStreamError) as error:
+                yield ImportIssue(str(path), None, f"the sample was skipped: {error}", severity="error")
+
+    return InspectLog(folder, header, has_header, read_samples, len(paths))
+
+
+def list_unpacked_samples(folder: Path) -> list[Path]:
+    """Return the files of the samples of an unpacked log. An id may contain slashes, so there may be subfolders."""
+    return sorted((folder / SAMPLE_FOLDER).glob("**/*.json"))
+
+
+def _read_unpacked_sample(path: Path) -> LogSample:
+    with open_file(path) as file:
+        size = file.seek(0, io.SEEK_END)
+        file.seek(0)
+        sample = LogSample({}, EventData(), str(path), line=1, offset=0, length=size)
+        if size <= MAX_WHOLE_BYTES:
+            return _fill_sample_from_text(sample, file.read(MAX_WHOLE_BYTES + 1))
+        return _fill_sample_from_stream(sample, _make_json_stream(file))
+
+
+@dataclass(frozen=True, slots=True)
+class _JsonSamplePlace:
+    """Place of a sample in a `.json` log."""
+
+    name: str
+    """Name that the sample would have in an archive, such as `samples/a_epoch_1.json`."""
+    line: int
+    offset: int
 
 
 def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
-    header = _read_json_header(file, path)
+    header, places = _read_json_header(file, path)
+    rank = _make_sample_rank(header)
+    ordered = sorted(places, key=lambda place: rank(place.name))
 
-    def read_samples() -> Iterator[LogSample | ImportIssue]:
+    def read_in_file_order() -> Iterator[LogSample | ImportIssue]:
         file.seek(0)
         stream = _make_json_stream(file)
         try:
@@ -205,28 +283,64 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
         except JsonStreamError as error:
             yield ImportIssue(str(path), stream.line, f"the rest of the log cannot be read: {error}", severity="error")
 
-    return InspectLog(path, header, True, read_samples)
+    def read_in_dataset_order() -> Iterator[LogSample | ImportIssue]:
+        for place in ordered:
+            file.seek(place.offset)
+            stream = _make_json_stream(file, may_have_bom=False)
+            yield from _read_json_sample(file, path, stream, place)
+
+    read_samples = read_in_file_order if ordered == places else read_in_dataset_order
+    return InspectLog(path, header, True, read_samples, len(places))
 
 
-def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[_JsonSamplePlace]]:
+    """Return a log without its samples, and the places of the samples."""
     header, broken, stream = dict[str, Any](), "", _make_json_stream(file)
+    places: list[_JsonSamplePlace] = []
     try:
         for key in stream.iterate_keys():
             if key == "samples" and stream.peek_after_space() == b"[":
-                stream.skip_value()
+                for _ in stream.iterate_elements():
+                    places.append(_find_sample_place(stream))
             elif (text := stream.read_value(MAX_HEADER_BYTES)) is not None:
                 header[key] = _parse_json(text, path, [])
     except JsonStreamError as error:  # The log is cut off.
         broken = str(error)
     if not isinstance(header.get("eval"), dict):
         raise UnreadableLog(broken or "the log has no object `eval`")
-    return header
+    # A log that is cut off is read in the order of the file, up to the place where it ends.
+    return header, [] if broken else places
 
 
-def _read_json_sample(file: BinaryIO, path: Path, stream: JsonStream) -> Iterator[LogSample | ImportIssue]:
+def _find_sample_place(stream: JsonStream) -> _JsonSamplePlace:
+    """Read the id and the epoch of a sample, which are its first fields, and skip the rest."""
+    stream.peek_after_space()
     line, offset = stream.line, stream.position
+    found: dict[str, Any] = {}
+    if stream.peek_after_space() != b"{":
+        stream.skip_value()
+        return _JsonSamplePlace("", line, offset)
+    for key in stream.iterate_keys():
+        if key not in ("id", "epoch"):
+            stream.skip_value()
+            continue
+        text = stream.read_value(MAX_ID_BYTES)
+        with contextlib.suppress(ValueError):
+            found[key] = json.loads(text or b"null")
+        if len(found) == 2:
+            stream.skip_rest_of_container()
+            break
+    return _JsonSamplePlace(f"{SAMPLE_FOLDER}{found.get('id')}_epoch_{found.get('epoch', 1)}.json", line, offset)
+
+
+def _read_json_sample(
+    file: BinaryIO, path: Path, stream: JsonStream, place: _JsonSamplePlace | None = None
+) -> Iterator[LogSample | ImportIssue]:
+    """Read the sample at the position of a stream. `place`: its place in the file, if the stream begins there."""
+    line, offset = (stream.line, stream.position) if place is None else (place.line, place.offset)
+    start = stream.position
     text = stream.read_value(MAX_WHOLE_BYTES)
-    sample = LogSample({}, EventData(), str(path), line, offset, stream.position - offset)
+    sample = LogSample({}, EventData(), str(path), line, offset, stream.position - start)
     try:
         if text is not None:
             yield _fill_sample_from_text(sample, text)

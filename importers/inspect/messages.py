@@ -23,6 +23,7 @@ from fcreview.importers.inspect.content import (
 from fcreview.importers.inspect.events import EventReply
 from fcreview.model.item import Call, Item, Message, Role
 from fcreview.model.json_value import to_json_text
+from fcreview.model.wording import format_count
 
 ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
@@ -32,6 +33,7 @@ EVENT_REPLY_NAME = "event"
 NO_RESULT = "(no result)"
 """Text of a call without a result, if a later call of the step has one."""
 MAX_EVENT_REPLIES = 1000
+MAX_LISTED_CALLS = 3
 _AGENT_PREFIX = re.compile(r"\[([\w .-]{1,60})\] ")
 _HANDOFF_PREFIX = "transfer_to_"
 """Beginning of the name of a tool that hands the conversation to another agent (Inspect's `handoff`)."""
@@ -179,6 +181,7 @@ class _ConversationBuilder:
         self._other_results: list[Message] = []
         self._known_call_ids: set[str] = set()
         self._handed_over_to: set[str] = set()
+        self._unknown_call_ids: list[str] = []
 
     def add(self, entry: _Entry) -> None:
         if entry.role == "tool":
@@ -195,6 +198,10 @@ class _ConversationBuilder:
 
     def finish(self) -> Conversation:
         self._close_step()
+        if self._unknown_call_ids:
+            listed = ", ".join(self._unknown_call_ids[:MAX_LISTED_CALLS])
+            n_results = format_count(len(self._unknown_call_ids), "tool result")
+            self._conversation.problems.append(f"{n_results} without a call in the messages: {listed}")
         self._conversation.n_turns = self._turn + 1
         self._conversation.n_steps = max(self._n_replies, 1)
         return self._conversation
@@ -292,7 +299,7 @@ class _ConversationBuilder:
         self._other_results.append(result)
         call_id = message.get("tool_call_id")
         if call_id is not None and str(call_id) not in self._known_call_ids:
-            self._conversation.problems.append(f"a tool result belongs to no call: {str(call_id)[:60]}")
+            self._unknown_call_ids.append(str(call_id)[:60])
 
     def _find_call(self, call_id: Any, name: str | None) -> _OpenCall | None:
         """Return the call to which a result belongs: by its id and name, by its id, or else by its name or order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.content import list_answers_to_hash
-from fcreview.importers.inspect.discovery import BFCL
+from fcreview.importers.inspect.discovery import BFCL, LogSources
 from fcreview.importers.inspect.incidents import find_incident
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
@@ -38,6 +38,60 @@ CATEGORY_FIELDS = ("category_name", "category", "subject")
 SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
 TOLERANCE = 1e-9
 MAX_REPORTED_METRICS = 3
+MAX_RESERVED_IDS = 1_000_000
+
+
+SampleName = tuple[str, str, int]
+"""Type and text of a sample's id, and epoch. The ids 1 and "1" are different samples."""
+
+
+class ItemIds:
+    """Assigns an id to each sample in each epoch: the id of the sample, with `#2` in the second epoch.
+
+    If two of them are equal, such as the sample `task#2` and the second epoch of `task`, one gets quotation marks. The
+    ids do not depend on the order of the samples in the file, because reviews refer to them.
+    """
+
+    def __init__(self) -> None:
+        self._id_by_name: dict[SampleName, str] = {}
+        self._taken: set[str] = set()
+        self._used: set[SampleName] = set()
+
+    def reserve(self, sample_ids: Sequence[Any], n_epochs: int) -> None:
+        """Assign the ids of the samples that a log announces, epoch by epoch."""
+        if len(sample_ids) * n_epochs > MAX_RESERVED_IDS:
+            return
+        for epoch in range(1, n_epochs + 1):
+            for sample_id in sample_ids:
+                self._assign(sample_id, epoch)
+
+    def use(self, sample_id: Any, epoch: int) -> str | None:
+        """Return the item id of a sample, or None if the sample was used before."""
+        name = _make_sample_name(sample_id, epoch)
+        if name in self._used:
+            return None
+        self._used.add(name)
+        return self._assign(sample_id, epoch)
+
+    def _assign(self, sample_id: Any, epoch: int) -> str:
+        name = _make_sample_name(sample_id, epoch)
+        known = self._id_by_name.get(name)
+        if known is not None:
+            return known
+        ending = "" if epoch == 1 else f"#{epoch}"
+        candidates = [f"{text}{ending}" for text in (str(sample_id), to_json_text(sample_id))]
+        while candidates[0] in self._taken and len(candidates) > 1:
+            candidates.pop(0)
+        item_id = candidates[0]
+        while item_id in self._taken:
+            item_id += "'"
+        self._id_by_name[name] = item_id
+        self._taken.add(item_id)
+        return item_id
+
+
+def _make_sample_name(sample_id: Any, epoch: int) -> SampleName:
+    return type(sample_id).__name__, str(sample_id), epoch
 
 
 @dataclass(slots=True)
@@ -49,8 +103,7 @@ class RunContext:
     bfcl: BfclTask | None = None
     """Dataset of the task `bfcl`, or None for other tasks."""
     has_epochs: bool = False
-    known_ids: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    """Item id -> sample id and epoch."""
+    item_ids: ItemIds = field(default_factory=ItemIds)
     scored: list[ScoredItem] = field(default_factory=list)
     """The items with their scores, for the comparison of recomputed and recorded metrics."""
 
@@ -58,9 +111,10 @@ class RunContext:
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run, and set its settings and recorded metrics."""
     context = RunContext(plan.run)
+    sources: LogSources = plan.importer_data or LogSources()
     if plan.run.generation == BFCL:
-        context.bfcl = BfclTask(plan.importer_data or {})
-    for path in plan.results:
+        context.bfcl = BfclTask(dict(sources.datasets))
+    for path in plan.results if sources.unpacked is None else [sources.unpacked]:
         try:
             with open_log(path) as log:
                 yield from _read_log(log, context)
@@ -136,7 +190,9 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     settings |= {"packages": packages} if isinstance(packages, dict) else {}
     context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
     epochs = as_object(fields.get("config")).get("epochs")
-    context.has_epochs = isinstance(epochs, int) and epochs > 1
+    n_epochs = epochs if is_integer(epochs) and epochs > 0 else 1
+    context.has_epochs = n_epochs > 1
+    context.item_ids.reserve(as_list(as_object(fields.get("dataset")).get("sample_ids")), n_epochs)
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
         "primary": scores.primary, "is_judged": scores.primary in scores.judges, "judges": sorted(scores.judges),
@@ -164,24 +220,15 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
 
 
 def _make_item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the item id of a sample in an epoch, which ends in `#2` for the second epoch.
-
-    If a log has the sample ids 1 and "1", one of the item ids contains the quotation marks.
-    """
+    """Return the item id of a sample in an epoch. If the sample occurs twice, add an issue and return None."""
     if sample_id is None or isinstance(sample_id, (dict, list)):
         sample.issues.append(ImportIssue(sample.file, sample.line, "a sample has no id"))
         sample_id = f"sample {sample.line}"
-    for text in (str(sample_id), to_json_text(sample_id), f"{sample_id} "):
-        item_id = text.rstrip() if epoch == 1 else f"{text.rstrip()}#{epoch}"
-        known = context.known_ids.get(item_id)
-        if known is None:
-            context.known_ids[item_id] = (sample_id, epoch)
-            return item_id
-        if known == (sample_id, epoch) and type(known[0]) is type(sample_id):
-            break
-    what = f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is imported"
-    sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
-    return None
+    item_id = context.item_ids.use(sample_id, epoch)
+    if item_id is None:
+        what = f"the log contains sample {sample_id} in epoch {epoch} twice. Only the first one is imported"
+        sample.issues.append(ImportIssue(sample.file, sample.line, what[:300], item=str(sample_id)))
+    return item_id
 
 
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:

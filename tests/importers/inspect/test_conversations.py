@@ -115,7 +115,7 @@ def test_results_without_ids_are_assigned_by_name_and_order(tmp_path: Path) -> N
 def test_result_of_an_unknown_call_is_kept_with_an_issue(tmp_path: Path) -> None:
     item = read_messages(tmp_path / "log.json", make_reply("", ("1", "f")), make_result("9", "g", "orphan"))
     assert show(item)[1:4] == ['step 1  f(call="1")', "result  (no result)", "result  orphan"]
-    assert [issue.what for issue in item.issues] == ["a tool result belongs to no call: 9"]
+    assert [issue.what for issue in item.issues] == ["1 tool result without a call in the messages: 9"]
 
 
 def make_model_event(message: dict[str, Any], span: str | None = None) -> dict[str, Any]:

@@ -1,0 +1,307 @@
+"""Choose which logs of a task to import.
+
+Logs with the same task id and model are attempts at the same thing: a retry copies the finished samples, so only one
+attempt is imported and no sample counts twice. A finished log beats an unfinished one, then more samples, then the
+later start. An attempt may have several copies: a copy that people edited replaces the original, whose scores it
+contains, but a re-scored copy has other scores, so both are imported.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.inspect.log import SAMPLE_FOLDER, InspectLog, LogSample, UnreadableLog, open_log
+from fcreview.importers.inspect.scores import to_json_value
+from fcreview.model.json_value import to_json_text
+from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_file
+
+SUMMARIES = "summaries.json"
+MAX_SUMMARY_BYTES = 64 << 20
+MAX_COMPARED_BYTES = 64 << 20
+"""Maximum size, in bytes, of a `.json` log whose samples are read to compare it with another copy."""
+MAX_CHECKED_SAMPLES = 5
+"""Number of samples with other scores in which edits are searched for."""
+
+SampleScores = Mapping[str, str]
+"""Name of a score -> its value as JSON text."""
+SampleKey = tuple[str, int]
+"""Id as JSON text, and epoch."""
+
+
+@dataclass(slots=True)
+class FoundLog:
+    """The files of a log, with the data that identifies its run."""
+
+    paths: list[Path]
+    """Path of the log, or paths of the parts that several workers wrote, or the folder of an unpacked log."""
+    fields: dict[str, Any] = field(default_factory=dict)
+    """The object `eval` of the header."""
+    is_in_parts: bool = False
+    """Whether the files are parts of a log, which may stand beside the merged log."""
+
+    @property
+    def path(self) -> Path:
+        return self.paths[0]
+
+    @property
+    def attempt_key(self) -> tuple[str, str]:
+        """Key that all attempts at the same task with the same model have."""
+        task_id = self.fields.get("task_id") or self.fields.get("run_id") or self.path
+        return str(task_id), str(self.fields.get("model"))
+
+    @property
+    def evaluation_id(self) -> str:
+        """Id that all copies of an attempt have."""
+        return str(self.fields.get("eval_id") or self.fields.get("run_id") or self.created)
+
+    @property
+    def created(self) -> str:
+        return str(self.fields.get("created") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedLog:
+    path: Path
+    reason: str
+
+
+@dataclass(slots=True)
+class ChosenLog:
+    """A log to import, and the other attempts and copies that are not imported."""
+
+    log: FoundLog
+    skipped: list[SkippedLog] = field(default_factory=list)
+
+
+def choose_logs(logs: Sequence[FoundLog]) -> list[ChosenLog]:
+    """Return the logs to import, in the order of their tasks."""
+    groups: dict[tuple[str, str], list[FoundLog]] = {}
+    for log in logs:
+        groups.setdefault(log.attempt_key, []).append(log)
+
+    chosen: list[ChosenLog] = []
+    for group in groups.values():
+        if len(group) == 1:
+            chosen.append(ChosenLog(group[0]))
+        else:
+            chosen += _choose_attempt([_Candidate.read(log) for log in group])
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An attempt, or a copy of one, with the facts by which it is chosen."""
+
+    log: FoundLog
+    is_finished: bool
+    n_samples: int
+    n_score_columns: int
+    columns: str
+    """The recorded score columns as JSON text."""
+    written: tuple[int, ...]
+    """Local time of the last change: of the newest member of an archive, else of the file."""
+
+    @classmethod
+    def read(cls, log: FoundLog) -> _Candidate:
+        """Read the facts from the headers. A log that cannot be read is not finished and has no samples."""
+        is_finished, n_samples = bool(log.paths), 0
+        columns: list[Any] = []
+        for path in log.paths:
+            try:
+                with open_log(path) as opened:
+                    is_finished = is_finished and _is_finished(opened)
+                    n_samples += _count_samples(opened)
+                    columns += as_list(as_object(opened.header.get("results")).get("scores"))
+            except UnreadableLog:
+                is_finished = False
+        return cls(log, is_finished, n_samples, len(columns), to_json_text(to_json_value(columns)), _read_time(log))
+
+    @property
+    def attempt_rank(self) -> tuple[bool, bool, int, str]:
+        """Sort key of attempts: the best one is last. A merged log beats its parts."""
+        return not self.log.is_in_parts, self.is_finished, self.n_samples, self.log.created
+
+    @property
+    def copy_rank(self) -> tuple[int, tuple[int, ...], str]:
+        """Sort key of copies of an attempt: the newest one is last."""
+        return self.n_score_columns, self.written, str(self.log.path)
+
+
+def _is_finished(log: InspectLog) -> bool:
+    return log.has_header and log.header.get("status") == "success"
+
+
+def _count_samples(log: InspectLog) -> int:
+    """Return the number of samples in the file or, if the log was written without samples, in its results."""
+    if log.n_samples:
+        return log.n_samples
+    completed = as_object(log.header.get("results")).get("completed_samples")
+    return completed if isinstance(completed, int) else 0
+
+
+def _read_time(log: FoundLog) -> tuple[int, ...]:
+    path = log.paths[-1]
+    try:
+        written: tuple[int, ...] = tuple(time.localtime(path.stat().st_mtime)[:6])
+        if path.is_dir():
+            return written
+        with open_file(path) as file:
+            if file.read(len(SIGNATURE)) == SIGNATURE:
+                return max((member.date_time for member in open_archive(file).infolist()), default=())
+    except (OSError, ValueError):
+        return ()
+    return written
+
+
+def _choose_attempt(candidates: Sequence[_Candidate]) -> list[ChosenLog]:
+    """Choose one of several attempts: one log for each of its copies that has scores of its own."""
+    best = max(candidates, key=lambda each: each.attempt_rank)
+    copies: list[_Candidate] = []
+    skipped: list[SkippedLog] = []
+    for candidate in candidates:
+        if _is_copy(candidate, best):
+            copies.append(candidate)
+        else:
+            skipped.append(SkippedLog(candidate.log.path, _explain_skipped_attempt(candidate, best)))
+
+    chosen = [_choose_copy(variant) for variant in _group_copies_by_scores(copies)]
+    chosen[-1].skipped[:0] = skipped
+    return chosen
+
+
+def _is_copy(candidate: _Candidate, best: _Candidate) -> bool:
+    """Whether a log is a copy of the best attempt, with as many samples."""
+    if candidate is best:
+        return True
+    if candidate.log.is_in_parts or best.log.is_in_parts:
+        return False
+    is_equal_run = candidate.log.evaluation_id == best.log.evaluation_id and candidate.log.created == best.log.created
+    return is_equal_run and (candidate.is_finished, candidate.n_samples) == (best.is_finished, best.n_samples)
+
+
+def _explain_skipped_attempt(candidate: _Candidate, best: _Candidate) -> str:
+    if candidate.log.is_in_parts and not best.log.is_in_parts:
+        return "parts of the merged log"
+    if best.is_finished and not candidate.is_finished:
+        return f"not finished, {candidate.n_samples} samples"
+    if candidate.n_samples < best.n_samples:
+        return f"{candidate.n_samples} of {best.n_samples} samples"
+    if candidate.log.created < best.log.created:
+        return "started earlier"
+    return "an equal attempt"
+
+
+def _group_copies_by_scores(copies: Sequence[_Candidate]) -> list[list[_Candidate]]:
+    """Group copies with the same scores apart from edits. In each group, the newest copy is last."""
+    groups: list[list[_Candidate]] = []
+    for copy in sorted(copies, key=lambda each: each.copy_rank):
+        for group in groups:
+            if _has_same_scores_before_edits(group[0], copy):
+                group.append(copy)
+                break
+        else:
+            groups.append([copy])
+    return groups
+
+
+def _choose_copy(copies: Sequence[_Candidate]) -> ChosenLog:
+    newest = copies[-1]
+    reason = f"a copy of {newest.log.path.name} with the same scores or fewer edits"
+    return ChosenLog(newest.log, [SkippedLog(each.log.path, reason) for each in copies[:-1]])
+
+
+def _has_same_scores_before_edits(first: _Candidate, second: _Candidate) -> bool:
+    if first.columns == second.columns:
+        return True
+    scores = [_read_scores(each.log.path) for each in (first, second)]
+    if scores[0] is None or scores[1] is None:
+        return False
+    different = [key for key in scores[0] | scores[1] if scores[0].get(key) != scores[1].get(key)]
+    checked = different[:MAX_CHECKED_SAMPLES]
+    return all(any(_is_edited(each.log.path, key) for each in (first, second)) for key in checked)
+
+
+def _read_scores(path: Path) -> dict[SampleKey, SampleScores] | None:
+    """Return the scores of all samples, from the summaries if there are any. None if a log is too large for that."""
+    text = _read_member(path, SUMMARIES, MAX_SUMMARY_BYTES)
+    if text is not None:
+        try:
+            summaries = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        return {_make_sample_key(each): _list_score_values(each) for each in list_objects(summaries)}
+    try:
+        if path.is_dir() or path.stat().st_size > MAX_COMPARED_BYTES:
+            return None
+    except OSError:
+        return None
+    return {_make_sample_key(value): _list_score_values(value) for value in _iterate_samples(path)}
+
+
+def _iterate_samples(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with open_log(path) as log:
+            for sample in log.read_samples():
+                if isinstance(sample, LogSample):
+                    yield sample.value
+    except UnreadableLog:
+        return
+
+
+def _make_sample_key(sample: Mapping[str, Any]) -> SampleKey:
+    epoch = sample.get("epoch")
+    return to_json_text(sample.get("id")), epoch if isinstance(epoch, int) else 1
+
+
+def _list_score_values(sample: Mapping[str, Any]) -> SampleScores:
+    scores = as_object(sample.get("scores")).items()
+    return {name: to_json_text(to_json_value(as_object(score).get("value"))) for name, score in scores}
+
+
+def _is_edited(path: Path, key: SampleKey) -> bool:
+    """Whether a person edited a score of a sample."""
+    sample_id, epoch = key
+    text = _read_member(path, f"{SAMPLE_FOLDER}{_get_plain_id(sample_id)}_epoch_{epoch}.json", MAX_COMPARED_BYTES)
+    if text is None:
+        samples = (value for value in _iterate_samples(path) if _make_sample_key(value) == key)
+        return any(_has_edits(value) for value in samples)
+    try:
+        return _has_edits(as_object(json.loads(text)))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _get_plain_id(id_text: str) -> str:
+    value = json.loads(id_text)
+    return value if isinstance(value, str) else id_text
+
+
+def _has_edits(sample: Mapping[str, Any]) -> bool:
+    for score in as_object(sample.get("scores")).values():
+        for entry in list_objects(as_object(score).get("history")):
+            if isinstance(entry.get("provenance"), dict):
+                return True
+    return False
+
+
+def _read_member(path: Path, name: str, max_bytes: int) -> bytes | None:
+    """Return a member of an archive, or a file of an unpacked log. None if it is missing or too large."""
+    try:
+        if path.is_dir():
+            return read_file(path / name, max_bytes)
+        with open_file(path) as file:
+            if file.read(len(SIGNATURE)) != SIGNATURE:
+                return None
+            archive = open_archive(file)
+            member = archive.NameToInfo.get(name)
+            if member is None or member.file_size > max_bytes:
+                return None
+            return open_member(archive, member).read(max_bytes)
+    except (OSError, ValueError, ArchiveError):
+        return None

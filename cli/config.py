@@ -13,6 +13,8 @@ reasons = ["too strict", "misread"]   # reasons for an override, at most 9
 "item.pass" = "p,y"
 [decoders]                            # decoders for BFCL responses by model folder, as --decoder
 "my-model-*" = "HERMES"
+[run_names]                           # names of runs by path or model, as import --name
+"runs/2025-11-20/*" = "baseline"
 ```
 """
 
@@ -112,6 +114,10 @@ def _check_decoders(value: Any) -> dict[str, str]:
         raise ValueError(error) from error
 
 
+def _check_run_names(value: Any) -> dict[str, str]:
+    return _check_string_table("run_names", '"runs/2025-11-20/*" = "baseline"', value)
+
+
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "annotator": _check_annotator,
     "data": partial(_check_string_list, "data must be a list of folder names"),
@@ -122,6 +128,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "reasons": _check_reasons,
     "keys": _check_keys,
     "decoders": _check_decoders,
+    "run_names": _check_run_names,
 }
 """Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic is not used here,
 because its import would take a sixth of the time until the app shows the first rows."""
@@ -140,6 +147,7 @@ class Config:
     decoders: Mapping[str, str] = field(
         default_factory=dict
     )  # by name of the model folder, in which `*` matches any text
+    run_names: Mapping[str, str] = field(default_factory=dict)  # by path or model, in which `*` matches any text
 
     @property
     def file(self) -> Path:

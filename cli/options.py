@@ -50,6 +50,7 @@ class WorkspaceOptions:
     verdict_from: str | None = None  # SCORER[.KEY] of an Inspect log
     score: Sequence[Path] | None = None  # score folders that do not stand beside their results
     language: str | None = None  # language of the dataset, such as `zh`
+    name: str | None = None  # name of the only run at the paths, empty to forget it
     errata: str | None = None  # path of the errata file, `NO_ERRATA` to remove errata, or None
 
     @property
@@ -82,7 +83,9 @@ WhereOption = Annotated[
         "Select items by a filter such as 'official:fail -reviewed error:value_error', or by a saved filter (@NAME).",
     ),
 ]
-RunOption = Annotated[str | None, option("--run RUN", "Select one run by its number or model in `fcreview runs`.")]
+RunOption = Annotated[
+    str | None, option("--run RUN", "Select one run by its number, name or model in `fcreview runs`.")
+]
 QUEUE_HELP = (
     "Item order (failures, dataset, disagreement, unreviewed, random or stratified), item selection (judged, uncertain"
     " or suspects), or a queue from `fcreview queue create`."

@@ -95,7 +95,7 @@ def load_scored_runs(
     )
     with Progress("scoring", lambda count: format_count(count, "item"), quiet=quiet) as progress:
         for row in runs:
-            progress(row.info.model, done, total)
+            progress(row.run_name, done, total)
             rows = (
                 next(counted)[1]
                 if row.run in aggregated
@@ -157,15 +157,17 @@ def _add_disagreement_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the fields of a run: run, benchmark, generation, language, model, n_items, not_run and expected_items."""
+    """Build the fields of a run: run, run_name, benchmark, generation, language, model, n_items, not_run
+    and expected_items."""
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
     counts = {name: getattr(row, name) for name in ("n_items", "not_run", "expected_items")}
-    return {"run": row.run, **names, **counts}
+    return {"run": row.run, "run_name": row.run_name, **names, **counts}
 
 
 def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the fields of several runs of one model, as for one run. `run` is None, and `+` joins the languages."""
+    """Build the fields of several runs of one model, as for one run. `run` is None, `run_name` is the model, and `+`
+    joins the languages."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     n_items = sum(row.n_items for row in rows)
     n_expected = None
@@ -173,6 +175,7 @@ def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
         n_expected = sum(row.n_items if row.expected_items is None else row.expected_items for row in rows)
     return build_run_fields(rows[0]) | {
         "run": None,
+        "run_name": rows[0].info.model,
         "language": languages,
         "n_items": n_items,
         "not_run": sum(row.not_run for row in rows),
@@ -182,7 +185,7 @@ def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
 
 def format_part_heading(run_fields: dict[str, Any]) -> str:
     """Format the heading above the tables of a run or of combined runs."""
-    names = [run_fields[name] for name in ("benchmark", "generation", "language", "model")]
+    names = [run_fields[name] for name in ("benchmark", "generation", "language", "run_name")]
     n_expected = run_fields["expected_items"] if run_fields["not_run"] else None
     return format_run_heading(run_fields["run"], names, run_fields["n_items"], n_expected)
 
@@ -200,7 +203,7 @@ MAX_UNFOLDED_RUNS = 8  # With more runs, the section with the metrics of each ru
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
-    """Build the report page of all runs or of the run with this number or model. Raises StoreError if blind."""
+    """Build the report page of all runs or of the run with this number, name or model. Raises StoreError if blind."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
     view = session.build_view(queue="dataset", run=run)
@@ -215,7 +218,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     metrics = list(map(_build_metrics_section, parts, estimates))
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [
-        sections.RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part)
+        sections.RunReviewProgress(f"run {row.run}: {row.run_name}", row.n_items, row.reviewed, row.in_part)
         for row in rows
     ]
     return sections.ReportPage(
@@ -287,7 +290,7 @@ def _build_metrics_section(part: ReportPart, estimates: summary.EstimateByMetric
             summary.build_metric_table(title, [line for line in part.metrics if line.table == title], estimates)
         )
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
-    return sections.Section(f"{name}: {part.fields['model']}", blocks)
+    return sections.Section(f"{name}: {part.fields['run_name']}", blocks)
 
 
 def _collect_failures_by_dataset(
@@ -336,7 +339,7 @@ def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.
 def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -> summary.RunPassCounts:
     """Count the passing items of a run by verdict source. With queues, also estimate the pass rate."""
     counts = summary.RunPassCounts(
-        row.info.model,
+        row.run_name,
         row.info.full_title,
         row.n_items,
         (row.official_pass, row.official_known),

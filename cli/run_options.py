@@ -1,10 +1,11 @@
-"""Choose the import options of each run, and remember those that a user named.
+"""Choose the import options and the name of each run, and remember those that a user gave.
 
 fcreview saves them in the workspace, so that they are not lost when the store is rebuilt.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
@@ -17,6 +18,7 @@ from fcreview.cli.workspace import set_and_save_errata
 
 if TYPE_CHECKING:
     from fcreview.cli.config import Config
+    from fcreview.model.item import Run
     from fcreview.run_plan import ImportOption, RunPlan
     from fcreview.store.workspace import Workspace
 
@@ -24,16 +26,32 @@ if TYPE_CHECKING:
 def set_options_and_errata(
     plans: Sequence[RunPlan], options: WorkspaceOptions, config: Config, workspace: Workspace
 ) -> None:
-    """Set the import options and the errata of each run, and save the values of this command for later commands."""
+    """Set the import options, the name and the errata of each run, and save the values of this command for later
+    commands."""
     saved = SavedRunOptions(workspace)
     for plan in plans:
         saved.update_run(plan, options.import_options)
+        if options.name is not None:
+            saved.set_name(plan, options.name)
+        plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
         plan.options = _list_configured_options(plan, config) | saved.get_options(plan)
         for name, default in DEFAULT_OPTION_VALUES.items():
             if plan.options.get(name) == default:
                 del plan.options[name]
     saved.save()
     set_and_save_errata(plans, options.errata, workspace)
+
+
+def find_configured_name(run: Run, config: Config) -> str:
+    """Return the name of the first line of `[run_names]` whose pattern matches the model or the path of the run. A
+    pattern of a path may omit the folders at its start. Return an empty text if no pattern matches."""
+    for pattern, name in config.run_names.items():
+        path_pattern = os.path.expanduser(pattern)  # noqa: PTH111 - accepts `~x` without a user x
+        if fnmatchcase(run.model, pattern) or fnmatchcase(run.path, path_pattern):
+            return name
+        if fnmatchcase(run.path, f"*/{path_pattern}"):
+            return name
+    return ""
 
 
 def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption, str]:
@@ -52,10 +70,10 @@ def _get_importer_options(plan: RunPlan) -> tuple[ImportOption, ...]:
 
 
 class SavedRunOptions:
-    """The import options of each run that a user named, in `.fcreview/run_options.json`.
+    """The import options and names of runs that a user gave, in `.fcreview/run_options.json`.
 
-    The file has the form `{run key: {"decoder": "HERMES"}}`. Earlier versions wrote `decoders.json`, in the form
-    `{run key: "HERMES"}`, which is read as well.
+    The file has the form `{run key: {"decoder": "HERMES", "name": "baseline"}}`. Earlier versions
+    wrote `decoders.json`, in the form `{run key: "HERMES"}`, which is read as well.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -85,6 +103,18 @@ class SavedRunOptions:
         """Return the remembered options that the run's importer reads."""
         values = self._options.get(self._build_run_key(plan.run), {})
         return {name: str(values[name]) for name in _get_importer_options(plan) if values.get(name)}
+
+    def set_name(self, plan: RunPlan, name: str) -> None:
+        """Remember the name of a run. An empty name is forgotten."""
+        values = self._options.setdefault(self._build_run_key(plan.run), {})
+        values.pop("name", None)
+        if name.strip():
+            values["name"] = name
+
+    def get_name(self, plan: RunPlan) -> str:
+        """Return the remembered name of a run, or an empty text."""
+        name = self._options.get(self._build_run_key(plan.run), {}).get("name")
+        return name if isinstance(name, str) else ""
 
     def save(self) -> None:
         """Write the file if an option changed. A place that cannot be written is ignored."""

@@ -105,14 +105,9 @@ def build_report_services(session: WorkspaceSession) -> ReportServices:
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
         from fcreview.cli.commands.report import compute_run_conventions
-        from fcreview.tui.queue.header import make_unique_run_labels
 
-        rows = store.fetch_runs()
-        names = make_unique_run_labels(rows)  # the overview uses these names, too
         return [
-            replace(compute_run_conventions(store.analysis, row.run, row.info), name=names[row.run])
-            for row in rows
-            if not runs or row.run in runs
+            compute_run_conventions(store.analysis, row) for row in store.fetch_runs() if not runs or row.run in runs
         ]
 
     return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)

@@ -13,6 +13,7 @@ from fcreview.cli.output import emit, print_limited_messages, print_message
 from fcreview.errors import CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.effective_verdict import UNANIMOUS, Policy
+from fcreview.model.run_name import NAME_SEPARATOR
 from fcreview.model.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class WorkspaceSession:
     ) -> View:
         """Build the view of the items that a filter selects, in queue order.
 
-        `@name` in the filter stands for a saved filter. `run` is the number or model of the only run to include.
+        `@name` in the filter stands for a saved filter. `run` is the number, name or model of the only run to include.
         `blind` excludes queues that reveal verdicts. Raises FilterError for an invalid filter, and UsageError for a
         queue that is unknown or excluded.
         """
@@ -261,17 +262,22 @@ class WorkspaceSession:
             )
         return replace(view, share=True)
 
-    def find_run_number(self, number_or_model: str) -> int:
-        """Return the number of the run with this number or model. Raises CommandError unless one run matches."""
-        matches = [row for row in self.runs if number_or_model in (str(row.run), row.info.model)]
-        if len(matches) == 1:
-            return matches[0].run
-        problem = f"{number_or_model!r} matches several runs" if matches else f"there is no run {number_or_model!r}"
-        raise CommandError(f"{problem}. Choose {format_run_choices(matches or self.runs)}")
+    def find_run_number(self, name: str) -> int:
+        """Return the number of the run with this number, name or model. Raises CommandError unless one run matches.
 
-    def select_runs(self, number_or_model: str | None) -> list[RunRow]:
-        """Return the run with this number or model, or all runs for None."""
-        number = None if number_or_model is None else self.find_run_number(number_or_model)
+        A name comes before a model, because a run can have the model of others as its name.
+        """
+        for is_match in (_has_number_or_name, _has_model):
+            matches = [row for row in self.runs if is_match(row, name)]
+            if len(matches) == 1:
+                return matches[0].run
+            if matches:
+                raise CommandError(f"{name!r} matches several runs. Choose {format_run_choices(matches)}")
+        raise CommandError(f"there is no run {name!r}. Choose {format_run_choices(self.runs)}")
+
+    def select_runs(self, name: str | None) -> list[RunRow]:
+        """Return the run with this number, name or model, or all runs for None."""
+        number = None if name is None else self.find_run_number(name)
         return [row for row in self.runs if number in (None, row.run)]
 
     def create_reviewer(self) -> Reviewer:
@@ -285,9 +291,19 @@ class WorkspaceSession:
         return Journal(self.workspace, self.annotator)
 
 
+def _has_number_or_name(row: RunRow, text: str) -> bool:
+    """Whether this is the number or the name of the run. Spaces can replace the separators of a name."""
+    words = text.replace(NAME_SEPARATOR, " ")
+    return text == str(row.run) or words == row.run_name.replace(NAME_SEPARATOR, " ")
+
+
+def _has_model(row: RunRow, text: str) -> bool:
+    return text == row.info.model
+
+
 def format_run_choices(rows: Sequence[RunRow]) -> str:
-    """Format values for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
-    names = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
+    """Format values for --run as `1 gpt-4o, 2 maple-8b · V3`."""
+    names = ", ".join(f"{row.run} {row.run_name}" for row in rows[:MAX_LISTED_RUNS])
     return f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
 
 

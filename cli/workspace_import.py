@@ -85,7 +85,8 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     cache = ImportCache(
         resolve_run_paths(options),
         list_data_folders(options, config),
-        f"{options.format} {options.language} {options.score} {options.import_options} {config.decoders}",
+        f"{options.format} {options.language} {options.score} {options.import_options} {config.decoders}"
+        f" {config.run_names}",
     )
     with suppress(WorkspaceError):
         workspace = locate_workspace(options, create=False)
@@ -321,7 +322,7 @@ def print_missing_datasets(summary: ImportSummary) -> None:
             effect = _MISSING_DATASET_EFFECTS.get(row["status"], "fcreview imported the results without the dataset")
             alike.setdefault((row["missing_dataset"], effect), []).append(row)
     for (folder, effect), rows in alike.items():
-        names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
+        names = ", ".join(row["run_name"] for row in rows[:MAX_MESSAGES])
         if len(rows) > 1:
             names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
         print_message(f"fcreview: {names}: the dataset is no longer in {folder}. {effect}. {_DATASET_ADVICE}")
@@ -332,7 +333,7 @@ def _print_failed_imports(summary: ImportSummary) -> None:
     for row in summary.runs:
         if row["status"] == "failed":
             issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
-            reasons.append(next(issues, f"the import of {row['model']} failed"))
+            reasons.append(next(issues, f"the import of {row['run_name']} failed"))
     more = "could not be imported. Run fcreview import for details"
     print_limited_messages(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
 

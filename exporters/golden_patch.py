@@ -214,7 +214,7 @@ def _apply_fixes_of_dataset(
                 if canonical_json(each.old) != canonical_json(each.new):
                     found.setdefault(each.item, each)
             elif isinstance(each, Unrepresentable):
-                source.print_note(f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})")
+                source.print_note(f"{row.info.full_title}, {row.run_name}: {each.description} ({each.count:,})")
             else:
                 is_copy = bool(plan.data) and each.path in plan.results
                 (resolved.copies if is_copy else resolved.dataset)[each.path] = each.content

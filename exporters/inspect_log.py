@@ -36,7 +36,7 @@ def write_reviewed_logs(source: ExportSource, folder: Path) -> None:
         plan = replace(source.benchmark_services.find_plan(run.info), run=run.info)
         for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
-                source.print_note(f"{run.info.model}: the copy cannot contain: {each.description} ({each.count:,})")
+                source.print_note(f"{run.run_name}: the copy cannot contain: {each.description} ({each.count:,})")
                 continue
             target = _choose_unused_path(folder, each.path)
             target.write_bytes(each.content)

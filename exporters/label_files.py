@@ -196,7 +196,7 @@ def build_dataset_card(source: ExportSource) -> str:
         "",
         "Runs:",
         "",
-        *(f"* {json.dumps(f'{row.info.full_title}, {row.info.model}', ensure_ascii=False)}" for row in runs),
+        *(f"* {json.dumps(f'{row.info.full_title}, {row.run_name}', ensure_ascii=False)}" for row in runs),
         "",
     ]
     return "\n".join(lines)

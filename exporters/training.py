@@ -289,7 +289,8 @@ def _build_reviewed_item(detail: ItemDetail, passes: bool | None, correction: Co
     notes = [each.note for each in opinions if each.note]
     faults = {each.fault for each in opinions}
     is_wrong = faults <= set(MODEL_FAULTS)
-    name = {"benchmark": run.benchmark, "version": run.generation, "model": run.model, "run": detail.row.run}
+    name: dict[str, Any] = {"benchmark": run.benchmark, "version": run.generation, "model": run.model}
+    name |= {"run": detail.row.run, "run_name": detail.row.run_name}
     return _ReviewedItem(
         (run.benchmark, run.generation, run.language, item.category, item.id), detail.row.run, passes,
         messages if passes or is_wrong or correction is not None else [], make_tool_definitions(item.functions),

@@ -57,8 +57,9 @@ class LabelField:
 
     duckdb_type: DuckDBType
     sql: str | None = None
-    """In `LABEL_FIELDS`, the expression can use the label `o` and its run `r`, and in `CONTENT_FIELDS`, the tables of
-    `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for `opinions`, computed in Python."""
+    """In `LABEL_FIELDS`, the expression can use the label `o`, its run `r` and the row `n` of `run_names`, and in
+    `CONTENT_FIELDS`, the tables of `FROM_WHOLE_ITEMS`. For `functions`, it returns hashes of function docs. None for
+    `opinions`, computed in Python."""
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:
@@ -115,6 +116,7 @@ LABEL_FIELDS: dict[str, LabelField] = {
     "rule_error_type": LabelField(TEXT, "o.rule_error_type"),
     "prediction_hash": LabelField(TEXT, "o.prediction_hash"),
     "golden_hash": LabelField(TEXT, "o.golden_hash"),
+    "run_name": LabelField(TEXT, "n.run_name"),
     "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
     "opinions": LabelField([OPINION_FIELDS]),
 }
@@ -195,7 +197,7 @@ o AS (
            listed || {_UNLISTED_VERDICTS} AS automatic
     FROM joined
 )
-SELECT o.item, {columns} FROM o JOIN runs r USING (run)
+SELECT o.item, {columns} FROM o JOIN runs r USING (run) JOIN run_names n USING (run)
 """
 
 

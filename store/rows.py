@@ -119,7 +119,7 @@ class QueueRow:
     group: str | None = field(default=None, metadata=column_metadata('i."group"'))  # name of the conversation
     model: str = ""
     run_name: str = ""
-    """Name of the run: the model and, if it has several runs, what distinguishes them, such as `synth-good zh`."""
+    """Name of the run: the model and, if it has several runs, what distinguishes them, such as `synth-good · zh`."""
     official: bool | None = field(default=None, metadata=column_metadata("i.official", shows_verdict=True))
     rule: bool | None = field(default=None, metadata=column_metadata("i.rule", shows_verdict=True))
     judge: bool | None = field(default=None, metadata=column_metadata("i.judge", shows_verdict=True))
@@ -215,6 +215,8 @@ class RunRow:
 
     run: int
     info: Run
+    run_name: str
+    """Unique name of the run in its workspace: the model and, if it has several runs, what distinguishes them."""
     n_items: int
     official_pass: int
     official_known: int  # number of items with an official verdict
@@ -359,8 +361,8 @@ class ItemDetail:
 @dataclass(slots=True)
 class ImportSummary:
     runs: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each run: run, benchmark, generation, language, model, path, items, status, seconds, dataset,
-    missing_dataset and issues.
+    """One object for each run: run, run_name, benchmark, generation, language, model, path, items, status, seconds,
+    dataset, missing_dataset and issues.
 
     `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset is
     missing, and the last import is kept) or `outdated` (like `kept`, but result files have changed). `missing_dataset`

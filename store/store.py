@@ -15,6 +15,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
 from fcreview.model.effective_verdict import UNANIMOUS, Policy
 from fcreview.model.item import ImportIssue
 from fcreview.model.review import Annotation
+from fcreview.model.run_name import build_run_names
 from fcreview.store import database
 from fcreview.store.database import SQL_TIMEOUT, SqlResult, StoreError, retry_with_more_memory
 from fcreview.store.queries import item_detail, view_items
@@ -78,7 +79,8 @@ class Store:
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
         self.runs = run_queries.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
-        self._run_names = run_queries.build_run_names(self.runs)
+        self.run_names = build_run_names(self.runs)
+        run_queries.create_run_names_table(connection, self.run_names)
 
     @classmethod
     def open(
@@ -144,7 +146,7 @@ class Store:
         return self._run_query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
-        names, blind = self._run_names, self.blind
+        names, blind = self.run_names, self.blind
         return self._run_query(
             lambda: view_items.measure_columns(
                 self.connection, self._orders.get_order(view, 1), view.runs, names, blind=blind
@@ -378,7 +380,7 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(strip_duplicate_mark, item_numbers)))
-        fetched = view_items.fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
+        fetched = view_items.fetch_rows(self.connection, items, self.runs, self.run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
             item_detail.adapt_row_to_duplicate(rows[item], number, self.reviews, blind=self.blind)

@@ -96,7 +96,7 @@ def _format_disagreement_lines(
 ) -> Iterator[str]:
     key, item = detail.key, detail.item
     about = [sanitize(key.id), describe_address(sanitize(disagreement.target)), sanitize(disagreement.criterion)]
-    run = ", ".join([sanitize(detail.run.full_title), sanitize(key.model), sanitize(key.category)])
+    run = ", ".join([sanitize(detail.run.full_title), detail.row.run_name, sanitize(key.category)])
     yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
     texts: list[tuple[str, str]] = []
     for at, answer in enumerate(disagreement.answers):

@@ -33,15 +33,16 @@ class ComparisonSide:
 
     @property
     def sanitized_title(self) -> str:
-        """Sanitised text such as `run 2  gpt-4o  (official)`."""
-        return f"run {self.row.run}  {format_cell(self.row.info.model)}  ({self.source})"
+        """Sanitised text such as `run 2  gpt-4o · V3  (official)`."""
+        return f"run {self.row.run}  {self.row.run_name}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object of the side: {run, model, generation, language, source, source_reason}."""
+        """Build the JSON object of the side: {run, run_name, model, generation, language, source, source_reason}."""
         reason = "official verdicts" if self.source == "official" else "no official verdicts"
         names = {name: getattr(self.row.info, name) for name in ("model", "generation", "language")}
         reason = "option" if self.is_requested else reason
-        return {"run": self.row.run, **names, "source": self.source, "source_reason": reason}
+        run = {"run": self.row.run, "run_name": self.row.run_name}
+        return {**run, **names, "source": self.source, "source_reason": reason}
 
 
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
@@ -82,12 +83,12 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
     emit()
     ranking = [
         [
-            str(each.rank), str(sides[each.run].row.run), format_cell(sides[each.run].row.info.model),
+            str(each.rank), str(sides[each.run].row.run), sides[each.run].row.run_name,
             format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
         ]
         for each in matrix.ranking
     ]  # fmt: skip
-    print_table(["rank", "run", "model", "rate", "passed", "of"], ranking, right_aligned=(0, 1, 3, 4, 5))
+    print_table(["rank", "run", "name", "rate", "passed", "of"], ranking, right_aligned=(0, 1, 3, 4, 5))
     print_matrix_items("items, hardest first (verdicts of the runs from best to weakest)", matrix.items, limit)
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 

@@ -24,6 +24,7 @@ from fcreview.cli.workspace_import import (
     resolve_data_option,
 )
 from fcreview.errors import EXIT_FAILURE
+from fcreview.model.run_name import build_run_names
 from fcreview.model.wording import format_count
 from fcreview.safe_files import UnsafeFileError
 
@@ -179,15 +180,17 @@ def _collect_discovered_run_facts(discovered: DiscoveredRuns, options: Workspace
     from fcreview.store.importing.source_files import find_folder_without_dataset, select_folders_with_dataset
 
     remembered = load_remembered_datasets(options)
-    for plan in discovered.plans:
+    names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
+    for number, plan in enumerate(discovered.plans):
         run = plan.run
+        name = names[number]
         parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
         files = {"result file": plan.results, "score file": plan.scores, "dataset file": plan.data, "log": plan.logs}
         parts.append(", ".join(format_count(len(found), noun) for noun, found in files.items() if found))
-        yield _build_fact("run", "; ".join(part for part in parts if part), run.model)
+        yield _build_fact("run", "; ".join(part for part in parts if part), name)
         if not plan.scores and plan.needs_scores:
             problem = "the run has no score files, so its items have no official verdicts"
-            yield _build_fact("missing", problem, run.model, is_problem=True)
+            yield _build_fact("missing", problem, name, is_problem=True)
         given_now = bool(select_folders_with_dataset(resolve_data_option(options), plan))
         before = (
             None
@@ -196,11 +199,11 @@ def _collect_discovered_run_facts(discovered: DiscoveredRuns, options: Workspace
         )
         if before:
             problem = f"the dataset is no longer in {before}. Pass --data DIR"
-            yield _build_fact("missing", problem, run.model, is_problem=True)
+            yield _build_fact("missing", problem, name, is_problem=True)
         elif not plan.data and run.needs_dataset:
-            yield _build_fact("missing", "the run has no dataset. Pass --data DIR", run.model, is_problem=True)
+            yield _build_fact("missing", "the run has no dataset. Pass --data DIR", name, is_problem=True)
         elif run.dataset:
-            yield _build_fact("dataset", run.dataset, run.model)
+            yield _build_fact("dataset", run.dataset, name)
     issues = [*discovered.issues, *(issue for plan in discovered.plans for issue in plan.issues)]
     for issue in issues[:MAX_ISSUES]:
         where = f"{issue.file}:{issue.line}" if issue.line else issue.file

@@ -147,7 +147,8 @@ def _build_estimate_json(
     low, high = estimate.bounds or (None, None)
     headline = "bounds" if estimate.is_bounds_headline else None if estimate.low is None else "interval"
     return {
-        "run": rows[0].run if len(rows) == 1 else None, "benchmark": rows[0].info.benchmark,
+        "run": rows[0].run if len(rows) == 1 else None,
+        "run_name": rows[0].run_name if len(rows) == 1 else rows[0].info.model, "benchmark": rows[0].info.benchmark,
         "table": estimate.table, "level": estimate.level, "name": estimate.name,
         **{name: getattr(estimate, name) for name in ("unit", "automatic", "corrected", "estimated", "low", "high")},
         "bounds_low": low, "bounds_high": high, "headline": headline,
@@ -161,7 +162,8 @@ def _print_estimate_tables(
     rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample_counts: dict[str, int], half_width: float
 ) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
-    names = (info.benchmark, info.generation, languages, info.model)
+    name = rows[0].run_name if len(rows) == 1 else info.model
+    names = (info.benchmark, info.generation, languages, name)
     emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
     if sample_counts["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample_counts.items()))

@@ -72,7 +72,8 @@ def items(
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
                     emit_json(_build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
-            emit_json(*(_build_missing_json(each, session.store.runs[each.run]) for each in missing))
+            store = session.store
+            emit_json(*(_build_missing_json(each, store.runs[each.run], store.run_names[each.run]) for each in missing))
         else:
             print_item_rows(session, view, limit)
             for each in missing:
@@ -94,11 +95,12 @@ def _print_ids(session: WorkspaceSession, view: View, limit: int | None, missing
             emit(sanitize(each.item.id))
 
 
-def _build_missing_json(missing: RunMissingItem, run: Run) -> dict[str, Any]:
+def _build_missing_json(missing: RunMissingItem, run: Run, run_name: str) -> dict[str, Any]:
     """Build the JSON object of an item without a result. Only these objects have the field `not_run`."""
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     item = missing.item
-    return {"run": missing.run, "model": run.model, **names, "category": item.category, "id": item.id, "not_run": True}
+    run_fields = {"run": missing.run, "run_name": run_name, "model": run.model, **names}
+    return {**run_fields, "category": item.category, "id": item.id, "not_run": True}
 
 
 def iterate_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
@@ -119,18 +121,18 @@ def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None)
 
 def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
     """Build the JSON object of an item. An automatic verdict is true (pass), false or null (unknown)."""
-    fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
+    fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "model", "run_name")}
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
-    return {"run": row.run, "model": row.model, **names, **fields}
+    return {"run": row.run, "run_name": row.run_name, "model": row.model, **names, **fields}
 
 
 def print_item_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
     """Print items as a table with complete ids. The first rows determine the widths of the other columns."""
-    has_models = (len(view.runs) or session.n_runs) > 1
-    headers = ["model", *HEADERS] if has_models else HEADERS
+    has_names = (len(view.runs) or session.n_runs) > 1
+    headers = ["run", *HEADERS] if has_names else HEADERS
     printed, widths = 0, list[int]()
     for rows in _fetch_row_windows(session, view, limit):
-        cells = [[*([format_cell(row.model)] if has_models else []), *_format_row_cells(row)] for row in rows]
+        cells = [[*([row.run_name] if has_names else []), *_format_row_cells(row)] for row in rows]
         printed += len(cells)
         if cells and not widths:
             widths = [min(max(map(display_width, column)), MAX_COLUMN) for column in zip(headers, *cells, strict=True)]

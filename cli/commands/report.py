@@ -41,8 +41,8 @@ from fcreview.stats.incidents import count_incidents
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
+    from fcreview.store.rows import RunRow
 
 MAX_CONVENTION_ITEMS = 3  # maximum number of item ids in the column with the differences of a convention
 NO_CONVENTIONS = "fcreview knows no other counting conventions for this benchmark"
@@ -98,7 +98,7 @@ def report(
 def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
     for row in session.select_runs(run):
         fields = build_run_fields(row)
-        found = compute_run_conventions(session.store.analysis, row.run, row.info).rows
+        found = compute_run_conventions(session.store.analysis, row).rows
         if as_json:
             emit_json(*(_without_item_count(fields) | asdict(each) for each in found))
         else:
@@ -109,23 +109,23 @@ def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "n_items"}
 
 
-def compute_run_conventions(analysis: UnblindedAnalysis, run_number: int, run: Run) -> RunConventions:
+def compute_run_conventions(analysis: UnblindedAnalysis, row: RunRow) -> RunConventions:
     """Compute the metrics of a run from its effective verdicts, once for each counting convention."""
     from fcreview.importers.registry import list_trials
     from fcreview.store.rows import View
 
-    scored = analysis.fetch_scored_items(run_number)["corrected"]
-    table = list_trials(scored, run)
+    scored = analysis.fetch_scored_items(row.run)["corrected"]
+    table = list_trials(scored, row.info)
     if table is None:
-        return RunConventions(run.model, [], {})
+        return RunConventions(row.run_name, [], {})
     numbers: dict[str, list[int]] = {}
-    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [run_number], "effective")[run_number]:
+    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [row.run], "effective")[row.run]:
         numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
     rows = compare_conventions(table)
     if n_incidents := count_incidents(scored):
-        answered = list_trials([item for item in scored if not item.is_incident], run)
+        answered = list_trials([item for item in scored if not item.is_incident], row.info)
         rows = add_values_without_incidents(rows, answered, n_incidents)
-    return RunConventions(run.model, rows, numbers)
+    return RunConventions(row.run_name, rows, numbers)
 
 
 def _format_conventions(run_fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:

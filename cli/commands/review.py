@@ -222,7 +222,7 @@ class ReviewLoop:
         self._navigator = QueueNavigator.locate_item(self._store, self._view, item, self._navigator)
         detail, at = self._store.read_detail(item), self._navigator.position
         position = "" if at is None else f", {at + 1} of {self._navigator.count}"
-        run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
+        run = f"{sanitize(detail.run.full_title)}, {detail.row.run_name}"
         hide_verdicts = self._store.blind and detail.row.you is None
         emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
         emit_lines(format_plain_item_lines(detail, self._reviews.annotator, hide_verdicts=hide_verdicts, full=full))

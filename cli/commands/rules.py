@@ -22,6 +22,7 @@ from fcreview.equivalence import EquivalenceRule, parse_rule
 from fcreview.errata import parse_rules, serialize_rules
 from fcreview.errors import CommandError
 from fcreview.model.item import Item, Run
+from fcreview.model.run_name import build_run_names
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
@@ -37,16 +38,17 @@ class RuleFlip:
     """Item whose recomputed verdict a rule changes."""
 
     run: Run
+    run_name: str
     category: str
     id: str
     passes: bool  # whether the item passes with the rule
     difference: str  # first difference between golden answer and prediction when the item fails
 
     def as_json(self) -> dict[str, Any]:
-        """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
+        """Build the JSON object {run_name, benchmark, generation, language, model, category, id, flip, difference}."""
         key = {name: getattr(self.run, name) for name in ("benchmark", "generation", "language", "model")}
         flip = {"flip": FLIP_TEXT[self.passes], "difference": self.difference}
-        return {**key, "category": self.category, "id": self.id, **flip}
+        return {"run_name": self.run_name, **key, "category": self.category, "id": self.id, **flip}
 
 
 def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
@@ -56,16 +58,19 @@ def find_verdict_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iter
     set_options_and_errata(
         plans, replace(options, decoder=None, evaluator=None, verdict_from=None, errata=None), config, workspace
     )
-    affected = [
-        plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
-    ]
+    affected = {
+        number: plan
+        for number, plan in enumerate(plans)
+        if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
+    }
     if not affected:
         raise CommandError(f"the rule changes nothing, because there is no {rule.benchmark or 'BFCL'} run at PATH")
-    for plan in affected:
-        yield from _find_run_flips(plan, rule)
+    names = build_run_names(dict(enumerate(plan.run for plan in plans)))
+    for number, plan in affected.items():
+        yield from _find_run_flips(plan, names[number], rule)
 
 
-def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
+def _find_run_flips(plan: RunPlan, run_name: str, rule: EquivalenceRule) -> Iterator[RuleFlip]:
     from fcreview.errata import Errata
 
     before = {item.id: item for item in _read_items(plan)}
@@ -73,7 +78,7 @@ def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
         was = before.get(item.id)
         if was is not None and was.rule is not None and item.rule is not None and was.rule is not item.rule:
             failing = was if item.rule else item
-            yield RuleFlip(plan.run, item.category, item.id, item.rule, failing.first_difference or "")
+            yield RuleFlip(plan.run, run_name, item.category, item.id, item.rule, failing.first_difference or "")
 
 
 def _read_items(plan: RunPlan) -> Iterator[Item]:
@@ -97,11 +102,10 @@ def print_verdict_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
     counts = f"{gained:,} from fail to pass, {len(flips) - gained:,} from pass to fail"
     emit(f"The rule changes {format_count(len(flips), 'verdict')} ({items}, {runs}): {counts}")
     cells = [
-        [FLIP_TEXT[flip.passes], format_cell(flip.run.model), format_cell(flip.id), format_cell(flip.difference)]
-        for flip in ordered
+        [FLIP_TEXT[flip.passes], flip.run_name, format_cell(flip.id), format_cell(flip.difference)] for flip in ordered
     ]
     emit()
-    print_table(["flip", "model", "item", "first difference"], cells)
+    print_table(["flip", "run", "item", "first difference"], cells)
 
 
 def load_accepted_rules(workspace: Workspace) -> list[EquivalenceRule]:

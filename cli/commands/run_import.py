@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -26,7 +27,7 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import Progress, emit, emit_json, format_cell, print_table
 from fcreview.cli.run_options import set_options_and_errata
-from fcreview.cli.workspace import resolve_lake_location
+from fcreview.cli.workspace import MAX_LISTED_RUNS, locate_lake_workspace, resolve_lake_location
 from fcreview.cli.workspace_import import (
     discover_runs,
     explain_no_runs,
@@ -36,6 +37,8 @@ from fcreview.cli.workspace_import import (
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
+from fcreview.model.run_name import build_run_names
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import (
     NO_ANSWERS,
     format_count,
@@ -46,6 +49,7 @@ from fcreview.model.wording import (
 )
 
 if TYPE_CHECKING:
+    from fcreview.run_plan import DiscoveredRuns
     from fcreview.store.lake.writer import LakePart
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
@@ -61,6 +65,10 @@ def import_(
     forget_data: Annotated[
         bool, option("--forget-data", "Forget the remembered dataset folders of these runs.")
     ] = False,
+    name: Annotated[
+        str | None,
+        option("--name TEXT", "Name the run. fcreview remembers the name; an empty one restores the default."),
+    ] = None,
     lake: Annotated[
         str | None, option("--lake DIR", "Write Parquet files to DIR or s3://BUCKET/NAME instead of a store.")
     ] = None,
@@ -85,7 +93,7 @@ def import_(
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
     started = time.perf_counter()
-    options = replace(options, forget_data=forget_data)
+    options = replace(options, forget_data=forget_data, name=name)
     config = load_config()
     if lake is not None:
         if options.workspace is not None:
@@ -94,13 +102,16 @@ def import_(
             )
         location = resolve_lake_location(lake)
         if dask is not None:
+            if name is not None:
+                raise UsageError("--name has no effect with --dask. Use [run_names] in the configuration")
             summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
         else:
             summary, scores = _import_to_lake(options, config, location, _parse_part(part))
+        _use_names_of_lake(summary, location)
     elif part is not None or dask is not None:
         raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
     else:
-        home, summary = import_discovered_runs(options, discover_runs(options, config), config)
+        home, summary = import_discovered_runs(options, _discover_runs(options, config), config)
         location, scores = str(home.root), _fetch_score_counts(home) if home.store.exists() else {}
     no_scores: dict[str, int | None] = dict.fromkeys(SCORE_NAMES, 0) | {"expected_items": None}
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
@@ -115,6 +126,19 @@ def import_(
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):
         raise typer.Exit(EXIT_FAILURE)
+
+
+def _discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
+    """Find the runs. Raises UsageError if --name is given and there is more than one run."""
+    discovered = discover_runs(options, config)
+    if options.name is None or len(discovered.plans) <= 1:
+        return discovered
+    names = build_run_names(dict(enumerate(plan.run for plan in discovered.plans)))
+    choices = [f"{names[number]} ({sanitize(plan.run.path)})" for number, plan in enumerate(discovered.plans)]
+    listed = ", ".join(choices[:MAX_LISTED_RUNS])
+    if len(choices) > MAX_LISTED_RUNS:
+        listed += f" and {len(choices) - MAX_LISTED_RUNS} more"
+    raise UsageError(f"--name is for one run, but {len(choices)} were found. Pass the path of one: {listed}")
 
 
 def _format_official_rate(row: dict[str, Any]) -> str:
@@ -133,7 +157,7 @@ def _print_import_summary(
             table.append(_format_run_cells(row))
             if row["incidents"]:
                 table.append(_format_cells_without_incidents(row))
-        print_table(["benchmark", "model", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4))
+        print_table(["benchmark", "name", "items", "official", "issues", "status"], table, right_aligned=(2, 3, 4))
     for severity in SEVERITIES:
         _print_issues([issue for issue in issues if issue["severity"] == severity], severity)
     unchanged = {row["run"]: row["issues"] for row in rows if row["status"] not in ("imported", "failed")}
@@ -156,7 +180,7 @@ def _format_run_cells(row: dict[str, Any]) -> list[str]:
         n_items += f" of {row['expected_items']:,}"
     return [
         format_cell(format_dataset_name(row["benchmark"], row["generation"], row["language"])),
-        format_cell(row["model"]),
+        row["run_name"],
         n_items,
         _format_official_rate(row),
         f"{row['issues']:,}",
@@ -250,7 +274,7 @@ def _import_to_lake(
     from fcreview.store.lake.writer import LakeImport, import_part
 
     _check_lake_folder(location)
-    discovered = discover_runs(options, config)
+    discovered = _discover_runs(options, config)
     scores: ScoresByRun = {}
 
     def save_score_counts(workspace: Workspace, lake_run_numbers: dict[int, int]) -> None:
@@ -272,6 +296,20 @@ def _import_to_lake(
             return import_part(lake, discovered.plans, discovered.issues, part), scores
         except OSError as error:
             raise CommandError(f"fcreview cannot write to the lake {location}: {error.strerror or error}") from error
+
+
+def _use_names_of_lake(summary: ImportSummary, location: str) -> None:
+    """Use the names that the runs have in the complete lake. Each part of an import names only its own runs."""
+    from fcreview.store.store import Store, StoreError
+
+    with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as folder:
+        try:
+            with Store.open(locate_lake_workspace(location, Path(folder))) as store:
+                names = store.run_names
+        except StoreError:
+            return
+    for row in summary.runs:
+        row["run_name"] = names.get(row["run"], row["run_name"])
 
 
 def _check_lake_folder(location: str) -> None:

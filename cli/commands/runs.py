@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,6 @@ from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
     RunGroup,
-    build_run_names_with_files,
     find_run_date_or_folder,
     group_runs,
     search_runs,
@@ -41,7 +40,7 @@ INCIDENTS_NOTE = (
 )
 NOT_RUN_NOTE = "If items of the dataset have no result, the column items shows how many of them have one."
 HEADERS = [
-    "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
+    "run", "benchmark", "name", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
 ]  # fmt: skip
 
 
@@ -82,7 +81,7 @@ def runs(
         if only and not selected:
             emit(f"None of {format_count(len(session.runs), 'run')} matches {format_cell(only)}")
             return
-        _print_run_table(groups, build_run_names_with_files(session.runs), shows_groups=bool(by))
+        _print_run_table(groups, shows_groups=bool(by))
         emit(
             "",
             f"{format_count(len(selected), 'run')}. If only some items have a verdict, their number follows the rate.",
@@ -110,14 +109,12 @@ def _select_and_sort_runs(session: WorkspaceSession, search_text: str, sort: str
     )
 
 
-def _print_run_table(groups: Sequence[RunGroup], names: Mapping[int, str], *, shows_groups: bool) -> None:
+def _print_run_table(groups: Sequence[RunGroup], *, shows_groups: bool) -> None:
     cells_by_run = {
-        row.run: [_format_run_cells(row, names[row.run]), *_format_cells_without_incidents(row)]
-        for part in groups
-        for row in part.runs
+        row.run: [_format_run_cells(row), *_format_cells_without_incidents(row)] for part in groups for row in part.runs
     }
     table = [cells for run_cells in cells_by_run.values() for cells in run_cells]
-    first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
+    first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=60)
     emit(first)
     for part in groups:
         if shows_groups:
@@ -150,11 +147,11 @@ def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def _format_run_cells(row: RunRow, name: str) -> list[str]:
+def _format_run_cells(row: RunRow) -> list[str]:
     info = row.info
     return [
         str(row.run), format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
-        format_cell(name), row.items_text, row.official_rate_text,
+        row.run_name, row.items_text, row.official_rate_text,
         format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
@@ -170,4 +167,5 @@ def _build_run_json(row: RunRow) -> dict[str, Any]:
     for fact in info.pop("facts").values():
         facts[fact["name"]] = fact["value"]
         facts[f"{fact['name']}_reason"] = fact["reason"]
-    return {"run": fields.pop("run"), **facts, **info, "date": find_run_date_or_folder(row), **fields}
+    names = {"run": fields.pop("run"), "run_name": fields.pop("run_name")}
+    return {**names, **facts, **info, "date": find_run_date_or_folder(row), **fields}

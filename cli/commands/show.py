@@ -173,7 +173,7 @@ def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
     options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
     blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))
-    run = escape(sanitize(f"{detail.run.full_title} · {detail.run.model}"))
+    run = escape(sanitize(f"{detail.run.full_title} · {detail.row.run_name}"))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',

@@ -58,7 +58,7 @@ def suspects(
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str | None = None) -> list[Suspect]:
     """Rank the questions that the filter selects, most suspect first. The evidence comes from all runs, even if `run`
-    (number or model) limits the ranking to the questions of one run."""
+    (number, name or model) limits the ranking to the questions of one run."""
     from fcreview.golden_audit.score import rank_suspects
     from fcreview.store.database import pause_garbage_collection
     from fcreview.store.filters.tokens import add_terms

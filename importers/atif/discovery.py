@@ -143,6 +143,7 @@ def _plan_jobs(files_by_trial: dict[Path, list[Path]], files: set[Path], found: 
         data = JobFiles(tuple(trials), result, key)
         run = Run("atif", source, "", _format_run_title(agent, model), str(job), needs_dataset=False, title="Harbor")
         run.settings = {"agent": agent, "model": model, "job": job.name}
+        run.name_parts = [job.name]
         found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
 
 
@@ -208,6 +209,7 @@ def _plan_single_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> N
         place = root if len(trials) > 1 else trials[0].documents[0]
         run = Run("atif", "", "", _format_run_title(agent, model), str(place), needs_dataset=False)
         run.settings = {"agent": agent, "model": model}
+        run.name_parts = [trials[0].name] if len(trials) == 1 else [root.name]
         reason = "files with steps, agent and an ATIF schema_version"
         found.plans.append(_make_plan(run, JobFiles(tuple(trials)), 0.9, reason))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fcreview.model.item import ImportIssue
+from fcreview.model.run_name import COMMON_FOLDERS
 
 if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
@@ -25,6 +26,14 @@ MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
 MAX_LISTED = 4
 NOT_UTF8 = "skipped because the name is not UTF-8. Rename the file or folder."
+
+
+def list_telling_folders(folder: Path) -> list[str]:
+    """Return the name of a folder above a run for `Run.name_parts`, such as a provider. The list is empty for a folder
+    such as `result`, which does not distinguish runs."""
+    if not folder.name or folder.name in COMMON_FOLDERS:
+        return []
+    return [folder.name]
 
 
 @dataclass(slots=True)

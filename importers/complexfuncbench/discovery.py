@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from fcreview.importers.common.discovery import list_telling_folders
 from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_object
 from fcreview.model.item import ImportIssue, Run
@@ -67,6 +68,7 @@ def _make_plan(
     dataset = os.path.commonpath([each.absolute() for each in files]) if len(files) > 1 else "".join(map(str, files))
     run = Run("complexfuncbench", "v1", "en", name, str(result_file), dataset=dataset or None)
     run.settings["experiment"] = result_file.stem
+    run.name_parts = list_telling_folders(result_file.parent.parent)
     reason = "the records have gen_convs, message and count_dict"
     plan = RunPlan(run, [result_file], data=files, reason=reason, needs_scores=False)
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fcreview.importers.common.discovery import report_missing_scores
+from fcreview.importers.common.discovery import list_telling_folders, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
@@ -53,6 +53,7 @@ def _make_plan(result_folder: Path, result_files: list[Path], dataset_folders: l
     dataset_folder = find_dataset_folder(result_folder, dataset_folders)
     dataset = str(dataset_folder) if dataset_folder else None
     run = Run("confetti", "v1", "en", result_folder.name, str(result_folder), dataset=dataset)
+    run.name_parts = list_telling_folders(result_folder.parent)
     reason = "BFCL_v2 result files of the categories conversationsclean and dialogacts"
     plan = RunPlan(run, sorted(result_files), reason=reason)
     score_folder = find_score_folder(result_folder)

@@ -10,9 +10,12 @@ from fcreview.importers.common.jsonl import read_first_record
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
+from fcreview.model.sanitize import redact_credentials
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")
+MAX_NAMED_SETTINGS = 8
+MAX_SETTING_LENGTH = 40
 MAX_FIRST_LINE_BYTES = 8 << 20
 RECORD_FIELDS = frozenset({
     "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
@@ -51,6 +54,7 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
         run.language = str(header.get("language") or "")
         run.model = str(header.get("model") or run.model)
         run.settings = as_object(header.get("settings"))
+        run.name_parts = [path.stem, *_describe_settings(run.settings)]
         confidence, reason = 1.0, "the first line is a header of the generic format"
     elif (
         isinstance(first_record.get("messages"), list)
@@ -64,6 +68,13 @@ def _make_plan(path: Path, first_record: Any) -> RunPlan | None:
     else:
         return None
     return RunPlan(run, [path], confidence=confidence, reason=reason, needs_scores=False)
+
+
+def _describe_settings(settings: dict[str, Any]) -> list[str]:
+    """Describe the first settings with short values, which can distinguish runs of one model: `temperature 0.7`."""
+    public = redact_credentials(settings)
+    texts = [f"{name} {value}" for name, value in public.items() if isinstance(value, str | int | float)]
+    return [text for text in texts if len(text) <= MAX_SETTING_LENGTH][:MAX_NAMED_SETTINGS]
 
 
 def convert_chat_log_line(value: Any, line_number: int) -> Any:

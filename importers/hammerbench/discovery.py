@@ -24,6 +24,7 @@ SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect
 """Types of single-turn datasets. In types with the prefix `ir_`, no available function is suitable."""
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
 TYPE_FOLDER_NAME = re.compile(DATASET_FILE_NAME.pattern.removesuffix(r"\.json"))
+BASE_RESULTS_FOLDER = re.compile(r"MT_?\d+")
 LOG_KEYS = {"input", "predict", "label"}
 MAX_HEAD_BYTES = 1 << 16
 
@@ -131,8 +132,23 @@ def _make_flat_plan(log_file: Path, first_record: dict[str, Any], dataset_folder
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
     language, dataset = detect_language(result_files[0], ""), "MT_0.json in the folder of each MT_res.json"
-    run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset=dataset)
+    model_folder, skipped = _find_model_folder(folder)
+    run = Run("hammerbench", "conversation", language, model_folder.name, str(folder), dataset=dataset)
+    run.name_parts = skipped
     companions = [each for path in result_files for name in COMPANION_FILES if (each := path.parent / name).is_file()]
     data = [each for path in result_files if (each := path.parent / "MT_0.json").is_file()]
     reason = f"folders with MT_res.json: {', '.join(get_dataset_type(path.parent) for path in result_files)}"
     return RunPlan(run, result_files, scores=companions, data=data, reason=reason)
+
+
+def _find_model_folder(folder: Path) -> tuple[Path, list[str]]:
+    """Find the folder with the name of the model at or above the folder of a run. Also return the names of the folders
+    below it. A folder `MT0` has the results of the base for the conversations of a variant, and is beside or below the
+    folders of the dataset types."""
+    skipped: list[str] = []
+    for candidate in (folder, *folder.parents):
+        is_part = BASE_RESULTS_FOLDER.fullmatch(candidate.name) or TYPE_FOLDER_NAME.fullmatch(candidate.name)
+        if candidate.name and not is_part:
+            return candidate, skipped
+        skipped.append(candidate.name)
+    return folder, []

@@ -140,6 +140,12 @@ def _make_version1_plan(path: Path) -> RunPlan:
     run = Run("tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False)
     if match:
         run.settings |= {name: match[name.split()[0]] for name in ("strategy", "temperature", "user simulator")}
+        run.name_parts = [
+            match["strategy"],
+            f"user {match['user']}",
+            f"temperature {match['temperature']}",
+            f"tasks {match['range']}",
+        ]
     reason = "a JSON array of entries with task_id, reward and traj"
     return RunPlan(run, [path], confidence=0.9, reason=reason, needs_scores=False)
 
@@ -150,8 +156,13 @@ def _make_run(path: Path, main_file: Path | None, name: str) -> Run:
     agents = [_find_string_field(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{key}"', head) for key in ("llm", "implementation")]
     if any(agents):
         run.model = redact_api_keys_in_text(agents[0] or agents[1])
-    if domain := _find_string_field('"domain_name"', head):
+    domain = _find_string_field('"domain_name"', head)
+    if domain:
         run.settings["domain"] = domain
+
+    user = _find_string_field(r'"user_info"\s*:\s*\{[^{}]*?"llm"', head)
+    parts = [domain, agents[1], f"user {user}" if user else ""]
+    run.name_parts = [redact_api_keys_in_text(part) for part in parts if part]
     return run
 
 

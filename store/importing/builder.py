@@ -53,6 +53,18 @@ _UNCHANGED_RUN_COLUMNS = (
     "name",
     "name_parts",
 )
+_IDENTITY_COLUMNS = (
+    "benchmark",
+    "generation",
+    "language",
+    "model",
+    "path",
+    "dataset",
+    "title",
+    "name",
+    "name_parts",
+)
+"""Columns of the table `runs` that an import compares with the files and from which it names the runs."""
 
 
 class LoadError(Exception):
@@ -208,6 +220,10 @@ class StoreBuilder:
         self._runs.append(row | {name: getattr(run, name) for name in _UNCHANGED_RUN_COLUMNS})
         self.set_source_rows(run_number, sources)
 
+    def rename_run(self, run_number: int, name: str, name_parts: Sequence[str]) -> None:
+        """Replace what names a run of the store, without importing its items again."""
+        self._execute("UPDATE runs SET name = ?, name_parts = ? WHERE run = ?", [name, list(name_parts), run_number])
+
     def set_source_rows(self, run_number: int, sources: Iterable[SourceFile]) -> None:
         self._sources[run_number] = [{"run": run_number, **asdict(source)} for source in sources]
 
@@ -311,12 +327,14 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     try:
         is_verified = database.has_only_verified_runs(connection, workspace)
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
-        for run, key, version, n_items, n_issues, dataset in connection.execute(
+        for run, key, version, n_items, n_issues, *identity in connection.execute(
             "SELECT run, key, version, n_items,"
-            " (SELECT count(*) FROM import_issues i WHERE i.run = r.run), dataset FROM runs r"
+            f" (SELECT count(*) FROM import_issues i WHERE i.run = r.run), {', '.join(_IDENTITY_COLUMNS)} FROM runs r"
         ).fetchall():
-            stored = StoredRun(run, version, n_items, n_issues, workspace.from_stored_dataset(dataset))
-            index.runs[key] = by_run[run] = stored
+            info = Run(**dict(zip(_IDENTITY_COLUMNS, identity, strict=True)))
+            info.path = str(workspace.to_absolute_path(info.path))
+            info.dataset = workspace.from_stored_dataset(info.dataset)
+            index.runs[key] = by_run[run] = StoredRun(run, version, n_items, n_issues, info)
         for run, *source in connection.execute("SELECT run, path, kind, size, mtime_ns, hash FROM sources").fetchall():
             by_run[run].sources.append(SourceFile(*source))
         return index

@@ -16,6 +16,8 @@ from typing import Any
 import duckdb
 
 from fcreview.model.item import ImportIssue, Run
+from fcreview.model.run_name import build_run_names
+from fcreview.model.sanitize import sanitize
 from fcreview.run_plan import RunPlan
 from fcreview.store.database import attach_store, quote_literal
 from fcreview.store.importing.builder import LoadError, StoreBuilder, StoreIndex, read_store_index
@@ -84,6 +86,7 @@ class ImportPlan:
     plans: dict[int, RunPlan] = field(default_factory=dict)
     jobs: list[ReadJob] = field(default_factory=list)
     new_mtime_jobs: list[ReadJob] = field(default_factory=list)  # unchanged runs with new modification times
+    renamed: dict[int, Run] = field(default_factory=dict)  # runs that are not read and have another name, by number
     upgraded: set[int] = field(default_factory=set)  # runs in `jobs` that another importer version read
     skipped_plans: list[RunPlan] = field(default_factory=list)  # runs whose dataset is missing
     issues: list[ImportIssue] = field(default_factory=list)
@@ -155,7 +158,9 @@ class ImportPlanner:
             if stored_run and not plan.has_importer_version(stored_run.import_fingerprint):
                 import_plan.upgraded.add(job.run_number)
             return
-        row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.dataset}
+        row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.info.dataset}
+        if _has_new_name(plan.run, stored_run.info):
+            import_plan.renamed[job.run_number] = plan.run
 
 
 def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
@@ -167,10 +172,18 @@ def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
     return True
 
 
+def _has_new_name(run: Run, stored: Run) -> bool:
+    """Whether the name or the parts of the name changed. An importer can also find parts while it reads the items. They
+    are missing in a run that is not read again, so that those of the store stay."""
+    run.name_parts = run.name_parts or stored.name_parts
+    return (run.name, run.name_parts) != (stored.name, stored.name_parts)
+
+
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
     counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
-    return {"run": run_number, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
+    names = {"run": run_number, "run_name": run.model}  # `_name_runs` replaces the name
+    return {**names, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -227,6 +240,8 @@ class _Import:
     dataset_options: DatasetOptions
     _index: StoreIndex = field(init=False)
     _plan: ImportPlan = field(default_factory=ImportPlan)
+    _named_runs: dict[int, Run] = field(default_factory=dict)
+    """Runs of the store after the import, by number."""
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
     """Import issues in the form of `ImportSummary.issues`. Issues of a run also have the key `run`."""
 
@@ -241,9 +256,10 @@ class _Import:
     def run(self) -> ImportSummary:
         planner = self._plan_import()
         plan = self._plan
-        if plan.jobs or plan.new_mtime_jobs or not self._index.usable:
+        if plan.jobs or plan.new_mtime_jobs or plan.renamed or not self._index.usable:
             self._build_store()
         planner.save_dataset_folders(plan)
+        self._name_runs()
         return ImportSummary(
             list(plan.summary_rows.values()),
             self._all_issues,
@@ -255,7 +271,14 @@ class _Import:
         self._plan_import()
         if self._plan.jobs or not self._index.usable:
             return None
+        self._name_runs()
         return ImportSummary(list(self._plan.summary_rows.values()), self._all_issues)
+
+    def _name_runs(self) -> None:
+        """Add the names of the runs to the summary. Other runs of the workspace can have the same model."""
+        names = build_run_names(self._named_runs)
+        for number, row in self._plan.summary_rows.items():
+            row["run_name"] = names.get(number) or sanitize(row["model"])
 
     def _plan_import(self) -> ImportPlanner:
         planner = ImportPlanner(self.workspace, self._index, self.dataset_options)
@@ -264,6 +287,7 @@ class _Import:
         if reason := self._index.rebuild_reason:
             issues.append(ImportIssue(str(self.workspace.store), None, reason, severity="notice"))
         self._all_issues = [asdict(issue) for issue in [*issues, *plan.issues]]
+        self._named_runs = {stored.run_number: stored.info for stored in self._index.runs.values()} | plan.renamed
         numbers_of_jobs = {job.run_number for job in plan.jobs}
         for number, each in plan.plans.items():
             if number not in numbers_of_jobs and plan.summary_rows[number]["status"] == "unchanged":
@@ -283,8 +307,10 @@ class _Import:
             with StoreBuilder(self.workspace, folder, copy_existing=self._index.usable) as builder:
                 for job in plan.new_mtime_jobs:
                     builder.set_source_rows(job.run_number, job.sources)
+                for number, run in plan.renamed.items():
+                    builder.rename_run(number, run.name, run.name_parts)
                 loaded = self._load_outcomes(builder, itertools.chain([first] if first else [], outcomes))
-                if loaded or plan.new_mtime_jobs or not self._index.usable:
+                if loaded or plan.new_mtime_jobs or plan.renamed or not self._index.usable:
                     builder.load_functions_and_questions(loaded)
                     issues = [issue for issue in self._all_issues if issue.get("run") is None]
                     builder.replace_issues_without_run(self._list_examined_files(), issues)
@@ -352,6 +378,7 @@ class _Import:
         job, staged, info = outcome.job, outcome.staged, outcome.info
         assert staged is not None  # noqa: S101 - for the type checker: outcomes without staging files have failed
         key = build_run_key(self.workspace, job.plan.run)
+        self._named_runs[job.run_number] = info
         builder.set_run_row(job.run_number, key, info, job.plan.import_fingerprint, staged.n_items, outcome.sources)
         for issue in staged.issues:
             self._all_issues.append({k: v for k, v in issue.items() if k != "seq"} | {"run": job.run_number})

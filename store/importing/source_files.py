@@ -101,7 +101,8 @@ class StoredRun:
     import_fingerprint: int
     n_items: int
     n_issues: int
-    dataset: str | None
+    info: Run
+    """The run without facts, settings and metrics."""
     sources: list[SourceFile] = field(default_factory=list)
 
 

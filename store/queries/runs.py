@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fcreview.model.item import MissingItem, Run, RunFact
+from fcreview.model.run_name import build_run_names
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
 from fcreview.store.queries.view_items import FROM_ITEMS, build_view_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT, HAS_INCIDENT, OWN_MARK, is_incident_sql
@@ -78,6 +78,15 @@ def fetch_not_run(connection: Connection, runs: Sequence[int]) -> list[RunMissin
     return [RunMissingItem(run, MissingItem(item_id, category)) for run, item_id, category in rows]
 
 
+def create_run_names_table(connection: Connection, run_names: Mapping[int, str]) -> None:
+    """Create the temporary table `run_names`, from which exported labels take the names of their runs."""
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE run_names AS"
+        " SELECT unnest(?::INTEGER[]) AS run, unnest(?::VARCHAR[]) AS run_name",
+        [list(run_names), list(run_names.values())],
+    )
+
+
 def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:
     rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
     return [workspace.to_absolute_path(path) for (path,) in rows]
@@ -100,7 +109,9 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
     found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
     issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
     rows = []
-    for run, info in fetch_run_infos(connection, workspace).items():
+    infos = fetch_run_infos(connection, workspace)
+    run_names = build_run_names(infos)
+    for run, info in infos.items():
         categories = counts.get(run, [])
         if blind:
             for category in categories:
@@ -121,7 +132,7 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
             hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
             total |= {"reviewed": total["yours"], **dict.fromkeys(hidden, 0)}
         total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
-        rows.append(RunRow(run, info, **total, categories=categories))
+        rows.append(RunRow(run, info, run_names[run], **total, categories=categories))
     return rows
 
 
@@ -160,25 +171,7 @@ def count_missing_recomputed_by_reason(connection: Connection, runs: Sequence[in
     return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
 
 
-def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Name each run by its model and, if several runs have the same model, by version, language or number."""
-    names = {run: info.model for run, info in runs.items()}
-    models = {run: (info.benchmark, info.model) for run, info in runs.items()}
-    for attribute in ("generation", "language"):
-        values: dict[tuple[str, str], set[str]] = {}
-        for run, info in runs.items():
-            values.setdefault(models[run], set()).add(getattr(info, attribute))
-        for run, info in runs.items():
-            if len(values[models[run]]) > 1:
-                names[run] += f" {getattr(info, attribute)}"
-    counts = Counter((info.benchmark, names[run]) for run, info in runs.items())
-    return {run: f"{name} #{run}" if counts[runs[run].benchmark, name] > 1 else name for run, name in names.items()}
-
-
 _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
-_IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
-_WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
-MAX_FILE_LABEL = 16  # If a file name has more characters, all file names are shortened.
 _COMMON_FOLDERS = {"result", "score", "results", "scores"}  # names that do not distinguish runs
 
 
@@ -191,36 +184,6 @@ def find_run_date_or_folder(row: RunRow) -> str:
         if match := _DATE.search(name):
             return "-".join(match.groups())
     return next((name for name in parents if name not in _COMMON_FOLDERS), parents[0] if parents else "")
-
-
-def shorten_file_names(rows: Iterable[RunRow]) -> dict[int, str]:
-    """Return a short name of each run's file, by run number. Words at the start that all names share are removed. The
-    name is empty if the run is a folder."""
-    names = {row.run: PurePath(row.info.path).name for row in rows}
-    names = {
-        run: name.split(".json")[0].removesuffix(".eval") if _IS_FILE.search(name) else ""
-        for run, name in names.items()
-    }
-    if max(map(len, names.values()), default=0) <= MAX_FILE_LABEL:
-        return names
-    parts = {run: _WORDS.findall(name) for run, name in names.items()}
-    leading = [each[:-1] for each in parts.values() if each]
-    n_common = next(
-        (at for at, words in enumerate(zip(*leading, strict=False)) if len(set(words)) > 1), min(map(len, leading))
-    )
-    return {run: "".join(words[n_common:]) for run, words in parts.items()}
-
-
-def build_run_names_with_files(rows: Sequence[RunRow]) -> dict[int, str]:
-    """Name each run by its model and, if several runs have the same dataset and model, by its file name."""
-    groups: dict[tuple[str, str], list[RunRow]] = {}
-    for row in rows:
-        groups.setdefault((row.info.full_title, row.info.model), []).append(row)
-    names: dict[int, str] = {}
-    for (_, model), group in groups.items():
-        labels = shorten_file_names(group) if len(group) > 1 else {}
-        names |= {row.run: f"{model} · {labels[row.run]}" if labels.get(row.run) else model for row in group}
-    return names
 
 
 def _make_descending_rate_key(passed: int, known: int) -> tuple[bool, float]:
@@ -260,11 +223,12 @@ class RunGroup:
 
 def _build_search_text(row: RunRow) -> str:
     info = row.info
-    return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
+    texts = (info.benchmark, info.generation, info.language, info.title, info.model, row.run_name, info.path)
+    return " ".join(texts).lower()
 
 
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
-    """Return the runs whose benchmark, version, language, title, model and path contain all words of the text."""
+    """Return the runs whose benchmark, version, language, title, model, name and path contain all words of the text."""
     words = text.lower().split()
     return [row for row in runs if all(word in _build_search_text(row) for word in words)]
 

@@ -280,7 +280,7 @@ def item_facts_lines(detail: ItemDetail, cells: int) -> list[Line]:
         parts.append(f"{item.tokens_in}+{item.tokens_out or 0} tokens")
     if item.latency is not None:
         parts.append(f"{item.latency:.1f} s")
-    parts += [run.model, run.full_title]
+    parts += [detail.row.run_name, run.full_title]
     first = [sanitize(item.category)]
     if item.group:
         room = cells - display_width(sanitize(" · ".join([*first, "group ", *parts])))

@@ -21,6 +21,7 @@ from fcreview.tui.text.lines import (
     truncate_difference,
     truncate_middle,
 )
+from fcreview.tui.text.run_names import use_own_separator
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 EQUAL_CALLS = "calls are equal"
@@ -261,10 +262,11 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, short_names: Mapping[st
 def _make_column_cell(row: QueueRow, column_name: str, width: int, short_names: Mapping[str, str]) -> StyledText:
     match column_name:
         case "item" | "model":
-            text = row.id if column_name == "item" else row.run_name or row.model
-            return pad(
-                short_names.get(text) or truncate_middle(sanitize(text), width), width
-            ), "" if text is row.id else "dim"
+            text = row.id if column_name == "item" else row.run_name
+            short_name = short_names.get(text) or truncate_middle(sanitize(text), width)
+            if column_name == "item":
+                return pad(short_name, width), ""
+            return pad(use_own_separator(short_name), width), "dim"
         case "score":
             return pad(f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", width), ""
         case "category":

@@ -20,12 +20,12 @@ from fcreview.tui.queue.header import (
     TARGET_HALF_WIDTH,
     estimate_bar,
     format_rate_and_interval,
-    make_unique_run_labels,
     queue_progress_line,
 )
 from fcreview.tui.queue.state import QueueProgress
 from fcreview.tui.text.graphics import share_bar
 from fcreview.tui.text.lines import Line, StyledText, TableLines, make_line, truncate
+from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
@@ -137,7 +137,7 @@ def build_accuracy_table(
         sample_by_run: Samples that are read, by run number.
         unread_runs: Numbers of the runs whose samples are not read yet.
     """
-    labels = make_unique_run_labels(runs)
+    labels = format_run_names(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = "labels needed" if width >= NARROW_CELLS else "more"
     needed_cells = 16 if width >= NARROW_CELLS else 7

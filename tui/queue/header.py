@@ -1,4 +1,4 @@
-"""Format the lines above the queue (path, progress, pass rates, filter, order, position) and the labels of runs."""
+"""Format the lines above the queue (path, progress, pass rates, filter, order, position) and the names of runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from fcreview.model.wording import (
     format_rate_without_incidents,
 )
 from fcreview.store.filters.tokens import FAILING_FILTER
-from fcreview.store.queries.runs import find_run_date_or_folder, shorten_file_names
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED, QueueProgress, QueueState, ReviewProgress
 from fcreview.tui.text.graphics import interval_bar, progress_bar_line, share_bar
@@ -30,6 +29,7 @@ from fcreview.tui.text.lines import (
     truncate,
     truncate_middle,
 )
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
@@ -108,37 +108,6 @@ def format_run_title(run: RunRow) -> str:
     return sanitize(run.info.full_title)
 
 
-def make_unique_run_labels(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return a unique label of each run, by run number: the model and, where needed, the language, benchmark, folder,
-    file or number."""
-    labels = {run.run: sanitize(run.info.model) for run in runs}
-    for describe in (
-        _find_languages,
-        lambda group: {run.run: format_run_title(run) for run in group},
-        lambda group: {run.run: find_run_date_or_folder(run) for run in group},
-        shorten_file_names,
-        lambda group: {run.run: f"#{run.run}" for run in group},
-    ):
-        groups: dict[str, list[RunRow]] = {}
-        for run in runs:
-            groups.setdefault(labels[run.run], []).append(run)
-        for group in groups.values():
-            found = describe(group)
-            if len(set(found.values())) > 1:
-                labels.update(
-                    (run, f"{labels[run]} {symbols().separator} {sanitize(name)}")
-                    for run, name in found.items()
-                    if name
-                )
-    return labels
-
-
-def _find_languages(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return the language of each run, by run number. Empty if the runs have different benchmarks or versions."""
-    versions = {(run.info.benchmark, run.info.generation) for run in runs}
-    return {run.run: run.info.language for run in runs} if len(versions) == 1 else {}
-
-
 def join_run_titles(runs: Sequence[RunRow]) -> str:
     """Return the titles of the runs. Titles that differ only in the language are joined: `ACEBench v1 en, zh`."""
     languages = {run.info.language for run in runs}
@@ -155,7 +124,7 @@ def list_queue_breadcrumbs(
     `runs` is None until the store is open."""
     if runs is None:
         return ("opening",)
-    name = sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run")
+    name = format_run_name(runs[0]) if len(runs) == 1 else format_count(len(runs), "run")
     if filter_text == FAILING_FILTER and not search_text:
         return name, "failures"
     if filter_text or search_text:

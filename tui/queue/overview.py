@@ -22,7 +22,6 @@ from fcreview.tui.queue.header import (
     estimate_bar,
     format_rate_and_interval,
     join_run_titles,
-    make_unique_run_labels,
     queue_progress_line,
     sum_run_counts,
 )
@@ -37,6 +36,7 @@ from fcreview.tui.text.lines import (
     make_line,
     truncate,
 )
+from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class RunTable(NamedTuple):
 
 def build_run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category_index: int) -> RunTable:
     """Lay out the runs as a table. `first_category_index`: index of the first visible category, by size."""
-    labels = make_unique_run_labels(overview.runs)
+    labels = format_run_names(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
@@ -367,7 +367,7 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], width: int) -> list[
     estimate_cells = ESTIMATE_CELLS if has_estimates else 0
     has_corrected = width > MIN_NAME_CELLS + 2 * SCORE_CELLS + estimate_cells
     fixed = SCORE_CELLS * (1 + has_corrected) + estimate_cells + 1
-    labels = make_unique_run_labels(overview.runs)
+    labels = format_run_names(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     size = max(MIN_NAME_CELLS, min(34, longest, width - fixed))
     bar_cells = max(width - size - fixed + 1, 0) if has_estimates else 0

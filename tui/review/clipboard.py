@@ -135,7 +135,7 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, open_command:
     row, run, item = detail.row, detail.run, detail.item
     yield f"### {format_code_span(row.id)}"
     yield ""
-    yield f"{format_code_span(run.full_title)}, {format_code_span(run.model)}, {format_code_span(row.category)}"
+    yield f"{format_code_span(run.full_title)}, {format_code_span(row.run_name)}, {format_code_span(row.category)}"
     sources = (("official", row.official), ("recomputed", row.rule), ("judge", row.judge))
     verdicts = [f"{source} {format_verdict(value)}" for source, value in sources if value is not None]
     if verdicts:

@@ -34,6 +34,7 @@ from fcreview.tui.text.lines import (
     truncate_middle,
     wrap_sanitized,
 )
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import get_verdict_style, symbols
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def other_runs_panel_lines(run_rows: Sequence[QueueRow], cells: int, free_rows: 
     room."""
     if not run_rows or free_rows < MIN_PANEL_ROWS + (len(run_rows) > 1):
         return []
-    names = [sanitize(row.run_name or row.model) for row in run_rows]
+    names = [format_run_name(row) for row in run_rows]
     name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
     fitting = free_rows - 2 if len(run_rows) <= free_rows - 2 else free_rows - 3
     lines: list[Line] = []
@@ -150,7 +151,7 @@ def _prediction_table_row(
     count: StyledText = (f"{prediction.n_equal}", "strong") if is_first_occurrence else ("", "")
     return [
         count,
-        (sanitize(row.run_name or row.model), ""),
+        (format_run_name(row), ""),
         *verdicts,
         (sanitize(calls), "" if is_first_occurrence else "dim"),
     ]

@@ -42,6 +42,7 @@ from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.review_dialogs import FaultScreen, NoteScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line, rule_line
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
@@ -220,7 +221,7 @@ class AdjudicationScreen(GuardedScreen[None]):
     def _draw(self) -> None:
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
         right = adjudication_progress_line(cases, self._session.annotator, cells)
-        run = (sanitize(detail.run.model),) if detail is not None else ()
+        run = (format_run_name(detail.row),) if detail is not None else ()
         self.query_one(TopLine).show_path((*self._session.root_breadcrumb, *run, "disagreements"), right)
         text = format_unresolved_count(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()

@@ -38,6 +38,7 @@ from fcreview.tui.screens.review_dialogs import FaultScreen, TagsScreen, list_ta
 from fcreview.tui.session import Session
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import ChoiceTable, Line, StyledText, fit_line, line_width, make_line, truncate_middle
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedModalScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
@@ -95,7 +96,7 @@ async def read_bulk_review(session: Session, view: View) -> BulkReview:
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
     """Return a line for each of the first items to be reviewed: id, effective verdict and first difference."""
-    names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
+    names = {row.item: (sanitize(row.id), format_run_name(row)) for row in review.rows}
     has_models = len({model for _, model in names.values()}) > 1
     sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
     sizes = [max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS) for at, size in enumerate(sizes)]

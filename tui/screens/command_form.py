@@ -25,11 +25,11 @@ from fcreview.tui.commands import (
     run_and_deliver_download,
 )
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators
 from fcreview.tui.screens.annotators import format_sample_annotators
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line, make_line, sanitize_and_wrap, truncate
+from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBlock
 
@@ -214,7 +214,7 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
         ]
         if any(each.name == "run" for each in fields):
             fields = add_run_name_choices(
-                fields, make_unique_run_labels(await session.query(lambda store: store.fetch_runs()))
+                fields, format_run_names(await session.query(lambda store: store.fetch_runs()))
             )
 
         def show_output(output: str | None) -> None:

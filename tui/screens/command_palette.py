@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,15 +26,15 @@ from fcreview.exporters.base import FORMATS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX, find_filter_problem
-from fcreview.store.queries.runs import find_run_date_or_folder
 from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.commands import FORMS
 from fcreview.tui.keymap import make_bindings
-from fcreview.tui.queue.header import format_run_title, make_unique_run_labels
+from fcreview.tui.queue.header import format_run_title
 from fcreview.tui.queue.state import ALL_RUNS, list_available_orders
 from fcreview.tui.screens.annotators import switch_annotator
 from fcreview.tui.screens.palette_context import PaletteContext, open_estimates
 from fcreview.tui.text.lines import truncate
+from fcreview.tui.text.run_names import format_run_name, format_run_names
 from fcreview.tui.text.styles import get_style, is_colour_enabled, symbols
 from fcreview.tui.themes import list_theme_names
 from fcreview.tui.widgets.base import GuardedScreen, SafeInput, work
@@ -188,15 +187,11 @@ def list_run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     runs = context.runs
     if len(runs) < 2:
         return
-    run_counts = Counter(run.info.model for run in runs)
     show_all = partial(context.apply_queue_choice, "runs", ALL_RUNS)
     yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
     for run in runs:
-        folder = sanitize(find_run_date_or_folder(run)) if run_counts[run.info.model] > 1 else ""
-        details = ", ".join(filter(None, (format_run_title(run), folder, format_count(run.n_items, "item"))))
-        yield PaletteCommand(
-            "run", sanitize(run.info.model), partial(context.apply_queue_choice, "runs", run.run), details
-        )
+        details = f"{format_run_title(run)}, {format_count(run.n_items, 'item')}"
+        yield PaletteCommand("run", format_run_name(run), partial(context.apply_queue_choice, "runs", run.run), details)
 
 
 def list_queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -215,9 +210,9 @@ def list_comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand
     runs = context.runs
     if context.state.blind or len(runs) < 2:
         return
-    names = make_unique_run_labels(runs)
+    names = format_run_names(runs)
     ask = partial(context.run_with_argument, "compare A B", context.compare_named_runs, lambda _: False)
-    yield PaletteCommand("compare", "compare", ask, "compare two runs, given by number or model", argument="A B")
+    yield PaletteCommand("compare", "compare", ask, "compare two runs, given by number or name", argument="A B")
     for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
         if (a.info.benchmark, a.info.generation, a.info.language) == (
             b.info.benchmark, b.info.generation, b.info.language,

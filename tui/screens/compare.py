@@ -48,6 +48,7 @@ from fcreview.tui.text.lines import (
     replace_missing_value_sign,
     truncate_middle,
 )
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
@@ -342,7 +343,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         if not self.is_mounted or self._comparison is None:
             return
         self.remove_class("waiting")
-        (first, second), dot = (sanitize(row.info.model) for row in self._runs), f" {symbols().separator} "
+        (first, second), dot = (format_run_name(row) for row in self._runs), f" {symbols().separator} "
         room = max((self.size.width - 40) // 2, 8)
         runs: Line = (("A ", "key"), (truncate_middle(first, room), ""), ("   ", ""))
         runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))

@@ -33,13 +33,13 @@ from fcreview.tui.queue.estimates import (
     read_run_sample,
     sample_lines,
 )
-from fcreview.tui.queue.header import make_unique_run_labels
 from fcreview.tui.queue.loader import read_other_annotators, read_own_assignments
 from fcreview.tui.queue.overview import Overview, add_queue_progress, sort_runs_by_pass_rate
 from fcreview.tui.screens.annotators import ask_to_continue_as, find_other_with_items_left, format_sample_annotators
 from fcreview.tui.screens.command_form import FormFields, find_error_line, find_last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
+from fcreview.tui.text.run_names import format_run_names
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import GuardedScreen, Panel, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
@@ -210,7 +210,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         below = self.query_one("#sample", TextList)
         below.styles.height = max(min(len(lines), self.size.height - 17), 1) if small else "1fr"
         below.set_lines(lines)
-        name = make_unique_run_labels(self._runs)[run.run] if run is not None else ""
+        name = format_run_names(self._runs)[run.run] if run is not None else ""
         self.query_one("#sample-panel", Panel).set_title(
             f"Sample of {name}" if name else "Sample",
             "open: annotators disagree" if sample is not None and sample.n_drawn else "",
@@ -250,7 +250,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             return
         command = self._command = choose_sampling_command(sample)
         defaults = build_sampling_form_defaults(command, run, sample, self._default_annotators, self._queue_names)
-        names = make_unique_run_labels(self._runs)
+        names = format_run_names(self._runs)
         fields = fill_and_order_fields(await asyncio.to_thread(commands.describe, command), defaults)
         you = f" You are {sanitize(self._session.annotator)}."
         fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]

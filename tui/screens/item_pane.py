@@ -38,6 +38,7 @@ from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.widgets.base import GuardedScreen, is_small_screen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
@@ -474,7 +475,7 @@ class ItemScreen(GuardedScreen[int]):
         if progress is not None:
             n_reviewed = progress.n_reviewed + len(self.item_reviewer.newly_reviewed)
             progress = ReviewProgress(min(n_reviewed, progress.n_items), progress.n_items)
-        path = sanitize(detail.run.model), sanitize(detail.row.id)
+        path = format_run_name(detail.row), sanitize(detail.row.id)
         annotator, cells = self._session.annotator, self.app.size.width
         self.query_one(TopLine).show_path(path, top_progress_line(annotator, progress, cells))
 

@@ -28,6 +28,7 @@ from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.screens.prompts import AskScreen
 from fcreview.tui.screens.queue import QueueScreen, find_focused_item_pane, find_queue_screen
+from fcreview.tui.text.run_names import format_run_name
 
 if TYPE_CHECKING:
     from fcreview.tui.commands import CommandForm, ReportServices
@@ -119,18 +120,19 @@ class PaletteContext:
             return_to_queue(self.app, self.session, lambda queue: queue.run_action(action.action))
 
     def compare_named_runs(self, names: str) -> None:
-        """Compare two runs, named by number or model and separated by a space."""
+        """Compare two runs, given by number or name and separated by a space."""
         for first in range(1, len(words := names.split())):
             pair = [self._find_run(" ".join(part)) for part in (words[:first], words[first:])]
             if pair[0] is not None and pair[1] is not None and pair[0] is not pair[1]:
                 self.show_comparison(pair[0], pair[1])
                 return
-        self.show_message(f"Cannot compare {names}. Enter the numbers or models of two runs")
+        self.show_message(f"Cannot compare {names}. Enter the numbers or names of two runs")
 
     def _find_run(self, name: str) -> RunRow | None:
-        """Return the run with this number or model, or the only run whose model contains the name."""
-        matches = [run for run in self.runs if name in (str(run.run), run.info.model)]
-        matches = matches or [run for run in self.runs if name.lower() in run.info.model.lower()]
+        """Return the run with this number, name or model, or the only run whose name contains the text."""
+        matches = [run for run in self.runs if name in (str(run.run), format_run_name(run), run.run_name)]
+        matches = matches or [run for run in self.runs if name == run.info.model]
+        matches = matches or [run for run in self.runs if name.lower() in run.run_name.lower()]
         return matches[0] if len(matches) == 1 else None
 
     def show_comparison(self, run_a: RunRow, run_b: RunRow) -> None:

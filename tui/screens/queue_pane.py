@@ -28,6 +28,7 @@ from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, Qu
 from fcreview.tui.screens.prompts import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.base import Panel, ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
@@ -124,7 +125,7 @@ class QueueMenus:
 
         session, lists = self._session, self._levels.lists
         runs = self.selected_runs or ()
-        run_name = sanitize(runs[0].info.model) if len(runs) == 1 else ""
+        run_name = format_run_name(runs[0]) if len(runs) == 1 else ""
         return ClustersScreen(session, self._count_clusters, lists.clusters, self._state.make_cluster_view, run_name)
 
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
@@ -341,7 +342,7 @@ class QueuePane(Vertical):
         panel = self.query_one("#queue-panel", Panel)
         cells = max(self.size.width - FACTS_MARGIN, 1)
         row = self.list.row_at(self.list.cursor) if position and self.list.has_cut_run_names else None
-        run_name = (row.run_name or row.model) if row is not None else ""
+        run_name = row.run_name if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueueCursor(position, total, run_name, n_strong)
         facts = header.format_queue_facts(self._displayed_runs, state.view, state.where, state.search, place, cells)

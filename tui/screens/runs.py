@@ -36,6 +36,7 @@ from fcreview.tui.text.lines import (
     format_recomputed_pass_rate,
     truncate_middle,
 )
+from fcreview.tui.text.run_names import format_run_name
 from fcreview.tui.text.styles import symbols
 from fcreview.tui.widgets.filter_input import RunSearchInput
 
@@ -129,7 +130,7 @@ def build_run_list_table(
     title = titles.pop() if len(titles) == 1 else ""
     sorted_title = COLUMN_TITLES.get(state.order, state.order)
     columns = [
-        replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title != "model" else each
+        replace(each, priority=SORTED_COLUMN) if each.column.title == sorted_title else each
         for each in _run_columns(runs, state, show_benchmark=not title, blind=blind)
     ]
     columns = _drop_columns_to_fit(columns, rows, width - MARGIN_CELLS)
@@ -164,18 +165,15 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     has_reviews = any(run.reviewed or run.in_part for run in runs)
     columns = [
         RunColumn(
-            TextColumn("model", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS),
+            TextColumn("name", truncate=_cut_middle_evenly, min_width=MIN_MODEL_CELLS),
             lambda row: _name_cell(row, state),
         ),
         _items_column(runs),
     ]
-    if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
+    if len({find_run_date_or_folder(run) for run in runs}) > 1 and state.grouping != "date":
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
-        priority = 9 if len({run.info.model for run in runs}) < len(runs) else 2
-        columns.append(
-            _single_run_column(folder, priority, lambda run: (sanitize(find_run_date_or_folder(run)), "dim"))
-        )
-    if show_benchmark and state.grouping not in ("generation", "model"):
+        columns.append(_single_run_column(folder, 2, lambda run: (sanitize(find_run_date_or_folder(run)), "dim")))
+    if show_benchmark and state.grouping != "generation":
         columns.append(
             _single_run_column(TextColumn("bench", min_width=7), 5, lambda run: (format_run_title(run), "dim"))
         )
@@ -224,11 +222,18 @@ def _name_cell(row: RunListRow, state: RunListState) -> StyledText:
         return f"{sign} {sanitize(row.group.name) or '(none)'}  {format_count(len(row.runs), 'run')}", "strong"
     if row.run is None:
         return "all runs", "strong"
-    model = sanitize(row.run.info.model)
+    name = format_run_name(row.run)
     if not row.is_in_group:
-        return ("  " if state.grouping else "") + model, ""
-    title = f"{format_run_title(row.run)}  {sanitize(find_run_date_or_folder(row.run))}"
-    return "    " + (title if state.grouping == "model" else model), ""
+        return ("  " if state.grouping else "") + name, ""
+    if state.grouping == "model":
+        name = _remove_model(name, row.run)
+    return f"    {name}", ""
+
+
+def _remove_model(name: str, run: RunRow) -> str:
+    """Return what a name says beside the model, which is the heading of the group."""
+    start = f"{sanitize(run.info.model)} {symbols().separator} "
+    return name.removeprefix(start)
 
 
 def _single_run_column(column: TextColumn, priority: int, format_run: Callable[[RunRow], StyledText]) -> RunColumn:
@@ -322,9 +327,9 @@ class RunsScreen(PickerScreen[RunChoice], inherit_bindings=False):
         blind = self._make_compare_screen is None
         self._choices = choices = build_run_list_table(self._runs, self._list_state, self.size.width, blind=blind)
         if self._marked_run is not None:
-            model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked_run), "")
+            name = next((format_run_name(run) for run in self._runs if run.run == self._marked_run), "")
             key = find_action_key_names(self.app).get("runs.compare", "")
-            choices.note = f"A: run {self._marked_run} {truncate_middle(model, 30)}; mark B with {key}"
+            choices.note = f"A: run {self._marked_run} {truncate_middle(name, 30)}; mark B with {key}"
         if cursor_choice not in choices.values and self._list_state.grouping:
             label = GROUP_LABELS[self._list_state.grouping]
             cursor_choice = next((label(run) for run in self._runs if run.run == cursor_choice), None)

@@ -32,7 +32,9 @@ def made(*paths: Path) -> list[Path]:
 def stored(workspace: Workspace, data: list[Path], results: list[Path]) -> StoredRun:
     """Return the value that the store has after an import from these files."""
     files = [("data", path) for path in data] + [("result", path) for path in results]
-    return StoredRun(1, 1, 5, 0, None, [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files])
+    return StoredRun(
+        1, 1, 5, 0, run(workspace), [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files]
+    )
 
 
 def test_folders_are_found_at_old_and_moved_paths(workspace: Workspace, tmp_path: Path) -> None:

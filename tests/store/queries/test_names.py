@@ -1,4 +1,4 @@
-"""Runs of one model have distinct names, and failures without an official reason use the recomputed one."""
+"""Rows of runs of one model show distinct names, and failures without an official reason use the recomputed one."""
 
 from __future__ import annotations
 
@@ -10,31 +10,12 @@ import pytest
 from fcreview.model.item import Item, Run
 from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.queries.runs import build_run_names
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.columns import QueueColumns, queue_row_line
 from fcreview.tui.text.lines import plain_text
 from tests.store.factory import make_item
-
-
-def test_runs_of_a_model_have_distinct_names() -> None:
-    def run(benchmark: str, generation: str, language: str, model: str) -> Run:
-        return Run(benchmark, generation, language, model, "/r")
-
-    runs = {
-        1: run("acebench", "v1", "en", "oak"),
-        2: run("acebench", "v1", "zh", "oak"),
-        3: run("bfcl", "V4", "en", "oak"),
-        4: run("hammerbench", "flat", "en", "elm"),
-        5: run("hammerbench", "conversation", "en", "elm"),
-        6: run("confetti", "v1", "en", "fir"),
-        7: run("confetti", "v1", "en", "fir"),
-    }
-    assert list(build_run_names(runs).values()) == [
-        "oak en", "oak zh", "oak", "elm flat", "elm conversation", "fir #6", "fir #7",
-    ]  # fmt: skip
 
 
 @pytest.fixture
@@ -63,8 +44,8 @@ def test_queue_rows_name_the_run(languages: Workspace) -> None:
         columns = QueueColumns.fit_to_width(80, store.measure_columns(view))
         rows = store.fetch_page(view, 0, 10)
         assert [row.model for row in rows] == ["oak", "oak"]
-        assert ["oak en" in plain_text(queue_row_line(row, columns)) for row in rows] == [True, False]
-        assert ["oak zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [False, True]
+        assert ["oak · en" in plain_text(queue_row_line(row, columns)) for row in rows] == [True, False]
+        assert ["oak · zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [False, True]
 
 
 def test_failures_without_a_reason_use_the_recomputed_one(languages: Workspace) -> None:

@@ -10,7 +10,6 @@ from fcreview.model.item import Run
 from fcreview.store.queries.runs import (
     GROUP_LABELS,
     SORT_KEYS,
-    build_run_names_with_files,
     find_run_date_or_folder,
     group_runs,
     search_runs,
@@ -22,7 +21,7 @@ from fcreview.store.rows import RunRow
 def make_row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:
     fields = {"official_pass": 0, "official_known": 0, "rule_pass": 0, "rule_known": 0, "effective_pass": 0}
     fields |= {"effective_known": 0, "reviewed": 0, "n_issues": 0, "n_items": 100, **counts}
-    return RunRow(number, Run("bfcl", generation, "en", model, path, title="BFCL"), **fields)
+    return RunRow(number, Run("bfcl", generation, "en", model, path, title="BFCL"), model, **fields)
 
 
 RUNS = [
@@ -110,13 +109,3 @@ def test_all_words_must_match() -> None:
     assert list_numbers(search_runs(RUNS, "maple v3")) == [3]
     assert list_numbers(search_runs(RUNS, "07-24 bfcl")) == [2, 3]
     assert list_numbers(search_runs(RUNS, "maple elm")) == []
-
-
-def test_runs_of_one_model_are_named_by_their_files() -> None:
-    paths = ["a/sim_1.json", "a/sim_2.json", "a/folder"]
-    rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
-    assert build_run_names_with_files(rows) == {0: "m · sim_1", 1: "m · sim_2", 2: "m"}
-    assert build_run_names_with_files(rows[:1]) == {0: "m"}
-    paths = ["a/airline_10tasks_2t_context_agent.json", "a/airline_10tasks_2t.json"]
-    rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
-    assert build_run_names_with_files(rows) == {0: "m · 2t_context_agent", 1: "m · 2t"}

@@ -43,7 +43,7 @@ def make_detail(item: Item, **fields: Any) -> ItemDetail:
     """Return the details of a copy of the item, as the store would."""
     item = deepcopy(item)
     row = QueueRow(
-        item=1, run=1, seq=0, id=item.id, category=item.category, model="gpt-4o",
+        item=1, run=1, seq=0, id=item.id, category=item.category, model="gpt-4o", run_name="gpt-4o",
         official=item.official, rule=item.rule, judge=item.judge,
         error_type=item.error_type, rule_error_type=item.rule_error_type,
         n_golden=len(item.golden), n_predicted=len(item.predicted), n_issues=len(item.issues),

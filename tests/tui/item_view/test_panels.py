@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import QueueRow
 from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panel_lines
 from fcreview.tui.review.other_runs import other_runs_panel_lines
@@ -39,7 +40,7 @@ def test_docs_fill_free_rows_and_mark_argument_at_cursor(cells: int) -> None:
 
 
 def run_row(model: str, **fields: Any) -> QueueRow:
-    return dataclasses.replace(make_detail(WEATHER).row, model=model, **fields)
+    return dataclasses.replace(make_detail(WEATHER).row, model=model, run_name=sanitize(model), **fields)
 
 
 def test_other_runs_fill_free_rows_with_verdict_and_difference() -> None:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
+from fcreview.model.run_name import build_run_names
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.choices import failure_reason_lines
 from fcreview.tui.queue.columns import parse_difference_line, shorten_difference_line
-from fcreview.tui.queue.header import make_unique_run_labels, rates_line
+from fcreview.tui.queue.header import rates_line
 from fcreview.tui.queue.overview import (
     NextAction,
     Overview,
@@ -168,7 +169,7 @@ def test_next_actions_start_with_disagreements() -> None:
     assert replace(overview, queues=queues[:1]).own_unfinished_queue is None
 
 
-def test_runs_of_one_model_have_different_labels() -> None:
+def test_runs_of_one_model_have_different_names() -> None:
     alike = run_row("maple-8b")
     runs = [
         replace(alike, run=1),
@@ -177,9 +178,8 @@ def test_runs_of_one_model_have_different_labels() -> None:
         replace(alike, run=4, info=replace(alike.info, path="a/2024-07-24/result/maple-8b")),
         run_row("birch", run=5),
     ]
-    labels = make_unique_run_labels(runs)
-    assert labels[5] == "birch" and labels[2] == "maple-8b · zh"
-    assert labels[3] == "maple-8b · en · 2024-07-24 · #3" and len(set(labels.values())) == 5
+    names = build_run_names({run.run: run.info for run in runs})
+    runs = [replace(run, run_name=names[run.run]) for run in runs]
     for cells in (60, 80, 120):
         for lines in (
             build_run_table(Overview(runs, "alice"), runs, cells, 0).lines,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fcreview.model.run_name import build_run_names
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.runs import GROUPINGS, RUN_ORDERS, RunListState, available_run_orders, build_run_list_table
@@ -26,6 +27,9 @@ RUNS = [
     make_row(3, LONG, "x/2024-07-24/result/a", "V3", **pass_counts(62)),
     make_row(4, "oak", "x/2024-07-24/result/o"),
 ]
+NAMES = build_run_names({row.run: row.info for row in RUNS})
+for row in RUNS:
+    row.run_name = NAMES[row.run]
 
 
 def run_lines(state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *, blind: bool = False) -> list[str]:
@@ -36,8 +40,8 @@ def run_lines(state: RunListState, cells: int = 80, runs: list[RunRow] = RUNS, *
 
 def test_names_are_cut_after_other_columns_are_dropped() -> None:
     heading, *lines = run_lines(RunListState())
-    assert heading.split() == ["model", "items", "folder", "official", "by", "you"]
-    assert lines[1].startswith(LONG + "  ") and "50.0 %" in lines[1]
+    assert heading.split() == ["name", "items", "official", "by", "you"]
+    assert lines[1].startswith(LONG + " · V1  ") and "50.0 %" in lines[1]
     assert "recomp." in run_lines(RunListState(), 140)[0] and "folder" in run_lines(RunListState(), 140)[0]
     assert LONG in run_lines(RunListState(), 60)[2] and "official" in run_lines(RunListState(), 60)[0]
     assert "…" in run_lines(RunListState(), 45)[2] and "official" in run_lines(RunListState(), 45)[0]
@@ -60,7 +64,9 @@ def test_groups_fold_and_show_the_range_of_rates() -> None:
     assert [line.split()[0] for line in run_lines(state, 140)[1:]] == ["all", "▸", "birch", "oak"]
     state.unfolded.add(LONG)
     lines = run_lines(state, 140)
-    assert lines[2].startswith("▾ ") and lines[3].startswith("BFCL V1  2024-08-01") and "V3  2024-07-24" in lines[4]
+    assert lines[2].startswith("▾ ")
+    assert lines[3].split()[:2] == ["V1", "100"] and "2024-08-01" in lines[3]
+    assert lines[4].split()[:2] == ["V3", "100"] and "2024-07-24" in lines[4]
     values = build_run_list_table(RUNS, state, 140).values
     assert values == [ALL_RUNS, LONG, 1, 3, 2, 4]
 
@@ -83,6 +89,8 @@ def test_search_unfolds_matches() -> None:
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_blind_list_does_not_depend_on_verdicts(by: str) -> None:
     other = [make_row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100) for each in RUNS]
+    for row in other:
+        row.run_name = NAMES[row.run]
     for sort in available_run_orders(blind=True):
         state = RunListState(order=sort, grouping=by)
         assert run_lines(state, 140, blind=True) == run_lines(state, 140, other, blind=True)

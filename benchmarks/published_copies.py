@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.decoders.registry import find_model_decoder
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
 
 SOURCES = (("V1", "bfcl_families/v1"), ("V1", "bfcl_v1_panel"), ("V3", "bfcl_families/v3"))
 DATA = {"V1": "bfcl_v1/data", "V3": "bfcl_families/v3_data"}

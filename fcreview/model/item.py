@@ -435,6 +435,8 @@ class RunFact:
     """JSON value."""
     reason: str = ""
     """Why, as a phrase: `agrees with 40 of 40 score entries; listed PROMPT agrees with 0`."""
+    is_notable: bool = False
+    """Whether the import summary prints the fact, because the choice was not the ordinary one."""
 
 
 @dataclass(slots=True)

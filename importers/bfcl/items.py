@@ -109,6 +109,8 @@ class CategoryContext:
     version: str
     category: str
     decoder: Decoder
+    decoder_reason: str = ""
+    """Why this decoder was chosen."""
     score_file_name: str = ""
     score_file_path: str = ""
     unknown_fields: dict[str, int] = field(default_factory=dict)
@@ -156,6 +158,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     # Whether the request failed depends on the tokens too, not only on the reply.
     incident = incidents.find_incident(record)
     is_shareable = is_shareable and not (incident is not None and incident.counts)
+    is_shareable = is_shareable and not _names_decoder(reply.evaluation)
     first = reply.items.get(key)
     if first is not None and is_shareable:
         if first.shared_content is None:  # most replies do not repeat, so only the second item with a reply creates it
@@ -167,6 +170,8 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         return item
     item = _make_partial_item(context, inputs, record)
     _fill_single_turn(item, record, inputs, settings, reply)
+    if _names_decoder(reply.evaluation):
+        _add_decoder_to_verdict(item, context)
     apply_record_incident(item, incident)
     if is_shareable:
         reply.items[key] = item
@@ -256,6 +261,18 @@ def _fill_single_turn(
         item.verdicts.append(verdict)
     if item.official is False or evaluation.valid is False or (item.official is None and evaluation.valid is None):
         set_first_difference(item, item.pairs, evaluation)
+
+
+def _names_decoder(evaluation: Evaluation) -> bool:
+    """Whether the verdict names the decoder, because the item fails only because its reply cannot be decoded."""
+    return evaluation.decode_error is not None and evaluation.valid is False
+
+
+def _add_decoder_to_verdict(item: Item, context: CategoryContext) -> None:
+    """Add the decoder, and why it was chosen, to the recomputed verdict."""
+    verdict = item.verdicts[-1]
+    decoder = f"decoder {context.decoder.name}: {context.decoder_reason}"
+    item.verdicts[-1] = replace(verdict, rationale=f"{verdict.rationale or ''}\n{decoder}".lstrip())
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:

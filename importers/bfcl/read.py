@@ -21,8 +21,7 @@ from fcreview.importers.bfcl.dataset import (
     make_dataset_item,
     merge_datasets,
 )
-from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_run_decoder
+from fcreview.importers.bfcl.decoders.detect import DecoderChoice, select_category_decoder, select_run_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import is_same_golden_answer, is_same_question
@@ -117,8 +116,9 @@ def _make_item_from_entry(
 def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
     """Read the items of a run, category by category, in dataset order. Also sets `plan.run.official_metrics`."""
     categories: FilesByCategory = plan.importer_data
-    decoder, issues = select_run_decoder(plan)
-    yield from issues
+    decoder = select_run_decoder(plan)
+    yield decoder.fact
+    yield from decoder.issues
 
     reader = _RunReader(plan, decoder)
     yield from reader.compare_quoted_replies()
@@ -180,10 +180,8 @@ def _load_category(version: str, name: str, files: CategoryFiles) -> LoadedCateg
     return LoadedCategory(dataset, results, scores)
 
 
-def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decoder | None = None) -> JoinedCategory:
+def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: DecoderChoice) -> JoinedCategory:
     """Load and join results, scores and dataset of a category. Also sets its entry in `plan.run.official_metrics`."""
-    if decoder is None:
-        decoder, _ = select_run_decoder(plan)
     category = _join_loaded_category(plan, name, _load_category(plan.run.generation, name, files), decoder)
     if files.scores:
         plan.run.official_metrics[name] = category.scores.header
@@ -201,10 +199,10 @@ def compare_quoted_replies(plan: RunPlan, loader: CategoryLoader) -> QuotedRepli
     return quoted
 
 
-def _join_loaded_category(plan: RunPlan, name: str, loaded: LoadedCategory, decoder: Decoder) -> JoinedCategory:
+def _join_loaded_category(plan: RunPlan, name: str, loaded: LoadedCategory, decoder: DecoderChoice) -> JoinedCategory:
     version = plan.run.generation
-    decoder = select_category_decoder(version, name, decoder, loaded.results, loaded.scores)
-    context = items.CategoryContext(version, name, decoder)
+    category_decoder = select_category_decoder(version, name, decoder.decoder, loaded.results, loaded.scores)
+    context = items.CategoryContext(version, name, category_decoder, decoder_reason=decoder.reason)
     category = JoinedCategory(context, loaded.dataset, loaded.results, loaded.scores)
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
     if loaded.scores.path.name:
@@ -217,7 +215,7 @@ def _join_loaded_category(plan: RunPlan, name: str, loaded: LoadedCategory, deco
 class _RunReader:
     """Reads the categories of a run one after the other."""
 
-    def __init__(self, plan: RunPlan, decoder: Decoder) -> None:
+    def __init__(self, plan: RunPlan, decoder: DecoderChoice) -> None:
         self._plan = plan
         self._decoder = decoder
         self._loader = CategoryLoader(plan)

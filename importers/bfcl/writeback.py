@@ -20,8 +20,11 @@ from typing import Any
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import EvaluationSettings, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem, make_repeated_id, parse_golden_calls, strip_repeat_suffix
+from fcreview.importers.bfcl.decoders.base import Decoder
+from fcreview.importers.bfcl.decoders.detect import DECODER_FACT, select_run_decoder
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
-from fcreview.importers.bfcl.decoders.registry import find_model_decoder
+from fcreview.importers.bfcl.decoders.registry import find_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common import writeback
@@ -42,6 +45,7 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable_reviews(items, writeback.is_item_verdict)
+    decoder = select_run_decoder(plan)
     for name, files in categories.items():
         overridden = writeback.list_overridden_items(item for item in items if item.category == name)
         if not overridden:
@@ -49,7 +53,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if not files.scores:
             yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
             continue
-        category = join_category(plan, name, files)
+        category = join_category(plan, name, files, decoder)
         if not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
@@ -286,8 +290,15 @@ def recompute_verdict(run: Run, item: Item, fix: JsonObject, record: Any) -> boo
     category, config = filenames.resolve_category_and_config(item.id, item.category)
     golden = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
     version = filenames.get_rules_version(run.generation)
-    settings = EvaluationSettings(version, category, find_model_decoder(run.model, version).decoder, config)
+    settings = EvaluationSettings(version, category, _find_run_decoder(run, version), config)
     return evaluate_result(record.get("result"), golden, settings).valid
+
+
+def _find_run_decoder(run: Run, version: str) -> Decoder:
+    """Return the decoder that the import chose for the run."""
+    fact = run.facts.get(DECODER_FACT)
+    decoder = find_decoder(fact.value, version) if fact is not None else None
+    return decoder or find_model_decoder(run.model, version).decoder
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

@@ -114,17 +114,23 @@ def evaluate_result(result: Any, item: DatasetItem, settings: EvaluationSettings
     rule, _ = find_category_rule(category, is_v1)
     language = language_of_category(category) if rule not in ("irrelevance", "relevance") else "python"
     decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=settings.config)
+
+    # No variable refers to the error after this: its traceback would keep the dataset item in memory.
     try:
         calls = decode(result)
-    except (Undecodable, WrongFormat) as error:
-        if not is_v1 or isinstance(error, Undecodable) or not error.v1_calls:
+    except Undecodable as error:
+        reason = explain_decoding_error(result, error, decode)
+        return evaluate_undecodable_reply(reason, item, category, is_v1)
+    except WrongFormat as error:
+        if not is_v1 or not error.v1_calls:
             reason = explain_decoding_error(result, error, decode)
-            wrong_format = error if isinstance(error, WrongFormat) else None
-            return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format)
+            return evaluate_undecodable_reply(reason, item, category, is_v1, wrong_format=error)
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
         return evaluate_undecodable_reply(f"the reply is nested too deeply ({error})", item, category, is_v1)
-    cache, key = item.evaluation_cache, _make_calls_cache_key(calls, decoder.name_spelling, category, is_v1)
+
+    cache = item.evaluation_cache
+    key = _make_calls_cache_key(calls, decoder.name_spelling, category, is_v1)
     evaluation = cache.get(key) if key is not None else None
     if evaluation is None:
         evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, is_v1)

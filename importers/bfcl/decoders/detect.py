@@ -1,168 +1,375 @@
-"""Choose the decoder for a run: the user's choice, the decoder listed for the model, or the decoder that fits best.
+"""Choose the decoder for a run: the user's choice, the decoder of a listed model, or the decoder that fits best.
 
-If the model's decoder is not certain, fcreview tries several decoders on the run's replies. A failing score entry
-contains the reply and states whether the official program could decode it. fcreview chooses the decoder that agrees
-with the most score entries. Without scores, it chooses the decoder that finds calls in the most replies.
+A listed name makes a decoder certain unless the evidence contradicts it. The evidence are official verdicts and the
+forms of the replies (`evidence.py`). If the decoder is not certain or is contradicted, fcreview tries all decoders and
+chooses the one that agrees with most official verdicts. Without scores, it chooses the one that finds calls.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from fcreview.importers.bfcl import filenames, scores
-from fcreview.importers.bfcl.checker.evaluate import find_category_rule
-from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
+from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext
+from fcreview.importers.bfcl.decoders.evidence import (
+    MAX_RECORDS,
+    QUICK_RECORDS,
+    Evidence,
+    ScoredReply,
+    collect_evidence,
+    read_reply,
+)
+from fcreview.importers.bfcl.decoders.models import ModelDecoder, find_model_decoder, list_version_decoders
 from fcreview.importers.bfcl.decoders.registry import (
     DECODERS,
     DECODERS_BY_NAME,
     DEFAULT_DECODERS,
     find_decoder,
-    find_model_decoder,
     to_early_v1_decoder,
 )
-from fcreview.importers.bfcl.discovery import FilesByCategory
 from fcreview.importers.bfcl.joining import Results
-from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import Undecodable
-from fcreview.model.item import ImportIssue
+from fcreview.model.item import ImportIssue, RunFact
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
-MAX_CATEGORIES, MAX_RECORDS = 4, 50
-"""Maximum number of categories, and of records in each category, that are read to choose a decoder."""
-GOOD_SHARE = 0.9
-"""Share of replies in which the first guess must find calls. Otherwise, the other decoders are tried."""
+DECODER_FACT = "decoder"
+
+FIRST_ROUND = 240
+"""Number of replies with which all decoders are tried. The best ones are then tried with all replies."""
+MAX_UNSCORED = 400
+"""Maximum number of replies with which decoders are compared if there are no scores."""
+MAX_CONTRADICTIONS = 0.02
+"""Share of official verdicts that may contradict the decoder of a listed model. Up to 0.1 % do in published runs."""
+FEW = 0.1
+"""If a decoder finds calls in a smaller share of the replies, they have another form than it expects."""
+MOST = 0.5
+"""A decoder that finds calls in at least this share of the replies expects their form."""
+CLEARLY_MORE = 2
+"""An unusual decoder must find calls in this many times as many replies as the first guess."""
+
+NEARLY_AS_MANY = 0.98
+"""Decoders that find calls in this share of the replies of the best decoder are equally good."""
+
+NATIVE_DECODERS = ("FC", "LIST", "FC-DOTTED", "LIST-DOTTED")
+"""The most frequent decoders of native lists of calls."""
+OTHER_SPELLINGS = {"FC": "FC-DOTTED", "FC-DOTTED": "FC", "LIST": "LIST-DOTTED", "LIST-DOTTED": "LIST"}
+"""Decoder -> decoder that reads the same replies but expects the other spelling of names such as `math.factorial`."""
+OTHER_SPELLING_GAIN = 0.05
+"""Share of the replies that must pass only with the other spelling of names, so that it is chosen without scores."""
 
 NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
 """Matches the name of the parameter in an error message of the official program."""
 
-ScoredReply = tuple[Any, str]
-"""(reply, official error type), both from a failing score entry."""
-Outcome = Literal["calls", "no calls", "failed", "wrong format"]
-OUTCOME_BY_ERROR: dict[str, Outcome] = {
-    "ast_decoder:decoder_failed": "failed",
-    "ast_decoder:decoder_wrong_output_format": "wrong format",
-}
-
 
 @dataclass(frozen=True, slots=True)
-class DecoderScore:
-    """How well a decoder fits the replies of a run."""
+class DecoderChoice:
+    """Decoder of a run and why it was chosen."""
 
     decoder: Decoder
-    n_agreements: int
-    """Number of scored replies for which the decoder has the same outcome as the official program."""
-    n_with_calls: int
-    """Number of replies in which the decoder finds calls."""
+    reason: str
+    is_listed: bool = False
+    """Whether the decoder is that of the listed model with the run's name, and nothing contradicts it."""
+    issues: tuple[ImportIssue, ...] = ()
 
-    @staticmethod
-    def score(
-        decoder: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
-    ) -> DecoderScore:
-        n_agreements = 0
-        for reply, error_type in scored:
-            outcome = try_decoder(decoder, reply, context)
-            expected = OUTCOME_BY_ERROR.get(error_type)
-            n_agreements += outcome == expected if expected else outcome in ("calls", "no calls")
-        n_with_calls = sum(try_decoder(decoder, reply, context) == "calls" for reply in replies)
-        return DecoderScore(decoder, n_agreements, n_with_calls)
+    @property
+    def fact(self) -> RunFact:
+        return RunFact(DECODER_FACT, self.decoder.name, self.reason, is_notable=not self.is_listed)
 
-    def is_better_than(self, other: DecoderScore, *, call_ratio: int) -> bool:
-        """Whether the decoder agrees with more score entries than `other`.
 
-        If both agree with equally many, it must find calls in more than `call_ratio` times as many replies.
+class Fit:
+    """How well a decoder fits the replies of a run."""
+
+    def __init__(self, decoder: Decoder, replies: Sequence[ScoredReply], version: str) -> None:
+        self.decoder = decoder
+        self.replies = replies
+        self._version = version
+        self.n_agreements = 0
+        """Number of scored replies that the decoder and the official program read in the same way."""
+        self.n_passes_confirmed = 0
+        """Number of these replies that passed."""
+        self.n_same_errors = 0
+        """Number of scored replies for which even the error types are the same."""
+        self.n_with_calls = 0
+        self.n_passing = 0
+        for reply in replies:
+            self._add(reply)
+
+    def _add(self, reply: ScoredReply) -> None:
+        reading = read_reply(reply, self.decoder, self._version)
+        self.n_agreements += reading.agrees
+        self.n_passes_confirmed += reading.agrees and reply.official is True
+        self.n_same_errors += reading.has_same_error
+        if reply.needs_calls:
+            self.n_with_calls += reading.has_calls
+            self.n_passing += reading.is_passing
+
+    @cached_property
+    def n_scored(self) -> int:
+        return sum(reply.official is not None for reply in self.replies)
+
+    @cached_property
+    def n_needing_calls(self) -> int:
+        return sum(reply.needs_calls for reply in self.replies)
+
+    @property
+    def n_contradictions(self) -> int:
+        return self.n_scored - self.n_agreements
+
+    @property
+    def is_contradicted(self) -> bool:
+        return self.n_contradictions > MAX_CONTRADICTIONS * self.n_scored
+
+    @property
+    def finds_few_calls(self) -> bool:
+        return self.n_with_calls < FEW * self.n_needing_calls
+
+    @property
+    def finds_most_calls(self) -> bool:
+        return self.n_with_calls >= MOST * self.n_needing_calls
+
+    def is_better_than(self, other: Fit) -> bool:
+        """Whether the decoder agrees with more official verdicts or, if equal, with more error types."""
+        mine = self.n_agreements, self.n_same_errors
+        return mine > (other.n_agreements, other.n_same_errors)
+
+
+def select_run_decoder(plan: RunPlan) -> DecoderChoice:
+    """Choose the decoder for a run."""
+    version = filenames.get_rules_version(plan.run.generation)
+    named = find_model_decoder(plan.run.model, version)
+    chosen = plan.options.get("decoder")
+    selector = _DecoderSelector(plan, version, named)
+    if not chosen:
+        return selector.select()
+
+    decoder = find_decoder(chosen, version)
+    if decoder is not None:
+        return selector.check_choice_of_user(decoder)
+
+    selected = selector.select()
+    what = f"there is no decoder {chosen!r}. Using {selected.decoder.name}: {selected.reason}"
+    issue = ImportIssue(plan.run.path, None, what)
+    return DecoderChoice(selected.decoder, selected.reason, issues=(*selected.issues, issue))
+
+
+class _DecoderSelector:
+    """Chooses the decoder for one run."""
+
+    def __init__(self, plan: RunPlan, version: str, named: ModelDecoder) -> None:
+        self._plan = plan
+        self._version = version
+        self._named = named
+
+    def select(self) -> DecoderChoice:
+        if self._named.is_certain and not self._contradicts(self._named.decoder):
+            return DecoderChoice(self._named.decoder, self._describe_listed_name(), is_listed=True)
+
+        evidence = self._collect(MAX_RECORDS)
+        if evidence.scored:
+            return self._select_by_scores(evidence)
+        return self._select_by_form(evidence)
+
+    def check_choice_of_user(self, decoder: Decoder) -> DecoderChoice:
+        """Keep the user's decoder, but report official verdicts that contradict it."""
+        reason = "chosen by the user"
+        if not self._contradicts(decoder):
+            return DecoderChoice(decoder, reason)
+
+        evidence = self._collect(MAX_RECORDS)
+        fit = self._fit(decoder, evidence.scored or evidence.replies)
+        if evidence.scored:
+            best = self._find_best_by_scores(decoder, evidence.scored)
+            contradiction = f"agrees with {_describe_agreement(fit)}"
+            alternative = f"{best.decoder.name} agrees with {_describe_fewer_agreements(best)}"
+        else:
+            best = self._find_best_by_form(decoder, evidence.with_golden_calls)
+            contradiction = f"finds calls in {_describe_calls(fit)}"
+            alternative = f"{best.decoder.name} finds calls in {best.n_with_calls:,}"
+        if best.decoder.name == decoder.name:
+            return DecoderChoice(decoder, reason)
+
+        reason = f"{reason}; {contradiction}; {alternative}"
+        what = f"the decoder {decoder.name}, chosen by the user, {contradiction}. {alternative}"
+        return DecoderChoice(decoder, reason, issues=(ImportIssue(self._plan.run.path, None, what),))
+
+    def _collect(self, n_records: int) -> Evidence:
+        return collect_evidence(self._plan.importer_data, self._plan.run.generation, n_records)
+
+    def _fit(self, decoder: Decoder, replies: Sequence[ScoredReply]) -> Fit:
+        return Fit(decoder, replies, self._version)
+
+    def _contradicts(self, decoder: Decoder) -> bool:
+        """Whether official verdicts, or the form of most replies, contradict a decoder. Reads only some replies."""
+        evidence = self._collect(QUICK_RECORDS)
+        if evidence.scored:
+            return self._fit(decoder, evidence.scored).is_contradicted
+        replies = evidence.with_golden_calls
+        if not replies:
+            return False
+        fit = self._fit(decoder, replies)
+        return fit.finds_few_calls or self._choose_spelling(fit) is not fit
+
+    def _select_by_scores(self, evidence: Evidence) -> DecoderChoice:
+        guess = self._named.decoder
+        best = self._find_best_by_scores(guess, evidence.scored)
+        reason = f"agrees with {_describe_agreement(best)}"
+        if best.decoder.name != guess.name:
+            compared = self._fit(guess, evidence.scored)
+            comparison = f"{self._describe_named_decoder()} agrees with {_describe_fewer_agreements(compared)}"
+            return DecoderChoice(best.decoder, f"{reason}; {comparison}")
+        if self._named.is_certain:
+            return DecoderChoice(guess, f"{self._describe_listed_name()}; {reason}", is_listed=not best.is_contradicted)
+        return DecoderChoice(guess, reason)
+
+    def _find_best_by_scores(self, guess: Decoder, scored: Sequence[ScoredReply]) -> Fit:
+        """Return the decoder that agrees with most official verdicts, or the first candidate of equally good ones.
+
+        AUTO reads several forms, so a decoder that reads exactly the form of the replies replaces it.
         """
-        if self.n_agreements != other.n_agreements:
-            return self.n_agreements > other.n_agreements
-        return self.n_with_calls > call_ratio * other.n_with_calls
+        candidates = self._list_candidates(guess, DECODERS, scored)
+        first_round = _spread(scored, FIRST_ROUND)
+        fits = [self._fit(decoder, first_round) for decoder in candidates]
+        if len(first_round) < len(scored):
+            threshold = max(fit.n_agreements for fit in fits) - MAX_CONTRADICTIONS * len(first_round)
+            good = [fit.decoder for fit in fits if fit.n_agreements >= threshold]
+            fits = [self._fit(decoder, scored) for decoder in good]
+
+        best = fits[0]
+        for fit in fits[1:]:
+            if fit.is_better_than(best) or (best.decoder.name == "AUTO" and not best.is_better_than(fit)):
+                best = fit
+        return best
+
+    def _select_by_form(self, evidence: Evidence) -> DecoderChoice:
+        guess = self._named.decoder
+        replies = evidence.with_golden_calls
+        if not replies:
+            return self._describe_guess(guess, "there are no replies that show the form of calls")
+
+        best = self._find_best_by_form(guess, replies)
+        reason = f"no scores; finds calls in {_describe_calls(best)}"
+        if best.decoder.name == guess.name:
+            return self._describe_guess(guess, reason)
+        fit = self._fit(guess, best.replies)
+        comparison = f"{self._describe_named_decoder()} in {fit.n_with_calls:,}"
+        return DecoderChoice(best.decoder, f"a guess: {reason}; {comparison}")
+
+    def _find_best_by_form(self, guess: Decoder, replies: Sequence[ScoredReply]) -> Fit:
+        """Return the decoder that finds calls in most replies, or the guess if none finds clearly more.
+
+        If another form of most replies contradicts the guess, a frequent decoder of that form replaces it. A rare one
+        must find clearly more calls, because some decoders also read calls inside prose, as few programs do.
+        """
+        sample = _spread(replies, MAX_UNSCORED)
+        guessed = self._fit(guess, sample)
+        candidates = self._list_candidates(guess, self._list_usual_decoders(), sample)
+        fits = [self._fit(decoder, sample) for decoder in candidates]
+        most = max(fit.n_with_calls for fit in fits)
+        if self._is_better_form(guessed, most):
+            frequent = [fit for fit in fits if fit.decoder.name in _list_frequent_decoders(sample, self._version)]
+            found = [fit for fit in frequent if fit.n_with_calls * CLEARLY_MORE >= most]
+            return _find_most_passing(found or [fit for fit in fits if fit.n_with_calls >= NEARLY_AS_MANY * most])
+        if self._named.listed_name is not None:
+            return self._choose_spelling(guessed)
+        return _find_most_passing([fit for fit in fits if fit.n_with_calls == guessed.n_with_calls])
+
+    def _choose_spelling(self, fit: Fit) -> Fit:
+        """Return the fit of the decoder with the other spelling of names if clearly more replies pass with it."""
+        name = OTHER_SPELLINGS.get(fit.decoder.name)
+        if name is None:
+            return fit
+        other = self._fit(DECODERS_BY_NAME[name], fit.replies)
+        gain = other.n_passing - fit.n_passing
+        return other if gain > OTHER_SPELLING_GAIN * fit.n_needing_calls else fit
+
+    def _is_better_form(self, guessed: Fit, most: int) -> bool:
+        """Whether a decoder that finds calls in `most` replies replaces the guess.
+
+        The program that wrote replies under the name of a listed model, or under a similar name, probably read them
+        with that model's decoder, even if it failed often. Only another form of most replies shows the contrary.
+        """
+        if self._named.listed_name is not None:
+            return guessed.finds_few_calls and most >= MOST * guessed.n_needing_calls
+        return most > CLEARLY_MORE * guessed.n_with_calls
+
+    def _list_candidates(
+        self, guess: Decoder, decoders: Iterable[Decoder], replies: Sequence[ScoredReply]
+    ) -> list[Decoder]:
+        """Return the guess, the most frequent decoders for replies of this form, and the others."""
+        names = [guess.name, *_list_frequent_decoders(replies, self._version)]
+        names += [decoder.name for decoder in decoders]
+        candidates = [find_decoder(name, self._version) for name in dict.fromkeys(names)]
+        return [decoder for decoder in candidates if decoder is not None]
+
+    def _list_usual_decoders(self) -> list[Decoder]:
+        """Return the decoders of models of the BFCL version. Others are not tried without scores."""
+        names = list_version_decoders(self._version)
+        return [decoder for decoder in DECODERS if decoder.name in names]
+
+    def _describe_listed_name(self) -> str:
+        return f"the name matches the row {self._named.listed_name} of BFCL {self._version}"
+
+    def _describe_named_decoder(self) -> str:
+        title = "listed" if self._named.is_certain else "the first guess"
+        return f"{title} {self._named.decoder.name}"
+
+    def _describe_guess(self, decoder: Decoder, reason: str) -> DecoderChoice:
+        if self._named.is_certain:
+            return DecoderChoice(decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True)
+        if self._named.listed_name is not None:
+            return DecoderChoice(decoder, f"a guess: the name resembles {self._named.listed_name}; {reason}")
+        return DecoderChoice(decoder, f"a guess: {reason}")
 
 
-def try_decoder(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
-    try:
-        return "calls" if decoder.decode(reply, context) else "no calls"
-    except WrongFormat:
-        return "wrong format"
-    except (Undecodable, RecursionError, MemoryError):
-        return "failed"
+def _describe_agreement(fit: Fit) -> str:
+    """Describe the agreement with failing score entries and with passing items: `40 of 40 score entries`."""
+    n_passed = sum(reply.official is True for reply in fit.replies)
+    n_failed = fit.n_scored - n_passed
+    parts = []
+    if n_failed:
+        n_agreements = fit.n_agreements - fit.n_passes_confirmed
+        parts.append(f"{n_agreements:,} of {format_count(n_failed, 'score entry', 'score entries')}")
+    if n_passed:
+        parts.append(f"{fit.n_passes_confirmed:,} of {format_count(n_passed, 'passing item')}")
+    return " and ".join(parts)
 
 
-def find_best_decoder(
-    guess: Decoder, replies: Sequence[Any], scored: Sequence[ScoredReply], context: DecoderContext
-) -> DecoderScore:
-    """Find the decoder that fits the replies of a run best.
+def _describe_fewer_agreements(fit: Fit) -> str:
+    return f"{fit.n_agreements:,} of {fit.n_scored:,}" if fit.n_agreements else "0"
 
-    `guess` is kept unless another decoder is clearly better. If the decoder AUTO, which tries several forms, fits best,
-    a common decoder with an equal score is used instead.
 
-    Args:
-        replies: `result` values.
-        scored: replies in failing score entries, whose error types show whether the official program decoded them.
+def _describe_calls(fit: Fit) -> str:
+    return f"{fit.n_with_calls:,} of {format_count(fit.n_needing_calls, 'reply', 'replies')}"
+
+
+def _list_frequent_decoders(replies: Sequence[ScoredReply], version: str) -> tuple[str, ...]:
+    """Return the names of the most frequent decoders for replies of this form."""
+    n_lists = sum(type(reply.reply) is list for reply in replies)
+    is_native = n_lists * 2 > len(replies)
+    return NATIVE_DECODERS if is_native else (DEFAULT_DECODERS[version],)
+
+
+def _find_most_passing(fits: Sequence[Fit]) -> Fit:
+    """Return the fit with most passing replies, and of equal ones the first. Only an equal AUTO is replaced.
+
+    AUTO reads several forms, so a decoder that reads exactly the form of the replies describes them better.
     """
-    score = partial(DecoderScore.score, replies=replies, scored=scored, context=context)
-    native = bool(replies) and type(replies[0]) is list
-    usual = [DECODERS_BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[context.version],))]
-    best = score(guess)
-    if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
-        others = [find_decoder(decoder.name, context.version) or decoder for decoder in DECODERS]
-        for other in map(score, (*usual, *others)):  # the first of equally good decoders is chosen
-            if other.is_better_than(best, call_ratio=2 if best.decoder is guess else 1):
-                best = other
-    if best.decoder.name == "AUTO":
-        counts = best.n_agreements, best.n_with_calls
-        best = next((each for each in map(score, usual) if (each.n_agreements, each.n_with_calls) == counts), best)
-    if guess.name_spelling == "either" and best.decoder.name_spelling == "flat":
-        return replace(best, decoder=replace(best.decoder, name_spelling="either"))
+    best = fits[0]
+    for fit in fits[1:]:
+        if fit.n_passing > best.n_passing or (best.decoder.name == "AUTO" and fit.n_passing == best.n_passing):
+            best = fit
     return best
 
 
-def select_run_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
-    """Return the decoder for a run, and an issue if the choice is unusual."""
-    version, model = filenames.get_rules_version(plan.run.generation), plan.run.model
-    guess, is_certain = find_model_decoder(model, version)
-    chosen = plan.options.get("decoder")
-    if chosen:
-        named = find_decoder(chosen, version)
-        if named is not None:
-            return named, []
-        what = f"there is no decoder {chosen!r}. Using {guess.name}, the decoder of the model"
-        return guess, [ImportIssue(plan.run.path, None, what)]
-    if is_certain:
-        return guess, []
-    replies, scored = _sample_replies(plan.importer_data, version)
-    if not replies and not scored:
-        return guess, []
-    best = find_best_decoder(guess, replies, scored, DecoderContext(version))
-    if best.decoder.name in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
-        return best.decoder, []
-    what = f"the decoder of model {model} is not certain; using {best.decoder.name}, which finds calls in "
-    what += f"{best.n_with_calls} of {len(replies)} replies. Use --decoder NAME to choose another"
-    return best.decoder, [ImportIssue(plan.run.path, None, what, severity="notice")]
-
-
-def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[ScoredReply]]:
-    """Return replies, and (reply, error type) of score entries, from the first categories with Python calls."""
-    replies: list[Any] = []
-    scored: list[ScoredReply] = []
-    for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
-        replies += [value["result"] for value in _read_first_records(categories[name].results) if "result" in value]
-        entries = [value for value in _read_first_records(categories[name].scores) if "model_result_raw" in value]
-        scored += [(each["model_result_raw"], error) for each in entries if (error := scores.read_error_type(each))]
-    return replies, scored
-
-
-def _has_python_calls(category: str, version: str) -> bool:
-    rule, _ = find_category_rule(category, version == "V1")
-    return rule in ("simple", "multiple", "parallel") and "java" not in category and category != "format_sensitivity"
-
-
-def _read_first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
-    found = (each.value for path in paths for each in read_records(path) if isinstance(each, JsonRecord))
-    yield from islice((value for value in found if isinstance(value, dict)), MAX_RECORDS)
+def _spread(replies: Sequence[ScoredReply], n_wanted: int) -> Sequence[ScoredReply]:
+    """Return at most `n_wanted` replies, evenly distributed over all of them."""
+    if len(replies) <= n_wanted:
+        return replies
+    return [replies[index * len(replies) // n_wanted] for index in range(n_wanted)]
 
 
 def select_category_decoder(

@@ -248,20 +248,31 @@ def clean_blank(text: str) -> str:
     return add_brackets(text.removeprefix(" "))
 
 
+def remove_phi_fence(text: str) -> str:
+    """Remove white space at both ends, and an opening code fence with the language `json` or `python`."""
+    return text.strip().removeprefix("```json").removeprefix("```python")
+
+
+def remove_tool_code_fences(text: str) -> str:
+    return text.replace("```tool_code\n", "").replace("\n```", "")
+
+
 def clean_phi(text: str) -> str:
-    """Remove an opening code fence with the language `json` or `python`, then clean up like a PROMPT reply."""
-    return clean_prompt_text(text.strip().removeprefix("```json").removeprefix("```python"))
+    """Remove an opening code fence with a language, then clean up like a PROMPT reply."""
+    return clean_prompt_text(remove_phi_fence(text))
 
 
 def clean_gemini(text: str) -> str:
     """Remove `tool_code` fences, then clean up like a PROMPT reply."""
-    return clean_prompt_text(text.replace("```tool_code\n", "").replace("\n```", ""))
+    return clean_prompt_text(remove_tool_code_fences(text))
 
 
-def clean_nemotron(text: str) -> str:
-    """Return the first `<TOOLCALL>` block, cleaned up like a PROMPT reply; `[]` if the reply has none."""
-    found = re.search("<TOOLCALL>(.*?)</TOOLCALL>", text, re.DOTALL)
-    return clean_prompt_text(found[1]) if found else "[]"
+def decode_nemotron(result: Any, context: DecoderContext) -> Calls:
+    """Decode the first `<TOOLCALL>` block like a PROMPT reply. A reply without a block contains no call."""
+    found = re.search("<TOOLCALL>(.*?)</TOOLCALL>", require_text(result), re.DOTALL)
+    if found is None:
+        return []
+    return parse_calls_in_language(clean_prompt_text(found[1]), context)
 
 
 def clean_gemma1(text: str) -> str:

@@ -14,7 +14,8 @@ from typing import Any
 
 from fcreview.importers.acebench import decoding as acebench
 from fcreview.importers.bfcl.decoders.base import DecoderContext
-from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder, to_early_v1_decoder
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
+from fcreview.importers.bfcl.decoders.registry import decode_result, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
 from fcreview.importers.hammerbench import checker as hammerbench
@@ -33,7 +34,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
     found: dict[str, Callable[[str], Any]] = {}
     for version in ("V1", "V4"):
         for model in MODELS:
-            decoder, _ = find_model_decoder(model, version)
+            decoder = find_model_decoder(model, version).decoder
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
                     context = DecoderContext(version, language)
@@ -41,7 +42,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
                         decode_result, decoder=decoder, context=context
                     )
     for form in FORMATS:
-        decoder, _ = find_model_decoder("maple", "V4")
+        decoder = find_model_decoder("maple", "V4").decoder
         config = f"ret_fmt={form}&tool_call_tag=True"
         found[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
@@ -60,7 +61,7 @@ def decoders() -> dict[str, Callable[[str], Any]]:
 def _native(shape: list[dict[str, str]], text: str) -> Any:
     """Decode a native call with the text as its arguments."""
     result = [{name: text if value == "{}" else value for name, value in shape[0].items()}]
-    decoder, _ = find_model_decoder("maple-FC", "V1")
+    decoder = find_model_decoder("maple-FC", "V1").decoder
     return decode_result(result, to_early_v1_decoder(decoder, "V1"), DecoderContext("V1"))
 
 

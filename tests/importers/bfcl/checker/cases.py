@@ -8,7 +8,7 @@ from typing import Any
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, EvaluationSettings, evaluate_result
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.decoders.registry import find_model_decoder
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
 
 S = "simple_function_checker:"
 P = "parallel_function_checker_no_order:"

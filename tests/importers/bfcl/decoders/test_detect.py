@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, MODELS_BY_VERSION, find_model_decoder
+from fcreview.importers.bfcl.decoders.listed_models import LISTED_MODELS
+from fcreview.importers.bfcl.decoders.models import MODELS_BY_VERSION, find_model_decoder
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
 from fcreview.importers.bfcl.items import DECODER_FIELD
+from fcreview.importers.registry import read_items
+from fcreview.model.item import RunFact
 from tests.importers.bfcl.conftest import CATEGORY, RESULT, SCORE
 
 N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
@@ -29,7 +33,19 @@ N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
         ("V3", "gemini-2.0-pro-exp-02-05", "GEMINI"),
         ("V3", "Salesforce_xLAM-7b-r", "NAMEARG"),
         ("V3", "Salesforce_Llama-xLAM-2-8b-fc-r", "XLAM2"),
-        ("V3", "meta-llama_Llama-3.3-70B-Instruct-FC", "LLAMAFC"),
+        ("V3", "meta-llama_Llama-4-Scout-17B-16E-Instruct-FC", "PROMPT"),
+        ("V3", "qwen3-8b-FC", "FC"),
+        ("V3", "o4-mini-2025-04-16-FC", "FC"),
+        ("V3", "DeepSeek-V3-0324-FC", "FC"),
+        ("V3", "grok-3-beta-FC", "FC"),
+        ("V3", "qwq-32b-FC", "FC"),
+        ("V3", "qwq-32b", "PROMPT"),
+        ("V3", "command-a-03-2025-FC", "COHERE"),
+        ("V3", "meta-llama_llama-4-scout-17b-16e-instruct-FC-novita", "FC"),
+        ("V3", "Qwen_Qwen2.5-7B-Instruct-FC", "TAGS"),
+        ("V3", "Qwen_Qwen3-8B-FC", "TAGS"),
+        ("V3", "katanemo_Arch-Agent-7B", "LIST-STRICT"),
+        ("V4", "qwen_qwq-32b-FC-novita", "FC"),
         ("V3", "openbmb_MiniCPM3-4B", "PROMPT"),
         ("V3", "Qwen_Qwen2.5-72B-Instruct", "PROMPT"),
         ("V3", "gpt-4o-2024-11-20", "PROMPT"),
@@ -47,16 +63,45 @@ N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
 )
 def test_table_names_decoder_of_model(rules: str, model: str, decoder: str) -> None:
     found = find_model_decoder(model, rules)
-    assert (found.decoder.name, found.is_certain) == (decoder, (rules, decoder) != ("V3", "XLAM2"))
+    assert (found.decoder.name, found.is_certain) == (decoder, True)
 
 
-def test_table_has_only_known_decoders() -> None:
-    assert {decoder for rows in MODELS_BY_VERSION.values() for _, decoder in rows} <= DECODERS_BY_NAME.keys()
+@pytest.mark.parametrize(
+    ("rules", "model", "decoder"),
+    [
+        ("V4", "gpt-4o-mini-2024-07-18-FC-run1", "FC"),
+        ("V4", "Qwen_Qwen3-8B-FC-GOV", "TAGS"),
+        ("V4", "openai_gpt-4o-2024-11-20-FC", "FC"),
+        ("V4", "GPT-4O-2024-11-20", "PROMPT"),
+        ("V4", "my-gpt-4o-2024-11-20-run2-FC", "FC"),
+        ("V4", "gpt-5.9-2027-01-01-FC", "FC"),
+        ("V4", "nobody_maple-7b-FC", "FC"),
+        ("V4", "nobody_maple-7b", "AUTO"),
+        ("V3", "meta-llama_Llama-3.3-70B-Instruct-FC", "LLAMAFC"),  # its handler changed in 2025
+        ("V2", "gpt-4o-2024-05-13-FC", "FC"),
+        ("V1", "gpt-4o-2024-08-06_copy", "BARE"),
+    ],
+)
+def test_similar_name_is_a_first_guess(rules: str, model: str, decoder: str) -> None:
+    found = find_model_decoder(model, rules)
+    assert (found.decoder.name, found.is_certain) == (decoder, False)
+
+
+def test_tables_have_only_known_decoders() -> None:
+    used = {decoder for rows in MODELS_BY_VERSION.values() for _, decoder in rows}
+    used |= {decoder for models in LISTED_MODELS.values() for decoder in models}
+    assert used <= DECODERS_BY_NAME.keys()
+
+
+@pytest.mark.parametrize("rules", LISTED_MODELS)
+def test_model_is_listed_once(rules: str) -> None:
+    names = [name for names in LISTED_MODELS[rules].values() for name in names.split()]
+    assert len(names) == len(set(names)) > 80
 
 
 def rename_model(run: Path, model: str) -> Path:
-    for role in ("result", "score"):
-        (run / role / "m").rename(run / role / model)
+    for folder in (run / "result/m", run / "score/m"):
+        folder.rename(folder.with_name(model))
     return run
 
 
@@ -83,12 +128,12 @@ def test_unknown_model_uses_decoder_of_most_replies(
     records = [{"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)]
     write_lines(v4 / RESULT, *records)
     (v4 / SCORE).unlink()
-    found, issues = read_with_decoder(v4, plans, items)
-    (name,) = {item.extra.metadata[DECODER_FIELD] for item in found}
-    assert name == decoder
+    found, _ = read_with_decoder(v4, plans, items)
+    assert {item.extra.metadata[DECODER_FIELD] for item in found} == {decoder}
     assert all(item.rule for item in found)
-    is_reported = any("the decoder of model m is not certain" in issue.what for issue in issues)
-    assert is_reported == (decoder in ("TAGS", "JSON"))  # unusual for an unknown model
+    (fact,) = [record for record in read_items(plans(v4)[0]) if isinstance(record, RunFact)]
+    assert (fact.value, fact.is_notable) == (decoder, True)
+    assert fact.reason.startswith("a guess: no scores; finds calls in 2 of 2 replies")
 
 
 def test_scores_show_python_prompts_of_unknown_model(
@@ -103,16 +148,66 @@ def test_scores_show_python_prompts_of_unknown_model(
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
 
 
-def test_known_model_uses_decoder_of_table(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
-    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
-    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20"), plans, items)
+def test_listed_model_uses_its_decoder(v4: Path, plans: Any, items: Any) -> None:
+    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20-FC"), plans, items)
+    assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"FC"}
+    assert [item.rule for item in found] == [item.official for item in found]
+
+
+def test_scores_override_decoder_of_listed_model(v4: Path, plans: Any) -> None:
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
+    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    assert fact.value == "FC"
+    expected = "agrees with 1 of 1 score entry and 1 of 1 passing item; listed PROMPT agrees with 0"
+    assert (fact.reason, fact.is_notable) == (expected, True)
+
+
+def test_passing_items_alone_override_decoder_of_listed_model(v4: Path, plans: Any, write_lines: Any) -> None:
+    reply = [{"area": '{"base": 10, "height": 5}'}]
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)))
+    write_lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 2, "total_count": 2})
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
+    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    assert (fact.value, fact.reason) == ("FC", "agrees with 2 of 2 passing items; listed PROMPT agrees with 0")
+
+
+def test_form_of_replies_overrides_decoder_of_listed_model(v4: Path, plans: Any) -> None:
+    (v4 / SCORE).unlink()
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
+    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    assert fact.value == "FC"
+    assert fact.reason == "a guess: no scores; finds calls in 2 of 2 replies; listed PROMPT in 0"
+
+
+def test_contradiction_of_decoder_option_is_reported(v4: Path, plans: Any, items: Any) -> None:
+    found, issues = read_with_decoder(v4, plans, items, decoder="PROMPT")
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
-    assert found[0].rule is False
+    (issue,) = issues
+    assert "the decoder PROMPT, chosen by the user, agrees with 0 of 1 score entry" in issue.what
+    assert "FC agrees with 2 of 2" in issue.what
+
+
+def test_spelling_of_names_decides_without_scores(v4: Path, plans: Any, question: Any, write_lines: Any) -> None:
+    """Names with dots show that the program did not replace them by underscores."""
+    (v4 / SCORE).unlink()
+    records, questions, answers = [], [], []
+    for number in range(4):
+        record = question(f"{CATEGORY}_{number}")
+        record["function"][0]["name"] = "geometry.area"
+        questions.append(record)
+        answers.append({"id": record["id"], "ground_truth": [{"geometry.area": {"base": [10], "height": [5]}}]})
+        records.append({"id": record["id"], "result": [{"geometry.area": '{"base": 10, "height": 5}'}]})
+    write_lines(v4 / "data/BFCL_v4_simple_python.json", *questions)
+    write_lines(v4 / "data/possible_answer/BFCL_v4_simple_python.json", *answers)
+    write_lines(v4 / "result/m/non_live/BFCL_v4_simple_python_result.json", *records)
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20-FC"))
+    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    assert (fact.value, fact.is_notable) == ("FC-DOTTED", True)
 
 
 def test_decoder_option_overrides_table(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
     write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
-    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20"), plans, items, decoder="json")
+    found, _ = read_with_decoder(v4, plans, items, decoder="json")
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"JSON"}
     assert found[0].rule is True
     _, issues = read_with_decoder(v4, plans, items, decoder="nonsense")

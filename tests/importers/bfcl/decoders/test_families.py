@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.base import DecoderContext
-from fcreview.importers.bfcl.decoders.detect import try_decoder
+from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import DECODERS, DECODERS_BY_NAME, find_decoder
+from fcreview.importers.common.records import Undecodable
 
 N = '{"name": "f", "arguments": {"a": 1}}'
 P = '{"name": "f", "parameters": {"a": 1}}'
@@ -22,8 +22,16 @@ LATER = ("V3", "V4")
 def decode(name: str, reply: Any, rules: str = "V4", language: str = "python") -> Any:
     decoder = find_decoder(name, rules)
     assert decoder is not None
-    found = try_decoder(decoder, reply, DecoderContext(rules, language))
-    return decoder.decode(reply, DecoderContext(rules, language)) if found == "calls" else found
+    return decode_or_name_failure(decoder, reply, DecoderContext(rules, language))
+
+
+def decode_or_name_failure(decoder: Decoder, reply: Any, context: DecoderContext) -> Any:
+    try:
+        return decoder.decode(reply, context) or "no calls"
+    except WrongFormat:
+        return "wrong format"
+    except Undecodable:
+        return "failed"
 
 
 CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
@@ -182,9 +190,5 @@ def test_decoders_never_raise(name: str) -> None:
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):
         for reply in replies:
-            assert try_decoder(DECODERS_BY_NAME[name], reply, DecoderContext(rules)) in (
-                "calls",
-                "no calls",
-                "failed",
-                "wrong format",
-            )
+            found = decode_or_name_failure(DECODERS_BY_NAME[name], reply, DecoderContext(rules))
+            assert type(found) is list or found in ("no calls", "failed", "wrong format")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
 from fcreview.importers.bfcl.decoders.python_calls import is_prose, parse_call_text, parse_calls, parse_simple_calls
-from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder
+from fcreview.importers.bfcl.decoders.registry import decode_result
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import Undecodable
 from tests.examples import examples
@@ -19,7 +20,7 @@ from tests.examples import examples
 
 def decode(text: str, *, v1: bool = False, model: str = "") -> Any:
     rules = "V1" if v1 else "V4"
-    return decode_result(text, find_model_decoder(model, rules)[0], DecoderContext(rules))
+    return decode_result(text, find_model_decoder(model, rules).decoder, DecoderContext(rules))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
-from fcreview.importers.bfcl.decoders.registry import decode_result, find_model_decoder, to_early_v1_decoder
+from fcreview.importers.bfcl.decoders.models import find_model_decoder
+from fcreview.importers.bfcl.decoders.registry import decode_result, to_early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 
 NAMED = '{"name": "f", "arguments": {"a": 1}}'
@@ -18,10 +19,11 @@ TWO = [("f", {"a": 1}), ("g", {"b": "x"})]
 
 
 def decode(
-    result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
+    result: Any, *, v1: bool = False, model: str = "", language: str = "python", config: str | None = None
 ) -> Any:
     rules = "V1" if v1 else "V4"
-    return decode_result(result, find_model_decoder(model, rules)[0], DecoderContext(rules, language), config)
+    model = model or ("m-FC" if config is None else "m")
+    return decode_result(result, find_model_decoder(model, rules).decoder, DecoderContext(rules, language), config)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_literal_handlers_need_python_notation() -> None:
 
 def test_underscores_replace_dots_only_in_native_names() -> None:
     for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
-        assert find_model_decoder(model, "V4")[0].name_spelling == names
+        assert find_model_decoder(model, "V4").decoder.name_spelling == names
 
 
 def fmt(name: str, tag: bool = False) -> str:
@@ -235,7 +237,7 @@ def test_native_java_arguments_were_text_in_first_v1_runs(model: str) -> None:
     result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
 
     def decode_first_call(language: str, rules: str, *, first: bool = False) -> Any:
-        decoder, _ = find_model_decoder(model, "V1")
+        decoder = find_model_decoder(model, "V1").decoder
         return decode_result(
             result, to_early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
         )

@@ -1,0 +1,322 @@
+"""Collect evidence of which decoder read the replies of a run: replies with their official verdicts.
+
+A failing score entry states whether the official program could decode the reply, and an item that passed must decode
+to calls. If the dataset is known, the complete verdict is compared, because it also depends on the names of functions,
+which some decoders expect with `_` for `.`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.bfcl import filenames, incidents, scores
+from fcreview.importers.bfcl.checker.evaluate import (
+    Evaluation,
+    EvaluationSettings,
+    evaluate_result,
+    find_category_rule,
+)
+from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, load_dataset, make_dataset_item
+from fcreview.importers.bfcl.decoders.base import Decoder, DisplayCalls
+from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
+from fcreview.importers.bfcl.joining import is_same_question, is_same_reply
+from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import as_object, is_integer
+
+AST_RULES = ("simple", "multiple", "parallel")
+"""Rules of categories whose items need calls."""
+QUICK_RECORDS = 25
+"""Number of result records of each category that show whether a decoder with certain name is contradicted."""
+MAX_RECORDS = 2_000
+"""Maximum number of result records of each category that are read to choose a decoder."""
+MAX_ENTRIES = 20_000
+"""Maximum number of entries that are read from a score file."""
+DECODING_ERRORS = frozenset({"ast_decoder:decoder_failed", "ast_decoder:decoder_wrong_output_format"})
+_OTHER_EVIDENCE = frozenset({"format_sensitivity"})
+"""Categories whose replies have other forms than the other replies of the model."""
+_V1_SOURCE_TEXT = frozenset({"java", "javascript"})
+"""Categories of V1 whose verdicts depend on the date of the evaluation, see `detect.select_category_decoder`."""
+FUNCTION_NAME = re.compile(r"[\w.:/-]{1,200}")
+QUOTED_REPLY_FIELDS = ("model_result_raw", "model_result")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredReply:
+    """A reply of a run and, if it is known, its official verdict."""
+
+    reply: Any
+    item: DatasetItem
+    """Item of the dataset or of the score entry. Without either, it has no golden answer."""
+    category: str
+    needs_calls: bool
+    """Whether the reply must contain calls to pass: false in categories without suitable functions."""
+    official: bool | None = None
+    error_type: str | None = None
+    """Official error type; None for a reply that passed."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """Replies of a run, with and without official verdicts, in the order of the files."""
+
+    replies: list[ScoredReply] = field(default_factory=list)
+
+    @property
+    def scored(self) -> list[ScoredReply]:
+        return [reply for reply in self.replies if reply.official is not None]
+
+    @property
+    def with_golden_calls(self) -> list[ScoredReply]:
+        """Replies of categories whose items need calls."""
+        return [reply for reply in self.replies if reply.needs_calls]
+
+
+def collect_evidence(categories: FilesByCategory, generation: str, n_records: int) -> Evidence:
+    """Collect the first `n_records` replies of each category whose verdicts can be recomputed."""
+    is_v1 = filenames.get_rules_version(generation) == "V1"
+    evidence = Evidence()
+    for category, files in categories.items():
+        rule = find_category_rule(category, is_v1)
+        if rule.name == "unscored" or category in _OTHER_EVIDENCE or (is_v1 and category in _V1_SOURCE_TEXT):
+            continue
+        reader = _CategoryReader(category, files, needs_calls=rule.name in AST_RULES)
+        evidence.replies += reader.read(n_records)
+    return evidence
+
+
+class _CategoryReader:
+    """Reads the replies of one category, and joins them with score entries and dataset items.
+
+    This reads less than the import does: records with ambiguous ids are left out.
+    """
+
+    def __init__(self, category: str, files: CategoryFiles, *, needs_calls: bool) -> None:
+        self._category = category
+        self._files = files
+        self._needs_calls = needs_calls
+        self._dataset = load_dataset(files.dataset_files[0], category) if files.dataset_files else Dataset()
+
+    def read(self, n_records: int) -> list[ScoredReply]:
+        replies = self._read_replies(n_records)
+        scored = _ScoreReader(self._category, replies).read(self._files.scores)
+        if not replies:
+            return self._list_quoted_replies(scored)
+        self._remove_verdicts_on_other_replies(scored, replies)
+        matches_dataset = self._matches_dataset(scored)
+        found = []
+        for item_id, reply in replies.items():
+            entry = scored.failing.get(item_id)
+            found.append(
+                ScoredReply(
+                    reply=reply,
+                    item=self._find_item(item_id, entry, matches_dataset=matches_dataset),
+                    category=self._category,
+                    needs_calls=self._needs_calls,
+                    official=scored.find_verdict(item_id),
+                    error_type=scores.read_error_type(entry) if entry is not None else None,
+                )
+            )
+        return found
+
+    def _read_replies(self, n_records: int) -> dict[str, Any]:
+        """Return item id -> reply. Ids that the dataset contains twice are omitted."""
+        read = list(islice(_read_objects(self._files.results), n_records))
+        stated_ids = [record.get("idx") if record.get("id") is None else record["id"] for record in read]
+        numbers = [stated for stated in stated_ids if is_integer(stated)]
+        first_number = 1 if numbers and min(numbers) == 1 else 0
+        replies = {}
+        for position, (record, stated) in enumerate(zip(read, stated_ids, strict=True)):
+            number = stated - first_number if is_integer(stated) else position
+            item_id = stated if isinstance(stated, str) and stated else f"{self._category}_{number}"
+            if "result" in record and item_id not in self._dataset.repeated_ids and not _is_failed_request(record):
+                replies[item_id] = record["result"]
+        return replies
+
+    def _remove_verdicts_on_other_replies(self, scored: _Scores, replies: dict[str, Any]) -> None:
+        """Remove the verdicts of entries that quote another reply, and all verdicts if most entries do."""
+        others = []
+        for item_id, entry in scored.failing.items():
+            key = _find_quoted_field(entry)
+            if key is not None and not is_same_reply(entry[key], replies[item_id]):
+                others.append(item_id)
+
+        if len(others) * 2 > len(scored.failing):
+            scored.knows_passes = False
+        for item_id in others:
+            del scored.failing[item_id]
+            scored.unknown.add(item_id)
+
+    def _list_quoted_replies(self, scored: _Scores) -> list[ScoredReply]:
+        """Return the replies in failing score entries, for a category without result file."""
+        found = []
+        for item_id, entry in scored.failing.items():
+            key = _find_quoted_field(entry)
+            if key is not None:
+                item = self._find_item(item_id, entry, matches_dataset=True)
+                error_type = scores.read_error_type(entry)
+                found.append(ScoredReply(entry[key], item, self._category, self._needs_calls, False, error_type))
+        return found
+
+    def _matches_dataset(self, scored: _Scores) -> bool:
+        """Whether most score entries quote the questions of the dataset."""
+        n_compared = n_different = 0
+        for item_id, entry in scored.failing.items():
+            item = self._dataset.items.get(item_id)
+            question = as_object(entry.get("prompt")).get("question")
+            if item is not None and question is not None:
+                n_compared += 1
+                n_different += not is_same_question(item.turns, question)
+        return n_different * 2 <= n_compared
+
+    def _find_item(self, item_id: str, entry: dict[str, Any] | None, *, matches_dataset: bool) -> DatasetItem:
+        item = self._dataset.items.get(item_id) if matches_dataset else None
+        if item is not None:
+            return item
+        prompt = as_object(entry.get("prompt")) if entry is not None else {}
+        if entry is None or "function" not in prompt or "possible_answer" not in entry:
+            return DatasetItem(item_id, self._category)
+        try:
+            answer = {"ground_truth": entry["possible_answer"]}
+            return make_dataset_item(item_id, self._category, prompt, answer)
+        except MALFORMED_DATA:
+            return DatasetItem(item_id, self._category)
+
+
+@dataclass(slots=True)
+class _Scores:
+    """What the score file of a category says about the replies that were read."""
+
+    failing: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Item id -> first score entry."""
+    unknown: set[str] = field(default_factory=set)
+    """Ids of items whose score entry belongs to another reply."""
+    knows_passes: bool = False
+    """Whether a reply without a score entry passed."""
+
+    def find_verdict(self, item_id: str) -> bool | None:
+        if item_id in self.failing:
+            return False
+        if item_id in self.unknown:
+            return None
+        return True if self.knows_passes else None
+
+
+class _ScoreReader:
+    """Reads the entries of a score file that belong to the replies `replies`, whose keys are item ids."""
+
+    def __init__(self, category: str, replies: dict[str, Any]) -> None:
+        self._category = category
+        self._item_ids = replies.keys()
+        self._ids_by_number = {filenames.parse_item_number(item_id): item_id for item_id in replies}
+        numbers = [number for number in self._ids_by_number if number is not None]
+        self._last_number = max(numbers, default=-1)
+
+    def read(self, paths: Sequence[Path]) -> _Scores:
+        """Read until the entries pass the last reply, because entries have the order of the dataset."""
+        found = _Scores()
+        header: dict[str, Any] | None = None
+        n_entries = 0
+        for record in islice(_read_objects(paths[:1]), MAX_ENTRIES):
+            if "total_count" in record and "id" not in record:
+                header = record
+                continue
+            n_entries += 1
+            item_id, number = self._find_item_id(record)
+            if item_id is not None and (item_id in self._item_ids or not self._item_ids):
+                found.failing.setdefault(item_id, record)
+            if self._item_ids and number is not None and number > self._last_number:
+                found.knows_passes = header is not None
+                return found
+        found.knows_passes = header is not None and self._is_complete(header, n_entries)
+        return found
+
+    def _is_complete(self, header: dict[str, Any], n_entries: int) -> bool:
+        total, correct = header.get("total_count"), header.get("correct_count")
+        if not is_integer(total) or not is_integer(correct):
+            return False
+        return bool(total - correct == n_entries and len(self._item_ids) <= total)
+
+    def _find_item_id(self, entry: dict[str, Any]) -> tuple[str | None, int | None]:
+        """Return the item id and the number of an entry, which states the id or the position from 1."""
+        stated = entry.get("id")
+        if is_integer(stated):
+            quoted = as_object(entry.get("prompt")).get("id")
+            number = filenames.parse_item_number(quoted) if isinstance(quoted, str) else stated - 1
+            return self._ids_by_number.get(number, f"{self._category}_{number}"), number
+        if isinstance(stated, str) and stated:
+            return stated, filenames.parse_item_number(stated)
+        return None, None
+
+
+def _find_quoted_field(entry: dict[str, Any]) -> str | None:
+    """Return the field of a score entry that quotes the reply."""
+    return next((name for name in QUOTED_REPLY_FIELDS if name in entry), None)
+
+
+def _is_failed_request(record: dict[str, Any]) -> bool:
+    """Whether the reply is an error of the API, which shows nothing about the model's calls."""
+    incident = incidents.find_incident(record)
+    return incident is not None and incident.counts
+
+
+def _read_objects(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        for record in read_records(path):
+            if isinstance(record, JsonRecord) and isinstance(record.value, dict):
+                yield record.value
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a decoder reads one reply."""
+
+    has_calls: bool
+    is_passing: bool
+    """Whether the reply passes by the rules of the benchmark."""
+    agrees: bool
+    """Whether the official program read the reply in the same way. False if the reply was not scored."""
+    has_same_error: bool
+    """Whether the error type is the official one, too."""
+
+
+def read_reply(scored: ScoredReply, decoder: Decoder, version: str) -> Reading:
+    """Read a reply with a decoder, and compare the verdict with the official one."""
+    settings = EvaluationSettings(version, scored.category, decoder)
+    evaluation = evaluate_result(scored.reply, scored.item, settings)
+    has_calls = evaluation.decode_error is None and _has_function_names(evaluation.calls or ())
+    is_passing = evaluation.valid is True
+    if scored.official is None:
+        return Reading(has_calls, is_passing, agrees=False, has_same_error=False)
+
+    agrees = _agrees(scored, evaluation)
+    has_same_error = agrees and evaluation.error_type == scored.error_type
+    return Reading(has_calls, is_passing, agrees, has_same_error)
+
+
+def _has_function_names(calls: DisplayCalls) -> bool:
+    """Whether there are calls, and their names can be names of functions. Other text is read by the wrong decoder."""
+    return bool(calls) and all(FUNCTION_NAME.fullmatch(name) for name, _ in calls)
+
+
+def _agrees(scored: ScoredReply, evaluation: Evaluation) -> bool:
+    """Whether a reply has the official verdict and, if it fails, can be decoded as officially."""
+    official_error = _get_decoding_error(scored.error_type)
+    if evaluation.valid is not None:
+        error = _get_decoding_error(evaluation.error_type)
+        return evaluation.valid == scored.official and error == official_error
+
+    # Without a golden answer, only the decoding can be compared. A reply that passed has calls.
+    is_decoded = evaluation.decode_error is None
+    if scored.official:
+        return is_decoded and bool(evaluation.calls)
+    return is_decoded == (official_error is None)
+
+
+def _get_decoding_error(error_type: str | None) -> str | None:
+    return error_type if error_type in DECODING_ERRORS else None

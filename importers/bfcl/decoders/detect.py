@@ -46,9 +46,9 @@ MAX_CONTRADICTIONS = 0.02
 """Share of official verdicts that may contradict the decoder of a listed model. Up to 0.1 % do in published runs."""
 FEW = 0.1
 """If a decoder finds calls in a smaller share of the replies, they have another form than it expects."""
-MOST = 0.5
-"""A decoder that finds calls in at least this share of the replies expects their form."""
-CLEARLY_MORE = 2
+MANY = 0.25
+"""A decoder that finds calls in at least this share of the replies expects their form. Weak models often omit calls."""
+CLEARLY_MORE = 1.25
 """An unusual decoder must find calls in this many times as many replies as the first guess."""
 
 NEARLY_AS_MANY = 0.98
@@ -126,10 +126,6 @@ class Fit:
     @property
     def finds_few_calls(self) -> bool:
         return self.n_with_calls < FEW * self.n_needing_calls
-
-    @property
-    def finds_most_calls(self) -> bool:
-        return self.n_with_calls >= MOST * self.n_needing_calls
 
     def is_better_than(self, other: Fit) -> bool:
         """Whether the decoder agrees with more official verdicts or, if equal, with more error types."""
@@ -253,7 +249,7 @@ class _DecoderSelector:
         best = self._find_best_by_form(guess, replies)
         reason = f"no scores; finds calls in {_describe_calls(best)}"
         if best.decoder.name == guess.name:
-            return self._describe_guess(guess, reason)
+            return self._describe_guess(guess, reason, finds_few_calls=best.finds_few_calls)
         fit = self._fit(guess, best.replies)
         comparison = f"{self._describe_named_decoder()} in {fit.n_with_calls:,}"
         return DecoderChoice(best.decoder, f"a guess: {reason}; {comparison}")
@@ -293,7 +289,7 @@ class _DecoderSelector:
         with that model's decoder, even if it failed often. Only another form of most replies shows the contrary.
         """
         if self._named.listed_name is not None:
-            return guessed.finds_few_calls and most >= MOST * guessed.n_needing_calls
+            return guessed.finds_few_calls and most >= MANY * guessed.n_needing_calls
         return most > CLEARLY_MORE * guessed.n_with_calls
 
     def _list_candidates(
@@ -317,9 +313,11 @@ class _DecoderSelector:
         title = "listed" if self._named.is_certain else "the first guess"
         return f"{title} {self._named.decoder.name}"
 
-    def _describe_guess(self, decoder: Decoder, reason: str) -> DecoderChoice:
-        if self._named.is_certain:
+    def _describe_guess(self, decoder: Decoder, reason: str, *, finds_few_calls: bool = False) -> DecoderChoice:
+        if self._named.is_certain and not finds_few_calls:
             return DecoderChoice(decoder, f"{self._describe_listed_name()}; {reason}", is_listed=True)
+        if self._named.is_certain:
+            return DecoderChoice(decoder, f"a guess: {self._describe_listed_name()}; {reason}")
         if self._named.listed_name is not None:
             return DecoderChoice(decoder, f"a guess: the name resembles {self._named.listed_name}; {reason}")
         return DecoderChoice(decoder, f"a guess: {reason}")

@@ -105,6 +105,11 @@ def rename_model(run: Path, model: str) -> Path:
     return run
 
 
+def read_decoder_fact(plan: Any) -> RunFact:
+    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact) and record.name == "decoder"]
+    return fact
+
+
 def read_with_decoder(run: Path, plans: Any, items: Any, **options: str) -> tuple[list[Any], list[Any]]:
     (plan,) = plans(run)
     plan.options = options
@@ -131,7 +136,7 @@ def test_unknown_model_uses_decoder_of_most_replies(
     found, _ = read_with_decoder(v4, plans, items)
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {decoder}
     assert all(item.rule for item in found)
-    (fact,) = [record for record in read_items(plans(v4)[0]) if isinstance(record, RunFact)]
+    fact = read_decoder_fact(plans(v4)[0])
     assert (fact.value, fact.is_notable) == (decoder, True)
     assert fact.reason.startswith("a guess: no scores; finds calls in 2 of 2 replies")
 
@@ -156,7 +161,7 @@ def test_listed_model_uses_its_decoder(v4: Path, plans: Any, items: Any) -> None
 
 def test_scores_override_decoder_of_listed_model(v4: Path, plans: Any) -> None:
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
-    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    fact = read_decoder_fact(plan)
     assert fact.value == "FC"
     expected = "agrees with 1 of 1 score entry and 1 of 1 passing item; listed PROMPT agrees with 0"
     assert (fact.reason, fact.is_notable) == (expected, True)
@@ -167,14 +172,14 @@ def test_passing_items_alone_override_decoder_of_listed_model(v4: Path, plans: A
     write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)))
     write_lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 2, "total_count": 2})
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
-    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    fact = read_decoder_fact(plan)
     assert (fact.value, fact.reason) == ("FC", "agrees with 2 of 2 passing items; listed PROMPT agrees with 0")
 
 
 def test_form_of_replies_overrides_decoder_of_listed_model(v4: Path, plans: Any) -> None:
     (v4 / SCORE).unlink()
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
-    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    fact = read_decoder_fact(plan)
     assert fact.value == "FC"
     assert fact.reason == "a guess: no scores; finds calls in 2 of 2 replies; listed PROMPT in 0"
 
@@ -201,7 +206,7 @@ def test_spelling_of_names_decides_without_scores(v4: Path, plans: Any, question
     write_lines(v4 / "data/possible_answer/BFCL_v4_simple_python.json", *answers)
     write_lines(v4 / "result/m/non_live/BFCL_v4_simple_python_result.json", *records)
     (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20-FC"))
-    (fact,) = [record for record in read_items(plan) if isinstance(record, RunFact)]
+    fact = read_decoder_fact(plan)
     assert (fact.value, fact.is_notable) == ("FC-DOTTED", True)
 
 
@@ -334,3 +339,45 @@ def test_failure_at_later_argument_shows_text_arguments(
     (plan,) = plans(tmp_path / "result", data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert item.rule_error_type == "value_error:string"
+
+
+def test_scores_of_other_replies_are_no_evidence(v4: Path, plans: Any, write_lines: Any) -> None:
+    """Both entries quote text that is not in the result file, so only the form of the replies counts."""
+    reply = [{"area": '{"base": 10, "height": 5}'}]
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)))
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
+    fact = read_decoder_fact(plan)
+    assert fact.value == "FC"
+    assert fact.reason.startswith("a guess: no scores")
+
+
+def test_failed_requests_are_no_evidence(v4: Path, plans: Any, write_lines: Any) -> None:
+    (v4 / SCORE).unlink()
+    error = "Error during inference: Error code: 429 - {'error': {'message': 'Rate limit reached'}}"
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": error} for n in range(2)))
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20-FC"))
+    assert read_decoder_fact(plan).value == "FC"
+
+
+def test_failing_verdict_names_decoder_and_reason(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+    (v4 / SCORE).unlink()
+    good = [{"area": '{"base": 10, "height": 5}'}]
+    records = [{"id": f"{CATEGORY}_0", "result": good}, {"id": f"{CATEGORY}_1", "result": "no call here"}]
+    write_lines(v4 / RESULT, *records)
+    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20-FC"), plans, items)
+    (verdict,) = [verdict for verdict in found[1].verdicts if verdict.source == "rule"]
+    assert verdict.rationale is not None
+    expected = "decoder FC: the name matches the row gpt-4o-2024-11-20-FC of BFCL V4"
+    assert verdict.rationale.splitlines()[-1] == expected
+    (verdict,) = [verdict for verdict in found[0].verdicts if verdict.source == "rule"]
+    assert "decoder" not in (verdict.rationale or "")
+
+
+def test_model_without_calls_keeps_its_listed_decoder(v4: Path, plans: Any, write_lines: Any) -> None:
+    (v4 / SCORE).unlink()
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": "I cannot help."} for n in range(2)))
+    (plan,) = plans(rename_model(v4, "gpt-4o-2024-11-20"))
+    fact = read_decoder_fact(plan)
+    assert (fact.value, fact.is_notable) == ("PROMPT", True)
+    row = "the name matches the row gpt-4o-2024-11-20 of BFCL V4"
+    assert fact.reason == f"a guess: {row}; no scores; finds calls in 0 of 2 replies"

@@ -6,9 +6,7 @@ the call that met the previous milestone. Matching stops at the first milestone 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +19,14 @@ from fcreview.importers.acebench.checker import (
     PASSED,
     CheckOutcome,
 )
+from fcreview.importers.acebench.conversation import (
+    OTHER_CONVERSATION,
+    add_conversation,
+    find_call_expression,
+    is_other_conversation,
+)
 from fcreview.importers.acebench.decoding import decode_with_whitespace
+from fcreview.importers.acebench.dialogue_history import DialogueHistory, parse_dialogue_history
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, add_issue, as_list, list_objects, shorten_question
@@ -34,7 +39,6 @@ from fcreview.model.item import (
     AcceptedValues,
     Call,
     CallPair,
-    ImportIssue,
     Item,
     Message,
     StateDifference,
@@ -42,9 +46,9 @@ from fcreview.model.item import (
 )
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.verdict import MILESTONES_MET
+from fcreview.model.wording import format_count
 from fcreview.safe_files import read_file
 
-_SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 MAX_STATE_DIFFERENCES = 40
 """Maximum number of state differences that an item lists. If there are more, it states how many."""
 MAX_STATE_DEPTH = 12
@@ -55,22 +59,60 @@ def fill_agent_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history_file: Path | None
 ) -> None:
     """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
-    text = str((question or {}).get("question", ""))
-    item.question = shorten_question(text)
-    is_simulated = item.category == "agent_multi_turn"  # the question is the instruction of the simulated user
-    name = SIMULATED_USER_INSTRUCTION if is_simulated else None
-    item.messages = [Message(0, -1, "system" if is_simulated else "user", text, name)]
-    if initial := (question or {}).get("initial_config"):
-        item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
+    _add_question(item, question or {})
     process = [str(part) for part in as_list(result.get("process"))]
-    steps = _add_history_messages(item, history_file) if history_file is not None else []
-    if len(steps) != len(process):
-        steps = list(range(len(process)))
+    steps = add_conversation(item, process, _load_history(item, process, history_file))
     item.predicted = _decode_calls("predicted", process, steps)
     item.n_steps = len(process)
     if answer is None:
         return
-    milestones, golden_state = answer.get(MILE_STONE) or [], answer.get(GROUND_TRUTH)
+
+    milestones = answer.get(MILE_STONE) or []
+    _add_milestones(item, process, milestones)
+    outcome = check_end_state(result.get("result"), answer.get(GROUND_TRUTH))
+    _add_recomputed_verdicts(item, outcome, result, milestones)
+    if not outcome.valid:
+        set_difference_location(item, outcome.function, outcome.argument)
+        item.extra.state_differences = find_state_differences(result.get("result"), answer.get(GROUND_TRUTH))
+    item.extra.metadata |= {"end state": result.get("result"), "golden end state": answer.get(GROUND_TRUTH)}
+
+
+def _add_question(item: Item, question: JsonObject) -> None:
+    text = str(question.get("question", ""))
+    item.question = shorten_question(text)
+    if item.category == "agent_multi_turn":
+        item.messages = [Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION)]
+    else:
+        item.messages = [Message(0, -1, "user", text)]
+    initial_state = question.get("initial_config")
+    if initial_state:
+        content = orjson.dumps(to_plain_json(initial_state)).decode()
+        item.messages.append(Message(0, -1, "state", content, "at the start"))
+
+
+def _load_history(item: Item, process: Sequence[str], history_file: Path | None) -> DialogueHistory | None:
+    """Load the dialogue history of an item. None if there is none, or if it belongs to another conversation."""
+    if history_file is None:
+        return None
+    try:
+        text = read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        add_issue(item, f"the dialogue history cannot be read: {error.strerror}", str(history_file))
+        return None
+    history = parse_dialogue_history(text)
+    if is_other_conversation(process, history):
+        add_issue(item, OTHER_CONVERSATION, str(history_file))
+        return None
+    n_unreadable = len(history.unreadable_lines)
+    if n_unreadable:
+        lines = format_count(n_unreadable, "line")
+        what = f"{lines} of the dialogue history, from line {history.unreadable_lines[0]}, belong to no message"
+        add_issue(item, what, str(history_file), severity="notice")
+    return history
+
+
+def _add_milestones(item: Item, process: Sequence[str], milestones: Any) -> None:
+    """Add the golden calls, and pair them with the agent's calls."""
     sequence, others = choose_milestone_sequence(process, milestones)
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
@@ -81,131 +123,46 @@ def fill_agent_item(
     else:  # A milestone or a message contains several calls, so `met` does not contain indexes of calls.
         item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES, keep_order=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    outcome = check_end_state(result.get("result"), golden_state)
-    item.rule, item.rule_error_type = outcome.valid, outcome.error_type
+    if sequence:
+        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
+
+
+def _add_recomputed_verdicts(item: Item, outcome: CheckOutcome, result: JsonObject, milestones: Any) -> None:
+    item.rule = outcome.valid
+    item.rule_error_type = outcome.error_type
     accuracy, _ = compute_process_accuracy(result.get("process"), milestones, outcome.valid)
     item.verdicts += [
         Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state"),
         Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"),
     ]
-    if sequence:
-        item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
     item.extra.metadata[MILESTONES_MET], _ = compute_process_accuracy(result.get("process"), milestones, False)
-    if not outcome.valid:
-        set_difference_location(item, outcome.function, outcome.argument)
-        item.extra.state_differences = find_state_differences(result.get("result"), golden_state)
-    item.extra.metadata |= {"end state": result.get("result"), "golden end state": golden_state}
 
 
-def _decode_calls(side: Literal["golden", "predicted"], texts: list[str], steps: Sequence[int]) -> list[Call]:
-    """Decode the calls in milestones (golden) or in messages of the agent (predicted), each with its step number.
-
-    Missing brackets are added, as in the official runner.
-    """
+def _decode_calls(side: Literal["golden", "predicted"], texts: Sequence[str], steps: Sequence[int]) -> list[Call]:
+    """Decode the calls in milestones (golden) or in messages of the agent (predicted), each with its step number."""
     calls: list[Call] = []
     for step, text in zip(steps, texts, strict=True):
-        expression = text.strip()
-        start, end = expression.find("["), expression.rfind("]")
-        if side == "predicted" and 0 <= start < end:
-            expression = expression[start : end + 1]
-        elif side == "predicted" or start != 0:
-            expression = f"[{expression}]"
         try:
-            decoded = decode_with_whitespace(expression)
+            decoded = decode_with_whitespace(_add_brackets(text.strip(), side))
         except Undecodable as error:
             name = text.strip().strip("[ ").partition("(")[0]
-            calls.append(Call(side, name, None, 0, step, len(calls), raw=text, decode_error=str(error)))
+            calls.append(Call(side, name, None, step=step, index=len(calls), raw=text, decode_error=str(error)))
             continue
         for name, arguments in decoded:
             if side == "golden":
                 arguments = {argument: AcceptedValues([value]) for argument, value in arguments.items()}
-            calls.append(Call(side, name, arguments, 0, step, len(calls), raw=text))
+            calls.append(Call(side, name, arguments, step=step, index=len(calls), raw=text))
     return calls
 
 
-@dataclass(slots=True)
-class HistoryMessage:
-    sender: str
-    recipient: str
-    content: str
-
-
-class DialogueHistory(NamedTuple):
-    messages: list[HistoryMessage]
-    unreadable_lines: list[int]
-    """Numbers, from 1, of the lines that are not part of the table."""
-
-
-def _add_history_messages(item: Item, history_file: Path) -> list[int]:
-    """Add the messages of a dialogue history to the item, except the agent's calls.
-
-    Return the number, from 0, of the agent's step in which each call is made.
-    """
-    try:
-        messages, odd_lines = parse_dialogue_history(read_file(history_file, MAX_FILE_BYTES).decode("utf-8", "replace"))
-    except OSError as error:
-        add_issue(item, f"the dialogue history cannot be read: {error.strerror}", str(history_file))
-        return []
-    item.issues += [
-        ImportIssue(str(history_file), line, "this line of the dialogue history is not a table row", item=item.id)
-        for line in odd_lines
-    ]
-    known = {"".join(message.content.split()) for message in item.messages if message.role == "user"}
-    call_steps: list[int] = []
-    step = -1
-    for message in messages:
-        if message.sender == "execution":
-            tool_step = call_steps[-1] if call_steps else max(step, 0)
-            item.messages.append(Message(0, tool_step, "tool", message.content))
-        elif message.sender == "user":
-            if step >= 0 or "".join(message.content.split()) not in known:
-                item.messages.append(Message(0, step, "user", message.content))
-        else:
-            step += 1
-            if message.recipient == "execution":
-                call_steps.append(step)
-            else:
-                item.messages.append(Message(0, step, "assistant", message.content))
-    return call_steps
-
-
-def parse_dialogue_history(text: str) -> DialogueHistory:
-    """Parse a dialogue history: a text table with the messages of a dialogue and the results of calls.
-
-    The official runner splits a long message into several rows. Only the first row has a number, a sender and a
-    recipient.
-    """
-    messages: list[HistoryMessage] = []
-    odd_lines: list[int] = []
-    in_table = False
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        if line.startswith("|-"):
-            in_table = True
-            continue
-        cells = _split_table_row(line) if in_table else None
-        if cells is None:
-            if not line.startswith("| message_index"):
-                odd_lines.append(number)
-        elif cells[0].strip().isdigit():
-            messages.append(HistoryMessage(cells[1].strip(), cells[2].strip(), cells[3].rstrip()))
-        elif messages and not any(cell.strip() for cell in cells[:3]):
-            messages[-1].content += cells[3].rstrip("\n")
-        else:
-            odd_lines.append(number)
-    for message in messages:
-        message.content = message.content.rstrip()
-        if _SPACED_ERROR.match(message.content):  # The official runner puts spaces between the letters of an error.
-            message.content = re.sub(r"(.) ", r"\1", message.content + " ").rstrip()
-    return DialogueHistory(messages, odd_lines)
-
-
-def _split_table_row(line: str) -> list[str] | None:
-    parts = line.strip().split("|")
-    if not line.startswith("|") or len(parts) < 6:
-        return None
-    return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
+def _add_brackets(text: str, side: Literal["golden", "predicted"]) -> str:
+    """Return the list of calls in a text. Missing brackets are added, as in the official runner."""
+    expression = find_call_expression(text)
+    if side == "predicted" and expression is not None:
+        return expression
+    if side == "golden" and text.startswith("["):
+        return text
+    return f"[{text}]"
 
 
 class AttributeDifference(NamedTuple):

@@ -1,174 +1,244 @@
-"""Recognize ACEBench files, and find the datasets, scores and dialogue histories of a run.
+"""Find ACEBench runs with their datasets, scores and dialogue histories.
 
-A run is one model in one language.
+A run is one folder with result files, so that results of different models, settings and repeats are never mixed. Its
+model follows from folder names (`identity.py`), its language also from options and datasets (`language.py`).
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
+from fcreview.importers.acebench.counterparts import find_counterpart_folders, find_dialogue_histories, list_run_names
+from fcreview.importers.acebench.filenames import list_result_files, list_score_files, parse_file_name, sort_by_category
+from fcreview.importers.acebench.identity import ModelFolder, find_folder_language, find_model_folder
+from fcreview.importers.acebench.language import DATASET_LANGUAGES, LanguageChoice, choose_language
 from fcreview.importers.common.discovery import gather_files, report_missing_scores
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
 
-FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
-LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
-MAX_PARENT_FOLDERS = 4
-"""Number of levels above a model's folder at which fcreview searches for datasets, scores and dialogue histories."""
-
-HISTORY_KINDS = ("multi_step", "multi_turn")
-"""Folders of the dialogue histories of the two agent categories."""
-
-CATEGORIES = (
-    "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
-    "normal_multi_turn_user_switch", "normal_similar_api", "normal_preference", "normal_atom_bool", "normal_atom_enum",
-    "normal_atom_number", "normal_atom_list", "normal_atom_object_deep", "normal_atom_object_short",
-    "special_incomplete", "special_error_param", "special_irrelevant", "agent_multi_step", "agent_multi_turn",
-)  # fmt: skip
-CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
+NO_RESULTS = "this score file has no result files. It lists only failures, so no items were imported."
+UNKNOWN_LANGUAGE = (
+    "the run has no questions, because neither a folder name (result_en or result_zh) nor a dataset tells its language."
+    " Pass --language en or zh, or the folder data_en or data_zh with --data"
+)
 
 
-class FileName(NamedTuple):
-    """The two parts of the name of a result, score or process file. Both are empty for the names of other files."""
-
-    category: str
-    kind: str
-    """`result`, `score` or `process`."""
-
-
-def parse_file_name(path: Path) -> FileName:
-    match = FILE_NAME.fullmatch(path.name)
-    return FileName(match[1], match[2]) if match and match[1] in CATEGORY_ORDER else FileName("", "")
-
-
-def find_language(path: Path) -> str | None:
-    """Return `en` or `zh`, with which the name of a parent folder ends, or None. The nearest such folder counts."""
-    matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
-    return next((match[1] for match in matches if match), None)
-
-
-def find_model_and_folder(path: Path) -> tuple[str, Path]:
-    """Return the model's name and folder. The name is the path below `result_en` or a similar folder.
-
-    Without such a folder, it is the name of the file's folder.
-    """
-    parents = list(path.parents)
-    for position, parent in enumerate(parents):
-        if re.fullmatch(r"(?:result|score)_(?:en|zh)", parent.name) and position:
-            return "/".join(reversed([each.name for each in parents[:position]])), parents[position - 1]
-    return parents[0].name, parents[0]
-
-
-def find_folders_of_kind(model_folder: Path, file_kind: str, language: str, model: str) -> Iterator[Path]:
-    """Yield the model's folders for files of one kind, nearest first.
-
-    The evaluator replaces each `/` in a model name by `_`.
-    """
-    for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
-        for parent in (
-            root / f"{file_kind}_all" / f"{file_kind}_{language}",
-            root / f"{file_kind}_{language}",
-            root / file_kind,
-        ):
-            for name in dict.fromkeys((model, model.replace("/", "_"))):
-                if (parent / name).is_dir():
-                    yield parent / name
-
-
-def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the dataset folders of a language: first those in `dataset_folders`, then those near the run."""
-    for root in [*dataset_folders, *list(model_folder.parents)[:MAX_PARENT_FOLDERS]]:
-        name = f"data_{language}"
-        for folder in (root, root / name, root / "data_all" / name, root / "data" / name):
-            match = LANGUAGE_SUFFIX.search(folder.name)
-            if match and match[1] != language:
-                continue
-            if (folder / "possible_answer").is_dir() and any(folder.glob("data_*_*.json")):
-                yield folder
-
-
-def find_runs(
-    files: Sequence[Path],
-    dataset_folders: Sequence[Path],
-    search: SearchOptions,  # noqa: ARG001
-) -> DiscoveredRuns:
+def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path], search: SearchOptions) -> DiscoveredRuns:
     found = DiscoveredRuns()
-    files_by_run: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
-    model_folders: dict[tuple[str, str], Path] = {}
-    for path in files:
-        _, kind = parse_file_name(path)
-        if not kind:
-            is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
-            if is_golden or path.name == "result.xlsx":
-                found.claimed.add(path)
-            continue
-        found.claimed.add(path)
-        model, folder = find_model_and_folder(path)
-        key = (model, find_language(path) or "")
-        files_by_run[key][kind].append(path)
-        if kind == "result" or key not in model_folders:
-            model_folders[key] = folder
-    for (model, language), files_by_kind in files_by_run.items():
-        model_folder = model_folders[model, language]
-        if not files_by_kind["result"]:
-            folders = find_folders_of_kind(model_folder, "result", language, model)
-            results = [path for folder in folders for path in folder.glob("data_*_result.json")]
-            files_by_kind["result"] = [path for path in results if parse_file_name(path).kind and path.is_file()]
-        if not files_by_kind["result"]:
-            for path in files_by_kind["score"] + files_by_kind["process"]:
-                what = "this score file has no result files. It lists only failures, so no items were imported."
-                found.issues.append(ImportIssue(str(path), None, what))
-            continue
-        plan = _make_plan(model, language, files_by_kind, model_folder, dataset_folders)
+    opened = _sort_files(files, found)
+    folders = _list_run_folders(opened)
+    n_runs_by_model = Counter(find_model_folder(folder).model for folder in folders)
+
+    score_folders_of_runs: set[Path] = set()
+    for folder, results in folders.items():
+        location = _RunLocation.find(folder, n_runs_by_model)
+        choice = choose_language(folder, results, dataset_folders, search.language)
+        scores = _find_scores(location, choice.language, opened, search.scores)
+        score_folders_of_runs.update(scores.folders)
+        plan = _make_plan(location, results, choice, scores)
         found.plans.append(plan)
         found.claimed.update(plan.files)
         if plan.run.dataset:
             dataset_files = gather_files([Path(plan.run.dataset)], max_depth=2).files
             found.claimed.update(path for path in dataset_files if path.name.startswith("data_"))
+    found.issues += _report_unused_scores(opened, score_folders_of_runs)
     return found
 
 
-def _make_plan(
-    model: str, language: str, files_by_kind: dict[str, list[Path]], model_folder: Path, dataset_folders: Sequence[Path]
-) -> RunPlan:
-    scores = files_by_kind["score"] + files_by_kind["process"]
-    if not scores:
-        for folder in find_folders_of_kind(model_folder, "score", language, model):
-            paths = sorted(folder.glob("data_*.json"))
-            scores = [path for path in paths if parse_file_name(path).kind and path.is_file()]
-            if scores:
+@dataclass(frozen=True, slots=True)
+class _OpenedFiles:
+    """The ACEBench files among those that the user opened, by folder."""
+
+    results: dict[Path, list[Path]]
+    scores: dict[Path, list[Path]]
+    """Score and process files."""
+
+
+def _sort_files(files: Sequence[Path], found: DiscoveredRuns) -> _OpenedFiles:
+    opened = _OpenedFiles(defaultdict(list), defaultdict(list))
+    for path in files:
+        kind = parse_file_name(path).kind
+        is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
+        if kind or is_golden or path.name == "result.xlsx":
+            found.claimed.add(path)
+        if kind == "result":
+            opened.results[path.parent].append(path)
+        elif kind:
+            opened.scores[path.parent].append(path)
+    return opened
+
+
+def _list_run_folders(opened: _OpenedFiles) -> dict[Path, list[Path]]:
+    """Return the result files of each run, by folder. If only score files are opened, their results are added."""
+    folders = {folder: sort_by_category(paths) for folder, paths in opened.results.items()}
+    for score_folder in opened.scores:
+        candidates = _list_result_folders(score_folder)
+        if not folders.keys().isdisjoint(candidates):
+            continue
+        for folder in candidates:
+            results = list_result_files(folder)
+            if results:
+                folders[folder] = results
                 break
-    results = sorted(files_by_kind["result"], key=lambda path: CATEGORY_ORDER[parse_file_name(path).category])
+    return folders
+
+
+def _list_result_folders(score_folder: Path) -> list[Path]:
+    model_folder = find_model_folder(score_folder)
+    languages = _list_languages(find_folder_language(score_folder).language)
+    return list(find_counterpart_folders(score_folder, model_folder, "result", languages))
+
+
+def _list_languages(language: str) -> Sequence[str]:
+    return [language] if language else DATASET_LANGUAGES
+
+
+@dataclass(frozen=True, slots=True)
+class _RunLocation:
+    """The folder with the result files of a run, and what its name tells."""
+
+    folder: Path
+    model_folder: ModelFolder
+    is_only_run_of_model: bool
+
+    @classmethod
+    def find(cls, folder: Path, n_runs_by_model: Counter[str]) -> _RunLocation:
+        model_folder = find_model_folder(folder)
+        return cls(folder, model_folder, n_runs_by_model[model_folder.model] == 1)
+
+
+def _make_plan(location: _RunLocation, results: list[Path], choice: LanguageChoice, scores: _ScoreChoice) -> RunPlan:
+    folder = location.folder
+    run = Run(
+        "acebench",
+        generation="v1",
+        language=choice.language,
+        model=location.model_folder.model,
+        path=str(folder),
+        dataset=str(choice.dataset) if choice.dataset else None,
+        name_parts=list(location.model_folder.settings),
+    )
+    plan = RunPlan(run, results, reason=f"{len(results)} files data_<category>_result.json in {folder.name}")
+
     categories = [parse_file_name(path).category for path in results]
-    dataset = next(find_dataset_folders(model_folder, language, dataset_folders), None) if language else None
-    run = Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None)
-    reason = f"{len(results)} files data_<category>_result.json under {model_folder.name}"
-    plan = RunPlan(run, results, scores, reason=reason)
-    if dataset is not None:
-        folders = (dataset, dataset / "possible_answer")
-        data_files = (folder / f"data_{category}.json" for category in categories for folder in folders)
-        plan.data = [path for path in data_files if path.is_file()]
-    plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
-    if not language:
-        what = "the run has no questions, because no folder name states its language (result_en or result_zh)"
-        plan.issues.append(ImportIssue(str(model_folder), None, what))
-    elif dataset is None:
-        what = f"the dataset data_{language} was not found. Pass --data DIR to recompute verdicts."
-        plan.issues.append(ImportIssue(str(model_folder), None, what))
-    scored = {category for category, kind in map(parse_file_name, scores) if kind == "score"}
-    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
+    plan.data = _list_dataset_files(choice.dataset, categories)
+    plan.scores = scores.files
+    plan.logs = find_dialogue_histories(folder, location.model_folder, choice.language, choice.dataset, categories)
+    _report_language_and_dataset(plan, choice)
+    _report_scores(plan, categories, scores)
     return plan
 
 
-def _find_dialogue_histories(model_folder: Path, language: str, model: str, categories: Sequence[str]) -> list[Path]:
-    kinds = [kind for kind in ("multi_step", "multi_turn") if f"agent_{kind}" in categories]
-    for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
-        folders = [root / "data_all" / f"data_{language}" / "dialogue_history" / kind / model for kind in kinds]
-        paths = [path for folder in folders for path in sorted(folder.glob("*_dialogue_history.txt"))]
-        if found := [path for path in paths if path.is_file()]:
-            return found
+def _list_dataset_files(dataset: Path | None, categories: Sequence[str]) -> list[Path]:
+    """Return the question and answer files of the categories that exist."""
+    if dataset is None:
+        return []
+    found = []
+    for category in categories:
+        for folder in (dataset, dataset / "possible_answer"):
+            path = folder / f"data_{category}.json"
+            if path.is_file():
+                found.append(path)
+    return found
+
+
+def _report_language_and_dataset(plan: RunPlan, choice: LanguageChoice) -> None:
+    if choice.issue is not None:
+        plan.issues.append(choice.issue)
+    if not choice.language:
+        plan.issues.append(ImportIssue(plan.run.path, None, UNKNOWN_LANGUAGE))
+    elif choice.dataset is None:
+        what = f"the dataset data_{choice.language} was not found. Pass --data DIR to recompute verdicts."
+        plan.issues.append(ImportIssue(plan.run.path, None, what))
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoreChoice:
+    """The score and process files of a run."""
+
+    files: list[Path]
+    ignored_folders: list[Path] = field(default_factory=list)
+    """Other folders with score files of the run."""
+
+    @property
+    def folders(self) -> set[Path]:
+        return {*(file.parent for file in self.files), *self.ignored_folders}
+
+
+def _find_scores(
+    location: _RunLocation, language: str, opened: _OpenedFiles, named_folders: Sequence[Path]
+) -> _ScoreChoice:
+    """Find the score files of a run: in the folders of --score, near the results, or among the opened files."""
+    near = []
+    for folder in _list_score_folders(location, language):
+        if list_score_files(folder):
+            near.append(folder)
+
+    named = _find_named_scores(location, named_folders)
+    if named:
+        used_folders = {file.parent for file in named}
+        return _ScoreChoice(named, [folder for folder in near if folder not in used_folders])
+    if near:
+        return _ScoreChoice(list_score_files(near[0]), near[1:])
+    return _ScoreChoice(_find_opened_scores(location, language, opened))
+
+
+def _report_scores(plan: RunPlan, categories: Sequence[str], scores: _ScoreChoice) -> None:
+    if scores.ignored_folders:
+        ignored = ", ".join(map(str, scores.ignored_folders))
+        what = f"several folders contain score files of this run. Using {scores.files[0].parent}; ignoring {ignored}"
+        plan.issues.append(ImportIssue(plan.run.path, None, what))
+    scored = {parse_file_name(path).category for path in scores.files if parse_file_name(path).kind == "score"}
+    report_missing_scores(plan, categories, [category for category in categories if category not in scored])
+
+
+def _list_score_folders(location: _RunLocation, language: str) -> list[Path]:
+    languages = _list_languages(language)
+    found = list(find_counterpart_folders(location.folder, location.model_folder, "score", languages))
+    if not found and location.model_folder.settings and location.is_only_run_of_model:
+        # Scores in `score_en/MODEL` belong to results in `result_en/MODEL/SETTING` if there is no other setting.
+        model_only = ModelFolder(location.model_folder.model, root=location.model_folder.root)
+        found = list(find_counterpart_folders(location.folder, model_only, "score", languages))
+    return found
+
+
+def _find_opened_scores(location: _RunLocation, language: str, opened: _OpenedFiles) -> list[Path]:
+    """Return the opened score files of the same model, settings and language, if only one folder has such files."""
+    matches = [folder for folder in opened.scores if _is_score_folder_of(location, folder, language)]
+    if len(matches) != 1:
+        return []
+    return sorted(opened.scores[matches[0]])
+
+
+def _is_score_folder_of(location: _RunLocation, score_folder: Path, language: str) -> bool:
+    names = set(list_run_names(location.model_folder))
+    if names.isdisjoint(list_run_names(find_model_folder(score_folder))):
+        return False
+    return find_folder_language(score_folder).language in ("", language)
+
+
+def _find_named_scores(location: _RunLocation, named_folders: Sequence[Path]) -> list[Path]:
+    """Return the score files in the folders of --score: those of the run's name, or those of the only folder."""
+    folders: dict[Path, list[Path]] = defaultdict(list)
+    for path in gather_files(named_folders).files:
+        if parse_file_name(path).kind in ("score", "process"):
+            folders[path.parent].append(path)
+    for name in list_run_names(location.model_folder):
+        for folder, paths in folders.items():
+            if folder.as_posix().endswith(f"/{name}"):
+                return sorted(paths)
+    if len(folders) == 1:
+        return sorted(next(iter(folders.values())))
     return []
+
+
+def _report_unused_scores(opened: _OpenedFiles, score_folders_of_runs: set[Path]) -> list[ImportIssue]:
+    """Report the opened score files that belong to no run."""
+    issues = []
+    for folder, paths in opened.scores.items():
+        if folder not in score_folders_of_runs:
+            issues += [ImportIssue(str(path), None, NO_RESULTS) for path in paths]
+    return issues

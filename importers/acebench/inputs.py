@@ -16,7 +16,7 @@ from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench.agent import compute_process_accuracy
 from fcreview.importers.acebench.checker import GROUND_TRUTH, check_calls
 from fcreview.importers.acebench.decoding import NEWEST_RULE_SET, RuleSet, decode_reply
-from fcreview.importers.acebench.discovery import HISTORY_KINDS, parse_file_name
+from fcreview.importers.acebench.filenames import HISTORY_KINDS, parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import read_objects_with_id, read_records
 from fcreview.importers.common.records import (

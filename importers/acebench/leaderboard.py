@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fcreview.importers.acebench.discovery import CATEGORIES
+from fcreview.importers.acebench.filenames import CATEGORIES
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem

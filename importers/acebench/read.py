@@ -15,6 +15,7 @@ from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.agent import fill_agent_item
 from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE, CheckOutcome
 from fcreview.importers.acebench.decoding import (
+    NEWEST_RULE_SET,
     RuleSet,
     decode_for_display,
     decode_reply,
@@ -262,7 +263,7 @@ def fill_non_agent_item(
     result: dict[str, Any],
     question: dict[str, Any] | None,
     can_recompute: bool,
-    rule_set: RuleSet,
+    rule_set: RuleSet = NEWEST_RULE_SET,
 ) -> None:
     """Fill a normal or special item from its records in the result and question files.
 

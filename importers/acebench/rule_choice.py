@@ -24,13 +24,15 @@ from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES
 from fcreview.importers.common.quoted_replies import QuotedReplies
 from fcreview.importers.common.records import Undecodable, as_list, as_object
 from fcreview.importers.common.writeback import JsonObject
-from fcreview.model.item import RunFact
+from fcreview.model.item import ImportIssue, Run, RunFact
 from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
 WRONG_FORMAT = "wrong_output_format"
 PARALLEL_ERROR = "Parallel function call failed"
 """Start of the error text with which the evaluator, since 29 October 2025, fails a reply to several golden calls."""
+MIN_AGREEING_SHARE = 0.9
+"""Share of the score entries with which a version of the rules must agree, so that the score files fit it."""
 COUNT_ERRORS = (WRONG_FORMAT, "wrong functions number", "function_mismatch")
 """Error types whose text did not change on 29 October 2025."""
 
@@ -39,6 +41,16 @@ COUNT_ERRORS = (WRONG_FORMAT, "wrong functions number", "function_mismatch")
 class RuleSetChoice:
     rule_set: RuleSet
     reason: str
+    fits_scores: bool = True
+    """False if the score files contradict every version of the rules."""
+
+    def make_issue(self, run: Run) -> ImportIssue:
+        """Return the issue for a run whose score files contradict every version of the rules."""
+        what = (
+            f"the score files fit no version of the evaluator's rules: {self.rule_set} {self.reason}. Another evaluator"
+        )
+        what += " wrote them, or the dataset is another one"
+        return ImportIssue(run.path, None, what)
 
     def make_fact(self) -> RunFact:
         return RunFact("evaluator", self.rule_set, self.reason)
@@ -81,15 +93,18 @@ def _choose_by_agreement(agreement: Agreement) -> RuleSetChoice:
     entries = format_count(agreement.n_compared, "score entry", "score entries")
     n_august = agreement.n_agreeing[AUGUST_2025]
     n_october = agreement.n_agreeing[OCTOBER_2025]
+    fits_scores = max(n_august, n_october) >= MIN_AGREEING_SHARE * agreement.n_compared
     if n_august > n_october:
-        return RuleSetChoice(AUGUST_2025, f"agrees with {n_august:,} of {entries}; {OCTOBER_2025} with {n_october:,}")
+        reason = f"agrees with {n_august:,} of {entries}; {OCTOBER_2025} with {n_october:,}"
+        return RuleSetChoice(AUGUST_2025, reason, fits_scores)
     if n_october > n_august:
-        return RuleSetChoice(OCTOBER_2025, f"agrees with {n_october:,} of {entries}; {AUGUST_2025} with {n_august:,}")
+        reason = f"agrees with {n_october:,} of {entries}; {AUGUST_2025} with {n_august:,}"
+        return RuleSetChoice(OCTOBER_2025, reason, fits_scores)
 
-    both = f"both versions agree with {n_october:,} of {entries}"
+    reason = f"agrees with {n_october:,} of {entries}, as does the other version"
     if agreement.n_earlier_error_texts > 0 and agreement.n_later_error_texts == 0:
-        return RuleSetChoice(AUGUST_2025, f"{both}; the error texts are those before 29 October 2025")
-    return RuleSetChoice(NEWEST_RULE_SET, f"{both}; the newest version is used")
+        return RuleSetChoice(AUGUST_2025, f"{reason}; the error texts are those before 29 October 2025", fits_scores)
+    return RuleSetChoice(NEWEST_RULE_SET, f"{reason}; the newest version is used", fits_scores)
 
 
 def _compare_with_scores(categories: Sequence[CategoryInputs]) -> Agreement:

@@ -40,6 +40,8 @@ def load_run_inputs(plan: RunPlan) -> RunInputs:
     are_other_replies = quoted_replies.are_scores_of_other_replies
     choice = choose_rule_set(plan, categories, scores_are_of_other_replies=are_other_replies)
 
+    if not choice.fits_scores:
+        issues.append(choice.make_issue(plan.run))
     for inputs in categories:
         settle_official_verdicts(inputs, choice.rule_set, issues)
     if are_other_replies:

@@ -23,7 +23,7 @@ from fcreview.importers.acebench.decoding import (
     decode_reply,
     select_decoded_text,
 )
-from fcreview.importers.acebench.discovery import FileName, parse_file_name
+from fcreview.importers.acebench.filenames import FileName, parse_file_name
 from fcreview.importers.acebench.inputs import CategoryInputs
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,

@@ -20,10 +20,10 @@ from fcreview.importers.acebench.agent import (
     check_end_state,
     compute_milestone_share,
     compute_process_accuracy,
-    parse_dialogue_history,
 )
 from fcreview.importers.acebench.checker import check_calls
 from fcreview.importers.acebench.decoding import AUGUST_2025, RULE_SETS, RuleSet, decode_reply
+from fcreview.importers.acebench.dialogue_history import parse_dialogue_history
 from fcreview.importers.acebench.leaderboard import compute_metrics
 from fcreview.importers.acebench.read import parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
@@ -182,9 +182,12 @@ def test_history_joins_rows_and_spaced_errors() -> None:
         "| message_index | sender | recipient | content |\n|---|---|---|---|\n"
         "| 0 | user | agent | one |\n|   |      |       |  two |\n| 1 | execution | agent | E r r o r   d u r i n g |\n"
     )
-    messages, odd = parse_dialogue_history(table)
-    assert [(one.sender, one.content) for one in messages] == [("user", "one two"), ("execution", "Error during")]
-    assert odd == []
+    history = parse_dialogue_history(table)
+    assert [(one.sender, one.content) for one in history.messages] == [
+        ("user", "one two"),
+        ("execution", "Error during"),
+    ]
+    assert history.unreadable_lines == []
 
 
 def test_transcript_splits_only_at_prefixed_lines() -> None:

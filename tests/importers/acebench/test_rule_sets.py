@@ -153,7 +153,11 @@ NEW_PARALLEL_ERROR = "Parallel function call failed; excepted [...], real: [...]
     ("error", "rule_set", "reason"),
     [
         (NEW_PARALLEL_ERROR, OCTOBER_2025, "agrees with 1 of 1 score entry; 2025-08 with 0"),
-        ("wrong value", AUGUST_2025, "both versions agree with 1 of 1 score entry; the error texts are those before"),
+        (
+            "wrong value",
+            AUGUST_2025,
+            "agrees with 1 of 1 score entry, as does the other version; the error texts",
+        ),
     ],
 )
 def test_error_text_of_several_calls_tells_rules(run_writer: RunWriter, error: str, rule_set: str, reason: str) -> None:
@@ -173,8 +177,16 @@ def test_equal_agreement_chooses_newest_rules(run_writer: RunWriter) -> None:
     fact = run_writer.read().facts["evaluator"]
     assert (fact.value, fact.reason) == (
         OCTOBER_2025,
-        "both versions agree with 1 of 1 score entry; the newest version is used",
+        "agrees with 1 of 1 score entry, as does the other version; the newest version is used",
     )
+
+
+def test_scores_of_another_evaluator_are_reported(run_writer: RunWriter) -> None:
+    write_run_with_different_rules(run_writer)
+    entries = [make_failure(SINGLE, 0, "type_error", "[find(place='Oslo')]")]
+    run_writer.write_scores(SINGLE, entries, total=4)
+    (issue,) = [each for each in run_writer.read().issues if "fit no version" in each.what]
+    assert "2025-10 agrees with 2 of 4 score entries; 2025-08 with 1" in issue.what
 
 
 def test_listed_item_that_matches_later_answer_agrees(run_writer: RunWriter) -> None:

@@ -1,0 +1,174 @@
+"""Join the dialogue history of an agent item with the messages in its result record.
+
+`process` of a result record has the messages that were executed. The history has all messages and the results of calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from fcreview.importers.acebench.decoding import remove_whitespace
+from fcreview.importers.acebench.dialogue_history import DialogueHistory, HistoryMessage
+from fcreview.model.item import Item, Message
+
+OTHER_CONVERSATION = "the dialogue history has none of the calls in the result record, so it is not shown"
+MAX_COMPARED_MESSAGES = 200
+"""Longest conversation whose messages are compared. The official runner ends a conversation after 40 messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ExecutedMessage:
+    """A message of the agent that was executed."""
+
+    step: int
+    content: str
+
+
+def find_call_expression(text: str) -> str | None:
+    """Return the list of calls in a message of an agent: from the first `[` to the last `]`. None without one."""
+    start = text.find("[")
+    end = text.rfind("]")
+    if 0 <= start < end:
+        return text[start : end + 1]
+    return None
+
+
+def add_conversation(item: Item, process: Sequence[str], history: DialogueHistory | None) -> list[int]:
+    """Add the messages of a conversation to an item, and return the agent's step in which each call is made.
+
+    The item gets no message for a call, only for the text around it. Steps are numbered from 0.
+    """
+    if history is None:
+        steps = list(range(len(process)))
+        _add_texts_around_calls(item, process, steps)
+        return steps
+
+    executed = list(_list_executed_messages(history.messages))
+    steps = _find_steps(process, executed)
+    process_by_step = dict(zip(steps, process, strict=True))
+    _add_history_messages(item, history.messages, process_by_step)
+    return steps
+
+
+def is_other_conversation(process: Sequence[str], history: DialogueHistory) -> bool:
+    """Whether a dialogue history has executed messages, but none of those in the result record."""
+    executed = list(_list_executed_messages(history.messages))
+    if not executed or not process:
+        return False
+    all_executed = "\n".join(_normalise(message.content) for message in executed)
+    texts = [_normalise(text) for text in process]
+    return not any(text and text in all_executed for text in texts)
+
+
+def _list_executed_messages(messages: Sequence[HistoryMessage]) -> Iterator[_ExecutedMessage]:
+    step = -1
+    for index, message in enumerate(messages):
+        if not _is_of_agent(message):
+            continue
+        step += 1
+        if _is_executed(messages, index):
+            yield _ExecutedMessage(step, message.content)
+
+
+def _is_of_agent(message: HistoryMessage) -> bool:
+    return message.sender not in ("user", "execution")
+
+
+def _is_executed(messages: Sequence[HistoryMessage], index: int) -> bool:
+    """Whether a message of the agent was executed. In multi-step items, a message to the user is executed too."""
+    if messages[index].recipient == "execution":
+        return True
+    return index + 1 < len(messages) and messages[index + 1].sender == "execution"
+
+
+def _find_steps(process: Sequence[str], executed: Sequence[_ExecutedMessage]) -> list[int]:
+    """Return the step of each message of the result record.
+
+    Equally many messages are paired by position. Otherwise, equal messages are paired, because the last message, which
+    ends the conversation, is not in the result record. A message without a partner belongs to the step before it.
+    """
+    if len(process) == len(executed):
+        return [message.step for message in executed]
+    if max(len(process), len(executed)) > MAX_COMPARED_MESSAGES:
+        return list(range(len(process)))
+
+    texts = [_normalise(text) for text in process]
+    executed_texts = [_find_partner_text(message.content, texts) for message in executed]
+    matcher = SequenceMatcher(None, texts, executed_texts, autojunk=False)
+    steps: dict[int, int] = {}
+    for block in matcher.get_matching_blocks():
+        for offset in range(block.size):
+            steps[block.a + offset] = executed[block.b + offset].step
+
+    found = []
+    step = 0
+    for index in range(len(process)):
+        step = steps.get(index, step)
+        found.append(step)
+    return found
+
+
+def _find_partner_text(content: str, process_texts: Sequence[str]) -> str:
+    """Return the text in the result record that a message of the history contains, else the message itself."""
+    compact = _normalise(content)
+    if compact in process_texts:
+        return compact
+    for text in process_texts:
+        if text and text in compact:
+            return text
+    return compact
+
+
+def _is_same_message(process_text: str, content: str) -> bool:
+    text = _normalise(process_text)
+    return bool(text) and text in _normalise(content)
+
+
+def _normalise(text: str) -> str:
+    """Remove white space, and read escapes such as `\\n` as the official runner does when it writes a history."""
+    with suppress(ValueError):
+        decoded = json.loads(f'"{text}"')
+        return remove_whitespace(decoded)
+    return remove_whitespace(text)
+
+
+def _add_history_messages(item: Item, messages: Sequence[HistoryMessage], process_by_step: dict[int, str]) -> None:
+    known = {remove_whitespace(message.content) for message in item.messages if message.role == "user"}
+    step = -1
+    for message in messages:
+        if message.sender == "execution":
+            item.messages.append(Message(0, max(step, 0), "tool", message.content))
+        elif message.sender == "user":
+            if step >= 0 or remove_whitespace(message.content) not in known:
+                item.messages.append(Message(0, step, "user", message.content))
+        else:
+            step += 1
+            text = _remove_call(message.content, process_by_step.get(step))
+            if text:
+                item.messages.append(Message(0, step, "assistant", text))
+
+
+def _remove_call(content: str, process_text: str | None) -> str:
+    """Return a message of the agent without its call, which the item shows as a call.
+
+    A message that was executed, but contains no list of calls, is shown as a call that could not be decoded.
+    """
+    if process_text is None:
+        return content
+    if find_call_expression(process_text) is None and _is_same_message(process_text, content):
+        return ""
+    expression = find_call_expression(content)
+    if expression is None:
+        return content
+    return content.replace(expression, "", 1).strip()
+
+
+def _add_texts_around_calls(item: Item, process: Sequence[str], steps: Sequence[int]) -> None:
+    for step, text in zip(steps, process, strict=True):
+        rest = _remove_call(text, text)
+        if rest:
+            item.messages.append(Message(0, step, "assistant", rest))

@@ -1,0 +1,100 @@
+"""Find the folders of scores, results and dialogue histories that belong to a folder of a run.
+
+The official programs write `result_all/result_en/MODEL` and `score_all/score_en/MODEL`, where the evaluator replaces
+each `/` of the model's name by `_`. Other programs keep the folder names and write `score` instead of `result`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from fcreview.importers.acebench.filenames import HISTORY_KINDS
+from fcreview.importers.acebench.identity import MAX_LEVELS, ModelFolder
+
+CounterpartKind = Literal["result", "score"]
+_KIND_WORDS = {"result": re.compile("result", re.IGNORECASE), "score": re.compile("score", re.IGNORECASE)}
+
+
+def find_counterpart_folders(
+    folder: Path, model_folder: ModelFolder, kind: CounterpartKind, languages: Sequence[str]
+) -> Iterator[Path]:
+    """Yield the existing folders that can hold the files of one kind for the run of `folder`, nearest first."""
+    seen = set()
+    for candidate in _list_candidates(folder, model_folder, kind, languages):
+        if candidate not in seen and candidate.is_dir():
+            seen.add(candidate)
+            yield candidate
+
+
+def _list_candidates(
+    folder: Path, model_folder: ModelFolder, kind: CounterpartKind, languages: Sequence[str]
+) -> Iterator[Path]:
+    yield folder
+    yield from (folder / kind, folder / f"{kind}s")
+    yield from _list_mirrored_folders(folder, kind)
+    names = list_run_names(model_folder)
+    for root in list(folder.parents)[:MAX_LEVELS]:
+        for language in languages:
+            parents = (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}")
+            yield from (parent / name for parent in parents for name in names)
+        for parent in (root / kind, root / f"{kind}s"):
+            yield from (parent / name for name in names)
+
+
+def _list_mirrored_folders(folder: Path, kind: CounterpartKind) -> Iterator[Path]:
+    """Yield the path of `folder` with the other kind in its folder names: `scores_en/MODEL` for `results_en/MODEL`.
+
+    The nearest name alone is replaced first, then the nearest two, and so on.
+    """
+    other_kind = _KIND_WORDS["score" if kind == "result" else "result"]
+    parts = list(folder.parts)
+    for index in range(len(parts) - 1, max(len(parts) - 1 - MAX_LEVELS, 0), -1):
+        mirrored = other_kind.sub(kind, parts[index])
+        if mirrored != parts[index]:
+            parts[index] = mirrored
+            yield Path(*parts)
+
+
+def list_run_names(model_folder: ModelFolder) -> list[str]:
+    """Return the names that the folder of a run can have in another tree: `org/m/run1`, `org_m_run1`."""
+    path = "/".join([model_folder.model, *model_folder.settings])
+    names = [path, path.replace("/", "_")]
+    model = model_folder.model.replace("/", "_")
+    if model_folder.settings:
+        names.append("/".join([model, *model_folder.settings]))
+    return list(dict.fromkeys(names))
+
+
+def find_dialogue_histories(
+    folder: Path, model_folder: ModelFolder, language: str, dataset: Path | None, categories: Sequence[str]
+) -> list[Path]:
+    """Return the dialogue histories of the run's agent categories: one file for each item."""
+    found: list[Path] = []
+    for kind in HISTORY_KINDS:
+        if f"agent_{kind}" in categories:
+            found += _find_histories_of_kind(folder, model_folder, language, dataset, kind)
+    return found
+
+
+def _find_histories_of_kind(
+    folder: Path, model_folder: ModelFolder, language: str, dataset: Path | None, kind: str
+) -> list[Path]:
+    for parent in _list_history_parents(folder, language, dataset):
+        for name in ("", *list_run_names(model_folder)):
+            paths = sorted((parent / kind / name).glob("*_dialogue_history.txt"))
+            histories = [path for path in paths if path.is_file()]
+            if histories:
+                return histories
+    return []
+
+
+def _list_history_parents(folder: Path, language: str, dataset: Path | None) -> Iterator[Path]:
+    for root in [folder, *list(folder.parents)[:MAX_LEVELS]]:
+        yield root / "dialogue_history"
+        if language:
+            yield root / "data_all" / f"data_{language}" / "dialogue_history"
+    if dataset is not None:
+        yield dataset / "dialogue_history"

@@ -1,0 +1,192 @@
+"""Choose the dataset of an ACEBench run, and with it the language, which no record states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fcreview.importers.acebench.filenames import parse_file_name
+from fcreview.importers.acebench.identity import MAX_LEVELS, LanguageHint, find_folder_language, read_language_folder
+from fcreview.importers.common.jsonl import read_objects_with_id
+from fcreview.importers.common.records import function_names, read_function_docs
+from fcreview.model.item import ImportIssue
+
+DATASET_LANGUAGES = ("en", "zh")
+MAX_SAMPLED_ITEMS = 100
+"""Number of replies, in each file, that are compared with the questions to find out their language."""
+MIN_MATCHING_SHARE = 0.5
+"""Share of replies that must call a function of their question, so that a dataset counts as the one of the run."""
+MIN_CHINESE_SHARE = 0.05
+"""Share of Chinese characters from which a text counts as Chinese. English questions contain none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageChoice:
+    """The language of a run, its dataset, and a remark on how the language was found."""
+
+    language: str
+    dataset: Path | None = None
+    issue: ImportIssue | None = None
+
+
+def choose_language(
+    folder: Path, results: Sequence[Path], dataset_folders: Sequence[Path], named_language: str
+) -> LanguageChoice:
+    """Choose the language of the results in a folder.
+
+    A folder of a language, such as `result_en`, decides. Then the language that the user named counts, then the suffix
+    of another folder, then the dataset: the only one in the user's dataset folders, or the one that fits the replies.
+
+    Args:
+        folder: folder with the result files.
+        results: the result files.
+        dataset_folders: dataset folders that the user named.
+        named_language: language that the user named, or empty.
+    """
+    hint = find_folder_language(folder)
+    language = _choose_named_language(hint, named_language)
+    if language:
+        dataset = next(find_dataset_folders(folder, language, dataset_folders), None)
+        return LanguageChoice(language, dataset, _report_ignored_language(folder, language, named_language))
+
+    candidates = _list_candidates(folder, dataset_folders)
+    named = [candidate for candidate in candidates if candidate.is_named_by_user]
+    if len({candidate.language for candidate in named}) == 1 and not _contradicts_replies(named[0], results):
+        return _explain_choice(folder, named[0], "no folder name of the results states it")
+    fitting = _find_fitting_dataset(named or candidates, results)
+    if fitting is not None:
+        return _explain_choice(folder, fitting, "the replies fit its questions")
+    return LanguageChoice("")
+
+
+def _choose_named_language(hint: LanguageHint, named_language: str) -> str:
+    if hint.is_certain:
+        return hint.language
+    return named_language.lower() or hint.language
+
+
+def _report_ignored_language(folder: Path, language: str, named_language: str) -> ImportIssue | None:
+    if not named_language or named_language.lower() == language:
+        return None
+    what = (
+        f"--language {named_language} has no effect on this run, because a folder name states the language {language}"
+    )
+    return ImportIssue(str(folder), None, what, severity="notice")
+
+
+@dataclass(frozen=True, slots=True)
+class _DatasetCandidate:
+    folder: Path
+    language: str
+    is_named_by_user: bool
+
+
+def _list_candidates(folder: Path, dataset_folders: Sequence[Path]) -> list[_DatasetCandidate]:
+    """List the datasets that can belong to results without a language: at most one for each language and place."""
+    found = []
+    for language in DATASET_LANGUAGES:
+        for is_named_by_user, roots in ((True, dataset_folders), (False, _list_roots(folder))):
+            dataset = next(_find_datasets_in(roots, language), None)
+            if dataset is not None:
+                dataset_language = find_dataset_language(dataset)
+                candidate = _DatasetCandidate(dataset, dataset_language, is_named_by_user)
+                if candidate not in found:
+                    found.append(candidate)
+    return found
+
+
+def find_dataset_language(dataset: Path) -> str:
+    """Return the language of a dataset by its folder name, else by its questions."""
+    language = _read_dataset_language(dataset)
+    if language:
+        return language
+    for file in sorted(dataset.glob("data_*.json")):
+        records = islice(read_objects_with_id(file), MAX_SAMPLED_ITEMS)
+        if text := "".join(str(record.get("question")) for record in records):
+            return "zh" if _is_chinese(text) else "en"
+    return ""
+
+
+def _read_dataset_language(dataset: Path) -> str:
+    language = read_language_folder(dataset.name)
+    if language:
+        return language
+    return find_folder_language(Path(dataset.name)).language
+
+
+def _is_chinese(text: str) -> bool:
+    n_chinese = sum("\u4e00" <= character <= "\u9fff" for character in text)
+    return n_chinese > MIN_CHINESE_SHARE * len(text)
+
+
+def _contradicts_replies(candidate: _DatasetCandidate, results: Sequence[Path]) -> bool:
+    share = _compute_matching_share(candidate.folder, results)
+    return share is not None and share < MIN_MATCHING_SHARE
+
+
+def _find_fitting_dataset(candidates: Sequence[_DatasetCandidate], results: Sequence[Path]) -> _DatasetCandidate | None:
+    """Return the dataset whose functions most replies call, if these are at least half of the replies."""
+    shares = {candidate: _compute_matching_share(candidate.folder, results) or 0.0 for candidate in candidates}
+    best = max(shares, key=lambda candidate: shares[candidate], default=None)
+    if best is None or shares[best] < MIN_MATCHING_SHARE:
+        return None
+    return best
+
+
+def _compute_matching_share(dataset: Path, results: Sequence[Path]) -> float | None:
+    """Return the share of replies, in a sample, that name a function of the question with the same id.
+
+    None if no reply has both a call and a question.
+    """
+    n_compared = n_matching = 0
+    for result_file in results:
+        questions = _load_function_names(dataset / f"data_{parse_file_name(result_file).category}.json")
+        for record in islice(read_objects_with_id(result_file), MAX_SAMPLED_ITEMS):
+            reply = _collect_reply_text(record)
+            if "(" not in reply or record["id"] not in questions:
+                continue
+            n_compared += 1
+            n_matching += any(name in reply for name in questions[record["id"]])
+    return n_matching / n_compared if n_compared else None
+
+
+def _load_function_names(question_file: Path) -> dict[str, set[str]]:
+    if not question_file.is_file():
+        return {}
+    return {
+        record["id"]: function_names(read_function_docs(record.get("function")))
+        for record in read_objects_with_id(question_file)
+    }
+
+
+def _collect_reply_text(result: dict[str, Any]) -> str:
+    return f"{result.get('result')} {result.get('process', '')}"
+
+
+def _explain_choice(folder: Path, candidate: _DatasetCandidate, reason: str) -> LanguageChoice:
+    what = f"the language is {candidate.language}, that of the dataset {candidate.folder.name}: {reason}."
+    what += " Use --language to choose another"
+    issue = ImportIssue(str(folder), None, what, severity="notice")
+    return LanguageChoice(candidate.language, candidate.folder, issue)
+
+
+def find_dataset_folders(folder: Path, language: str, dataset_folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the dataset folders of a language: first those in `dataset_folders`, then those near the run."""
+    yield from _find_datasets_in([*dataset_folders, *_list_roots(folder)], language)
+
+
+def _list_roots(folder: Path) -> list[Path]:
+    return list(folder.parents)[:MAX_LEVELS]
+
+
+def _find_datasets_in(roots: Sequence[Path], language: str) -> Iterator[Path]:
+    name = f"data_{language}"
+    for root in roots:
+        for dataset in (root, root / name, root / "data_all" / name, root / "data" / name):
+            if _read_dataset_language(dataset) not in ("", language):
+                continue
+            if (dataset / "possible_answer").is_dir() and any(dataset.glob("data_*_*.json")):
+                yield dataset

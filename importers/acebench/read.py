@@ -26,6 +26,7 @@ from fcreview.importers.acebench.inputs import CategoryInputs, CountedProcessAcc
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.acebench.not_run import find_missing_items
 from fcreview.importers.acebench.run_inputs import load_run_inputs
+from fcreview.importers.common.incidents import apply_incident, find_empty_reply
 from fcreview.importers.common.jsonl import read_records
 from fcreview.importers.common.records import (
     add_issue,
@@ -142,6 +143,8 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         _fill_non_agent_item(item, result, question, answer, inputs)
     if question is None:
         item.rule_note = "the dataset has no question for this item"
+    # ACEBench writes no record for a failed request: its program stops instead.
+    apply_incident(item, find_empty_reply(result.get("result"), "result"))
 
 
 def _fill_non_agent_item(

@@ -16,6 +16,7 @@ from typing import Any
 
 from fcreview.importers.atif.conversation import Conversation, ReadDocumentAt, add_document
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
+from fcreview.importers.atif.incidents import apply_trial_incident
 from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, compute_mean_rewards
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_records
@@ -129,6 +130,7 @@ def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, rea
         partial(_add_trial_result, item, record),
         partial(_add_metadata, item, documents, record),
         partial(_add_recorded_verdicts, item, documents, record),
+        partial(apply_trial_incident, item, record.result, conversation.answers),
     ]
     for step in steps:  # a failure in one part must not lose the others, such as the verdict
         fill_safely(item, step)

@@ -96,10 +96,10 @@ def _parse_object(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def remove_reply_of_failed_request(item: Item) -> None:
+def remove_reply_of_failed_request(item: Item, record: dict[str, Any]) -> None:
     """Show the text of a failed request as a log entry, and not as a message or an unreadable call of the model."""
+    result = record.get(RESULT)
+    text = result if isinstance(result, str) else to_json_text(result)
+    kept = [message for message in item.messages if (message.role, message.content) != ("assistant", text)]
+    item.messages = [*kept, Message(item.n_turns - 1 if kept else 0, 0, "log", text)]
     item.predicted = list[Call]()
-    item.messages = [
-        Message(message.turn, message.step, "log", message.content) if message.role == "assistant" else message
-        for message in item.messages
-    ]

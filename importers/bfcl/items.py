@@ -145,7 +145,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
         item = _make_partial_item(context, inputs, record)
         item.prediction_hash = answer_hash(record.get("result"))
         _fill_multi_turn(item, context, record, inputs)
-        apply_record_incident(item, incidents.find_incident(record))
+        apply_record_incident(item, incidents.find_incident(record), record)
         return item
     category, config = filenames.resolve_category_and_config(inputs.id, context.category)
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
@@ -172,18 +172,18 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     _fill_single_turn(item, record, inputs, settings, reply)
     if _names_decoder(reply.evaluation):
         _add_decoder_to_verdict(item, context)
-    apply_record_incident(item, incident)
+    apply_record_incident(item, incident, record)
     if is_shareable:
         reply.items[key] = item
     return item
 
 
-def apply_record_incident(item: Item, incident: Incident | None) -> None:
+def apply_record_incident(item: Item, incident: Incident | None, record: dict[str, Any]) -> None:
     """Record an incident. If the request failed, the item has no calls, and every golden call is missing."""
     apply_incident(item, incident)
     if incident is None or not incident.counts:
         return
-    incidents.remove_reply_of_failed_request(item)
+    incidents.remove_reply_of_failed_request(item, record)
     item.pairs = align_calls_by_turn(item.golden, item.predicted, COMPARISON_RULES)
 
 

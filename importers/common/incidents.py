@@ -8,8 +8,8 @@ from typing import Any
 from fcreview.importers.common.jsonl import make_excerpt
 from fcreview.model.address import ITEM
 from fcreview.model.error_text import classify_error_text
-from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind
-from fcreview.model.item import Item, Verdict
+from fcreview.model.incident import Incident, IncidentCertainty, IncidentKind, describe_incident
+from fcreview.model.item import Item, ItemFlag, SourceName, Verdict
 from fcreview.model.json_value import to_json_text
 from fcreview.model.review import CORRECT
 from fcreview.model.verdict import DECISIVE_STEP
@@ -17,6 +17,7 @@ from fcreview.model.verdict import DECISIVE_STEP
 MAX_INCIDENT_TEXT = 4_000
 """Maximum number of characters of `Incident.text`. The rest is cut off; the raw record contains all."""
 MAX_EXPLANATION_EXCERPT = 200
+JUDGE_FAILED: ItemFlag = "judge_failed"
 
 KIND_OF_FINISH_REASON: dict[str, IncidentKind] = {
     # OpenAI, Azure, OpenTelemetry, Inspect
@@ -68,6 +69,14 @@ def make_empty_reply_incident(where: str, text: str = "") -> Incident:
     return Incident(kind="empty_reply", text=text, where=where, certainty="weak")
 
 
+def find_empty_reply(reply: Any, where: str) -> Incident | None:
+    """Return the weak mark if a reply is null, or a text, list or object without content."""
+    is_empty = reply is None or (isinstance(reply, (list, dict)) and not reply)
+    if isinstance(reply, str):
+        is_empty = not reply.strip()
+    return make_empty_reply_incident(where) if is_empty else None
+
+
 def find_finish_reason_incident(reason: Any, text: Any, where: str) -> Incident | None:
     """Return the incident that a finish reason of a provider states, or None if the reply is a result."""
     kind = KIND_OF_FINISH_REASON.get(reason.lower()) if isinstance(reason, str) else None
@@ -96,9 +105,12 @@ def apply_incident(item: Item, incident: Incident | None) -> None:
 
 
 def explain_incident(incident: Incident) -> str:
-    """Return one line that says that there is no answer, with the beginning of the text of the failure."""
+    """Return one line that says why there is no answer, with the beginning of the text of the failure."""
+    explanation = describe_incident(incident.kind, incident.certainty)
     text = " ".join(incident.text[: 4 * MAX_EXPLANATION_EXCERPT].split())
-    return f"no answer of the model: {make_excerpt(text or incident.kind, MAX_EXPLANATION_EXCERPT)}"
+    if not text:
+        return explanation
+    return f"{explanation} ({make_excerpt(text, MAX_EXPLANATION_EXCERPT)})"
 
 
 def _explain_rule_verdict(verdict: Verdict, explanation: str) -> Verdict:
@@ -106,3 +118,21 @@ def _explain_rule_verdict(verdict: Verdict, explanation: str) -> Verdict:
     if (verdict.source, verdict.target, verdict.criterion) != ("rule", ITEM, CORRECT):
         return verdict
     return replace(verdict, error_type=None, rationale=explanation)
+
+
+def add_failed_verdict(
+    item: Item, source: SourceName, *, failure: str, by: str, target: str = ITEM, criterion: str = CORRECT
+) -> None:
+    """Add the verdict of a judge or scorer that failed. It has no value; `failure` says why.
+
+    The failure says nothing about the answer, so the item has no incident and stays in all samples and figures.
+    """
+    verdict = Verdict(source, None, target=target, criterion=criterion, by=by)
+    verdict.failure = make_excerpt(failure, MAX_INCIDENT_TEXT)
+    item.verdicts.append(verdict)
+    flag_judge_failure(item)
+
+
+def flag_judge_failure(item: Item) -> None:
+    if JUDGE_FAILED not in item.flags:
+        item.flags.append(JUDGE_FAILED)

@@ -20,6 +20,10 @@ from fcreview.importers.common.records import as_list, as_object
 RECORD_HEADER = re.compile(
     r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - "
 )
+ERROR_LEVELS = (" - WARNING - ", " - ERROR - ")
+OUTCOME = "Message: "
+SURPLUS_CALL = "Output FC:"
+"""Beginning of the only error record that the released runner writes itself: a call although no golden call is left."""
 MAX_LITERAL_CHARS = 4_000_000
 
 JsonCall = dict[str, Any]
@@ -60,6 +64,10 @@ class EvaluationLog:
     surplus_call: str | None = None
     """Call that the model made although no golden call remained, as the runner printed it."""
     problems: list[str] = field(default_factory=list)
+    outcome: str | None = None
+    """Message with which the attempt ended, as printed. None if it ended without an outcome."""
+    error: str | None = None
+    """Last error or warning in the log, other than a surplus call."""
 
 
 class LogRecord(NamedTuple):
@@ -110,7 +118,10 @@ def parse_log(text: str) -> EvaluationLog:
     """Parse the last attempt at a sample in a log."""
     log = EvaluationLog()
     comparison: LoggedComparison | None = None
-    for record in (each.body for each in split_log_records(text) if each.header):
+    for log_record in split_log_records(text):
+        if not log_record.header:
+            continue
+        record = log_record.body
         head, _, body = record.partition("\n")
         turn = log.turns[-1] if log.turns else None
         if head.startswith("Test Example "):
@@ -132,13 +143,23 @@ def parse_log(text: str) -> EvaluationLog:
             turn.observations = as_list(_parse_json(body))
         else:
             _read_query_or_surplus_call(record, log)
+            _read_ending(log_record, log)
     return log
+
+
+def _read_ending(record: LogRecord, log: EvaluationLog) -> None:
+    """Set the outcome or the error of an attempt if a record states it."""
+    text = record.body
+    if text.startswith(OUTCOME):
+        log.outcome = text.removeprefix(OUTCOME).strip()
+    elif record.header.endswith(ERROR_LEVELS) and not text.startswith(SURPLUS_CALL):
+        log.error = text.strip()
 
 
 def _read_query_or_surplus_call(record_text: str, log: EvaluationLog) -> None:
     if record_text.startswith("Query: "):
         log.query = record_text.removeprefix("Query: ").rstrip("\n")
-    elif record_text.startswith("Output FC:"):
+    elif record_text.startswith(SURPLUS_CALL):
         log.surplus_call = record_text.partition(":")[2].strip()
 
 

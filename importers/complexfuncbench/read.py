@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, JsonRecord, read_records
 from fcreview.importers.common.records import (
     add_issue,
@@ -19,6 +20,11 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.complexfuncbench import checker
 from fcreview.importers.complexfuncbench.checker import CallVerdict, GoldenPath
+from fcreview.importers.complexfuncbench.incidents import (
+    find_judge_failure,
+    find_log_incident,
+    find_record_incident,
+)
 from fcreview.importers.complexfuncbench.leaderboard import count_compared_parameters, summarize_call
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.decisive_call import add_decisive_call
@@ -117,6 +123,7 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     _store_metric_inputs(item, by_address)
     if sample:
         add_decisive_call(item, only_effect_counts=False)
+    apply_incident(item, find_record_incident(record))
 
 
 def _fill_calls_and_verdicts(
@@ -167,6 +174,7 @@ def _fill_item_from_log(item: Item, sample: dict[str, Any] | None, log: Evaluati
         function_docs = read_function_docs((sample or {}).get("functions"))
         by_address = _fill_calls_and_verdicts(item, {"gen_convs": dialogue}, golden_path, function_docs, log)
         _store_metric_inputs(item, by_address)
+    apply_incident(item, find_log_incident(log))
 
 
 def _read_log(log_file: Path | None, item: Item) -> EvaluationLog | None:
@@ -228,10 +236,12 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
         entry = evaluation.get(key)
         if not isinstance(entry, dict):
             continue
-        score, text = entry.get("score"), f"{entry.get('reason') or ''}"
-        if score not in (0, 1, 2):
-            text, score = f"{text} (the recorded score {score} is not valid)", None
-        item.verdicts.append(Verdict("judge", score, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
+        failure = find_judge_failure(entry.get("score"), entry.get("reason"))
+        if failure is not None:
+            add_failed_verdict(item, "judge", failure=failure, by=JUDGE_NAME, target=RESPONSE, criterion=criterion)
+            continue
+        text = f"{entry.get('reason') or ''}".strip() or None
+        item.verdicts.append(Verdict("judge", entry["score"], RESPONSE, criterion, None, text, JUDGE_NAME))
 
 
 def _add_metadata(

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
-from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
+from fcreview.importers.bfcl.incidents import find_incident, remove_reply_of_failed_request
+from fcreview.importers.common.incidents import add_failed_verdict, apply_incident
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_objects_with_id, read_records
 from fcreview.importers.common.records import (
     FailureList,
     add_issue,
@@ -176,6 +178,17 @@ def _fill_item(
         fill_call_item(item, record.get("result"), answer, record_id, records)
     else:
         _fill_dialog_act_item(item, record.get("result"), answer, record_id, records)
+    _apply_record_incident(item, record)
+
+
+def _apply_record_incident(item: Item, record: JsonObject) -> None:
+    """Record an incident. CONFETTI's results are in BFCL's form, and so are its failed requests."""
+    incident = find_incident(record)
+    apply_incident(item, incident)
+    if incident is None or not incident.counts:
+        return
+    remove_reply_of_failed_request(item, record)
+    item.pairs = align_calls(item.golden, item.predicted, COMPARISON_RULES)
 
 
 def read_messages(question: Any) -> list[Message]:
@@ -323,6 +336,10 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         return
     judge_name = str(judge_record.get("judge_model") or "judge")
     rationale = _to_text_or_none(judge_record.get("rationale"))
+    if not isinstance(judge_record.get("hallucinated_parameters"), list):
+        failure = _describe_unreadable_reply(judge_record)
+        add_failed_verdict(item, "judge", failure=failure, by=judge_name, criterion="hallucinated")
+        return
     flags = as_list(judge_record.get("hallucinated_parameters"))
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
@@ -359,9 +376,12 @@ def _fill_dialog_act_item(
     if judge_record is None:
         item.rule_note = "no file states a judge's labels for this reply"
         return
-    labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
     judge_name = str(judge_record.get("judge_model") or "judge")
     judge_reply = _to_text_or_none(judge_record.get("response"))
+    labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
+    if not labels:
+        _add_failed_act_verdict(item, judge_record, judge_name)
+        return
     item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_reply, judge_name))
     if isinstance(golden, list):
         item.rule = checker.has_common_act_label(labels, golden)
@@ -371,6 +391,21 @@ def _fill_dialog_act_item(
         item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
         item.judge = item.rule
         item.first_difference = None if item.rule else reason
+
+
+def _add_failed_act_verdict(item: Item, judge_record: JsonObject, judge_name: str) -> None:
+    """Add the verdict of a judge that gave no label, so that the reply can be compared with nothing."""
+    failure = _describe_unreadable_reply(judge_record)
+    item.rule_note = f"no verdict, because {failure}"
+    add_failed_verdict(item, "judge", failure=failure, by=judge_name, target=RESPONSE, criterion=checker.ACT_CRITERION)
+
+
+def _describe_unreadable_reply(judge_record: JsonObject) -> str:
+    """Return why a judge's record states nothing, with the beginning of the judge's reply."""
+    reply = _to_text_or_none(judge_record.get("response"))
+    if not reply:
+        return "the judge gave no reply"
+    return f"the judge's reply cannot be read: {make_excerpt(reply)}"
 
 
 def _join_golden_content(golden_content: Any) -> str | None:

@@ -23,7 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcreview.importers.common.incidents import add_failed_verdict
 from fcreview.importers.common.json_file import read_json
+from fcreview.importers.common.jsonl import make_excerpt
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.hammerbench.discovery import BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE
 from fcreview.model.item import ImportIssue, Item, Verdict
@@ -286,13 +288,32 @@ class CompanionVerdicts:
             judge_flag = "True" in judge_reply
         if judge_flag is not None:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_golden_function_and_argument_names(item)
-            item.judge = bool(judge_flag) and same_names
             rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
+            if same_names and rationale is not None and not _states_flag(rationale):
+                _add_failed_judge_verdicts(item, rationale, by)
+                return
+            item.judge = bool(judge_flag) and same_names
             item.verdicts += [
                 Verdict("judge", item.judge, rationale=rationale, by=by),
                 Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
                 Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
             ]
+
+
+def _states_flag(judge_reply: str) -> bool:
+    """Return whether a judge's reply contains one of the two words that it should answer with."""
+    return "True" in judge_reply or "False" in judge_reply
+
+
+def _add_failed_judge_verdicts(item: Item, judge_reply: str, by: str) -> None:
+    """Add verdicts without a value for a reply that cannot be read. The evaluator counts such a reply as False.
+
+    A reply about a call with other names is not read at all, because the names alone decide.
+    """
+    failure = f"the judge's reply is neither True nor False: {make_excerpt(judge_reply)}"
+    add_failed_verdict(item, "judge", failure=failure, by=by)
+    add_failed_verdict(item, "judge", failure=failure, by=by, criterion="args_ok_llm")
+    add_failed_verdict(item, "judge", failure=failure, by=f"{by}, as replied", criterion="equivalent")
 
 
 def _has_golden_function_and_argument_names(item: Item) -> bool:

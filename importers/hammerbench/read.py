@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from fcreview.importers.common.incidents import apply_incident, find_empty_reply
 from fcreview.importers.common.json_file import read_json
 from fcreview.importers.common.records import (
     add_issue,
@@ -170,6 +171,8 @@ def fill_snapshot_item(item: Item, data: SnapshotData, *, first_func_ok: bool | 
     outcome = check_snapshot(call, data.prediction, data.label, data.language)
     _add_verdicts(item, outcome, declines, first_func_ok)
     _add_slot_metadata(item, data, call)
+    # HammerBench has no mark for a failed request: whatever cannot be parsed stays as text.
+    apply_incident(item, find_empty_reply(data.prediction, "predict"))
 
 
 def should_decline(category: str, label: Any) -> bool:

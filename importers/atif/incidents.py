@@ -1,0 +1,62 @@
+"""Recognise Harbor trials that an exception ended, and verifiers that failed.
+
+`exception_info` of a trial's `result.json` names the exception. The verifier may have run after it; then the reward
+counts all the same. A trajectory has no field for errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fcreview.importers.common.incidents import (
+    add_failed_verdict,
+    apply_incident,
+    make_empty_reply_incident,
+    make_incident,
+)
+from fcreview.importers.common.records import as_object
+from fcreview.model.error_text import classify_error_text
+from fcreview.model.incident import Incident
+from fcreview.model.item import Item
+
+JsonObject = dict[str, Any]
+EXCEPTION_INFO = "exception_info"
+AGENT_TIME_LIMIT = "AgentTimeoutError"
+"""Exception of an agent that used up the time that the task allows. This is a result."""
+VERIFIER_EXCEPTIONS = ("Verifier", "Reward", "AddTests", "DownloadVerifier")
+"""Beginnings of the names of exceptions that the verifier raises (`harbor/verifier/verifier.py`). They say nothing
+about the agent."""
+VERIFIER = "Harbor verifier"
+
+
+def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[JsonObject]) -> None:
+    """Record why a trial has no answer or no verdict. `agent_steps` are the agent's messages with their calls."""
+    exception = as_object(trial.get(EXCEPTION_INFO))
+    if not exception:
+        apply_incident(item, _find_empty_reply(agent_steps))
+        return
+
+    name = _get_text(exception.get("exception_type"))
+    text = ": ".join(part for part in (name, _get_text(exception.get("exception_message"))) if part)
+    if name.startswith(VERIFIER_EXCEPTIONS):
+        add_failed_verdict(item, "official", failure=text, by=VERIFIER)
+        return
+    apply_incident(item, _make_exception_incident(name, text))
+
+
+def _make_exception_incident(name: str, text: str) -> Incident:
+    if name == AGENT_TIME_LIMIT:
+        return make_incident("limit", text, EXCEPTION_INFO)
+    return make_incident(classify_error_text(text), text, EXCEPTION_INFO)
+
+
+def _find_empty_reply(agent_steps: Sequence[JsonObject]) -> Incident | None:
+    if not agent_steps:
+        return None
+    last = agent_steps[-1]
+    return None if last.get("message") or last.get("tool_calls") else make_empty_reply_incident("steps")
+
+
+def _get_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -24,13 +24,14 @@ ChangeItem = Callable[[Item], None]
 
 
 def generic_record(item_id: str, *, passes: bool, category: str = "weather", **fields: Any) -> dict[str, Any]:
-    """Return a record of the generic format with an official verdict."""
+    """Return a record of the generic format with an official verdict. No reply is empty."""
+    reply = {"content": "", "tool_calls": [CALL]} if passes else {"content": "I do not know."}
     return {
         "id": item_id,
         "category": category,
         "messages": [
             {"role": "user", "content": f"What is the weather? ({item_id})"},
-            {"role": "assistant", "content": "", "tool_calls": [CALL] if passes else []},
+            {"role": "assistant", **reply},
         ],
         "golden": GOLDEN,
         "verdicts": [{"source": "official", "value": passes, "error_type": None if passes else "no_call"}],

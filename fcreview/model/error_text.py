@@ -17,14 +17,15 @@ MAX_CLASSIFIED_CHARACTERS = 20_000
 of a response and at the end of a traceback."""
 
 
-def classify_error_text(text: str) -> IncidentKind:
-    """Return the kind of a failure from its text, which must already be known to be an error.
+def classify_error_text(*texts: str) -> IncidentKind:
+    """Return the kind of a failure from texts that are already known to be about an error.
 
-    The first kind whose words occur in the text counts. The order matters: providers wrap a 429 or a context overflow
-    into a 400, and quote the user's words. On replies of a model, which may be about rate limits or timeouts, the words
-    mean nothing.
+    Usually, there is one text. If a file has the message and the name of the exception, or its code, in fields of their
+    own, all are given. The first kind whose words occur in one of the texts counts. The order matters: providers wrap a
+    429 or a context overflow into a 400, and quote the user's words. On replies of a model, which may be about rate
+    limits or timeouts, the words mean nothing.
     """
-    return _classify_normalised_text(_normalise_error_text(text))
+    return _classify_normalised_texts(tuple(map(_normalise_error_text, texts)))
 
 
 _NORMALISED_CHARACTERS = str.maketrans(dict.fromkeys("_-\t\r\n", " "))
@@ -38,10 +39,31 @@ def _normalise_error_text(text: str) -> str:
     return text.lower().translate(_NORMALISED_CHARACTERS).strip()
 
 
+_GENERAL_EXCEPTION = "(?:runtimeerror|valueerror|oserror|systemerror|cancellederror|exception)"
+_EXCEPTION_WITH_COLON = re.compile(rf"{_GENERAL_EXCEPTION}: *(?=\S)")
+_EXCEPTION_AS_CALL = re.compile(rf"{_GENERAL_EXCEPTION}\((['\"])(.+)\1,?\)\Z")
+
+
+def _split_exception(text: str) -> tuple[str, ...]:
+    """Return the message of a general exception, and then the whole text: `exception: message` or
+    `exception('message')`. Of any other text, return only the text.
+
+    Some messages are recognised only if nothing stands before them.
+    """
+    with_colon = _EXCEPTION_WITH_COLON.match(text)
+    if with_colon:
+        return text[with_colon.end() :], text
+    as_call = _EXCEPTION_AS_CALL.match(text)
+    if as_call:
+        return as_call[2], text
+    return (text,)
+
+
 @lru_cache(maxsize=256)
-def _classify_normalised_text(text: str) -> IncidentKind:
+def _classify_normalised_texts(texts: tuple[str, ...]) -> IncidentKind:
+    parts = [part for text in texts for part in _split_exception(text)]
     for words in _ERROR_WORDS:
-        if words.occur_in(text):
+        if any(words.occur_in(part) for part in parts):
             return words.kind
     return "unknown"
 
@@ -159,6 +181,7 @@ _ERROR_WORDS = (
             r"\btoken count.{0,40}exceed",
             r"\b(?:prompt|input|sequence) (?:length|tokens?|is|was)?.{0,40}(?:exceed|longer than|larger than)",
             r"maximum (?:prompt|input|sequence|token|model) length",
+            r"\btoken limit\b.{0,20}\b(?:prompt|input|context)\b",
         ),
     ),
     _ErrorWords(
@@ -195,6 +218,7 @@ _ERROR_WORDS = (
             "content exists risk",
             "sensitive content",
             "sensitive word",
+            "不安全或敏感",
             "harmful content",
             "moderation",
         ),
@@ -231,6 +255,7 @@ _ERROR_WORDS = (
             "not enough credits",
             "arrearage",
             "余额不足",
+            "并发数过高",
             "欠费",
             "throttl",
             "too many tokens",
@@ -277,12 +302,13 @@ _ERROR_WORDS = (
             _status(401, 403),
             r"\bapi ?key.{0,60}(?:incorrect|invalid|not valid|missing|expired|not found|not set|not provided|"
             r"must be set|revoked|disabled|required)",
-            r"\b(?:incorrect|invalid|missing|expired|no|wrong|bad|revoked|unknown) (?:api )?(?:key|credentials?)\b",
+            r"\b(?:incorrect|invalid|missing|expired|no|wrong|bad|revoked|unknown) (?:x )?(?:api )?"
+            r"(?:key|credentials?)\b",
             # Python's PermissionError names a file.
             r"permission denied(?!:? ?['\"]?/)",
             # OpenAI's "does not exist or you do not have access to it" is about the name of a model.
             r"(?<!or you )(?:do not|does not|don't|doesn't) have (?:access|permission)",
-            r"\btoken\b.{0,40}(?:is|has) (?:invalid|expired)",
+            r"\btoken\b.{0,40} (?:invalid|expired)\b",
             r"\baccount\b.{0,40}(?:deactivated|suspended|disabled)",
         ),
     ),
@@ -327,7 +353,6 @@ _ERROR_WORDS = (
             "getaddrinfo",
             "could not resolve",
             "couldn't resolve",
-            "enotfound",
             "failed to establish",
             "failed to connect",
             "cannot connect",
@@ -368,7 +393,8 @@ _ERROR_WORDS = (
             r"\bconnection (?:was |has been |is |got )?(?:unexpectedly |forcibly )?"
             r"(?:reset|refused|abort|closed|broken|interrupted|terminated|lost|dropped)",
             r"\b(?:peer|remote|remote end|remote host|server|host) (?:unexpectedly )?(?:closed|hung up)",
-            r"\b(?:ssl|tls|dns)\b|\bsslerror",
+            r"\bconnection\b.{0,40}\b(?:lost|dropped|refused|reset)\b",
+            r"\b(?:ssl|tls|dns|enotfound)\b|\bsslerror",
             r"\b(?:httpx|httpcore)\.(?:read|write|connect|network|transport|protocol)error",
         ),
     ),
@@ -498,6 +524,8 @@ _ERROR_WORDS = (
             "referenced before assignment",
             "cannot access local variable",
             "is not defined",
+            "indices must be",
+            "stopiteration",
             "no module named",
             "cannot import name",
             "no such file",
@@ -562,6 +590,10 @@ _ERROR_WORDS = (
             "not exist",
             "n't exist",
             "no such model",
+            "not match",
+            "not enabled",
+            "invalid function name",
+            "found without",
             "cannot find field",
             "got null",
             "null content",

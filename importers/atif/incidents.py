@@ -38,17 +38,13 @@ def apply_trial_incident(item: Item, trial: JsonObject, agent_steps: Sequence[Js
         return
 
     name = _get_text(exception.get("exception_type"))
-    text = ": ".join(part for part in (name, _get_text(exception.get("exception_message"))) if part)
+    message = _get_text(exception.get("exception_message"))
+    text = ": ".join(part for part in (name, message) if part)
     if name.startswith(VERIFIER_EXCEPTIONS):
         add_failed_verdict(item, "official", failure=text, by=VERIFIER)
         return
-    apply_incident(item, _make_exception_incident(name, text))
-
-
-def _make_exception_incident(name: str, text: str) -> Incident:
-    if name == AGENT_TIME_LIMIT:
-        return make_incident("limit", text, EXCEPTION_INFO)
-    return make_incident(classify_error_text(text), text, EXCEPTION_INFO)
+    kind = "limit" if name == AGENT_TIME_LIMIT else classify_error_text(message, name)
+    apply_incident(item, make_incident(kind, text, EXCEPTION_INFO))
 
 
 def _find_empty_reply(agent_steps: Sequence[JsonObject]) -> Incident | None:

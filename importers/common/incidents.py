@@ -58,9 +58,15 @@ def make_incident(kind: IncidentKind, text: Any, where: str, *, is_marked: bool 
     return Incident(kind=kind, text=make_excerpt(text, MAX_INCIDENT_TEXT), where=where, certainty=certainty)
 
 
-def make_error_incident(text: Any, where: str, *, is_marked: bool = True) -> Incident:
-    """Make an incident from a value that is known to be an error. Its words determine the kind."""
-    text = text if isinstance(text, str) else to_json_text(text)
+def make_error_incident(error: Any, where: str, *, is_marked: bool = True) -> Incident:
+    """Make an incident from a JSON value that is known to be an error. Its words determine the kind.
+
+    If the value is an object with a message, as in the responses of OpenAI, the incident has the text of the message.
+    """
+    text = error if isinstance(error, str) else to_json_text(error)
+    message = error.get("message") if isinstance(error, dict) else None
+    if isinstance(message, str) and message:
+        return make_incident(classify_error_text(message, text), message, where, is_marked=is_marked)
     return make_incident(classify_error_text(text), text, where, is_marked=is_marked)
 
 

@@ -19,10 +19,10 @@ MAX_SETTING_LENGTH = 40
 MAX_FIRST_LINE_BYTES = 8 << 20
 RECORD_FIELDS = frozenset({
     "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
-    "tokens_out", "latency", "extra",
+    "tokens_out", "latency", "error", "finish_reason", "extra",
 })  # fmt: skip
 """Names of the fields of `read.Record`. They are listed here because importing `read` is slow."""
-DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
+DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools", "error", "finish_reason"}
 """Fields that chat logs do not have. A line with one of them is a record of the generic format."""
 CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})
 """Fields of a chat log that are not stored as metadata, because they have their own place in an item."""

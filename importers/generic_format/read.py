@@ -16,9 +16,11 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from fcreview.importers.common.incidents import apply_incident, flag_judge_failure
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.importers.common.records import fill_safely, first_question, read_tools
 from fcreview.importers.generic_format.discovery import convert_chat_log_line
+from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.matching.align import align_calls_by_turn
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM
@@ -114,6 +116,9 @@ class RecordVerdict(_StrictModel):
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = Field(None, description="Name of the judge model or the checker.")
+    failure: str | None = Field(
+        None, description="Why the judge or checker gave no verdict, if it failed. The value is then null."
+    )
 
 
 class Record(_StrictModel):
@@ -136,6 +141,12 @@ class Record(_StrictModel):
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = Field(None, description="Duration of the reply in seconds.")
+    error: JsonValue = Field(
+        None, description="Why the request failed: the error object or text of the API. Omit it if the model answered."
+    )
+    finish_reason: str | None = Field(
+        None, description="Reason with which the API ended the reply, such as `stop` or `content_filter`."
+    )
     extra: dict[str, JsonValue] = Field({}, description="Metadata with any names and values.")
 
 
@@ -150,6 +161,7 @@ def build_json_schema() -> dict[str, Any]:
 
 ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
+JUDGE_WITHOUT_VALUE = "the judge gave no verdict"
 
 
 def _fill_conversation(item: Item, messages: list[ChatMessage]) -> None:
@@ -217,9 +229,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             what = f"{record.id} occurs more than once. This record is imported as {item_id}"
             yield ImportIssue(str(path), line.line, what, item=item_id)
         known_ids.add(item_id)
+        incident = find_line_incident(line.value)
         item = Item(item_id, record.category, record.group, file=str(path))
         item.line, item.offset, item.length = line.line, line.offset, line.length
-        yield fill_safely(item, partial(_fill_item, item, record))
+        fill_safely(item, partial(_fill_item, item, record))
+        apply_incident(item, incident)
+        yield item
 
 
 def _report_validation_errors(error: ValidationError, path: Path, line: JsonRecord) -> Iterator[ImportIssue]:
@@ -240,7 +255,7 @@ def _fill_item(item: Item, record: Record) -> None:
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
     item.tokens_in, item.tokens_out, item.latency = record.tokens_in, record.tokens_out, record.latency
     item.extra.metadata = dict(record.extra)
-    item.verdicts = [Verdict(**verdict.model_dump()) for verdict in record.verdicts]
+    item.verdicts = [_convert_verdict(verdict, item) for verdict in record.verdicts]
     if record.golden is not None:
         item.golden = parse_golden_calls(record.golden)
         item.pairs = align_calls_by_turn(item.golden, item.predicted, keep_order=record.ordered)
@@ -252,6 +267,17 @@ def _fill_item(item: Item, record: Record) -> None:
     _set_verdict_fields(item)
     item.prediction_hash = answer_hash([message.model_dump(exclude_none=True) for message in record.messages])
     item.golden_hash = answer_hash([call.model_dump() for call in record.golden]) if record.golden is not None else ""
+
+
+def _convert_verdict(given: RecordVerdict, item: Item) -> Verdict:
+    """Convert a verdict. A judge without a value has failed: a judge that was not asked has no verdict."""
+    verdict = Verdict(**given.model_dump())
+    if verdict.failure is None and verdict.source == "judge" and verdict.value is None:
+        verdict.failure = JUDGE_WITHOUT_VALUE
+    if verdict.failure is not None:
+        verdict.value = None
+        flag_judge_failure(item)
+    return verdict
 
 
 def _number_calls_in_turns(calls: list[Any]) -> Iterator[tuple[int, Any]]:

@@ -57,7 +57,7 @@ def _make_simulation_error(simulation: dict[str, Any], reason: str) -> Incident:
     """Make the incident of a simulation that failed. The name of the exception helps to find the kind."""
     text = _find_error_text(simulation)
     error_type = get_content_text(as_object(simulation.get("info")).get("error_type"))
-    kind = classify_error_text(f"{error_type}: {text}")
+    kind = classify_error_text(text, error_type)
     return make_incident(kind, text or error_type or reason, TERMINATION_REASON)
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fcreview.importers.bfcl.incidents import find_incident as find_bfcl_incident
+from fcreview.importers.generic_format.incidents import find_line_incident
 from fcreview.importers.inspect.incidents import find_incident as find_inspect_incident
 from fcreview.importers.registry import discover, read_items
 from fcreview.importers.tau.incidents import find_simulation_incident, find_version1_incident
+from fcreview.model.incident import describe_incident
 from fcreview.model.item import Item
 
 Kinds = dict[str, str]
@@ -229,7 +233,8 @@ def test_item_of_a_failed_request_does_not_blame_the_model(bench: Path) -> None:
     assert {item.rule for item in failed if item.category == "simple_python"} == {False}
     assert {item.rule for item in failed if item.category == "irrelevance"} == {True}
     for item in failed:
-        assert item.first_difference is not None and item.first_difference.startswith("no answer of the model: ")
+        assert item.incident is not None and item.first_difference is not None
+        assert item.first_difference.startswith(f"{describe_incident(item.incident, 'rule')} (Error during inference")
         assert item.incident_text is not None and item.incident_text.startswith("Error during inference:")
         assert item.rule_error_type is None
         assert item.predicted == []
@@ -258,4 +263,245 @@ def test_equal_replies_of_several_runs_are_failures_only_without_tokens(tmp_path
         "gemini-a": None, "gemini-b": "unknown", "gemini-c": None, "gemini-d": "unknown",
     }  # fmt: skip
     assert items["gemini-c"].first_difference is None
-    assert items["gemini-d"].first_difference == "no answer of the model: Error"
+    assert items["gemini-d"].first_difference == f"{describe_incident('unknown', 'rule')} (Error)"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "where"),
+    [
+        ({"error": "Request timed out."}, "timeout", "error"),
+        ({"error": {"message": "Provider returned error", "code": 429}}, "rate_limit", "error"),
+        ({"response": {"error": {"message": "Overloaded"}}}, "server", "response.error"),
+        ({"response": {"status_code": 400, "body": {"error": {"code": "x"}}}}, "unknown", "response.body.error"),
+        ({"response": {"status_code": 503}}, "server", "response.status_code"),
+        ({"response": {"choices": [{"finish_reason": "content_filter"}]}}, "content_filter", "finish_reason"),
+        ({"choices": [{"finish_reason": "MALFORMED_FUNCTION_CALL"}]}, "unparsable", "finish_reason"),
+        ({"messages": [], "finish_reason": "model_context_window_exceeded"}, "context_length", "finish_reason"),
+        ({"messages": [{"role": "assistant", "content": ""}]}, "empty_reply", "messages"),
+        ({"model_output": {"error": "HTTP 401"}}, "auth", "model_output.error"),
+        (
+            {"model_output": {"choices": []}, "metadata": {"rollout_error": "Connection error."}},
+            "connection",
+            "metadata.rollout_error",
+        ),
+    ],
+)
+def test_fields_of_a_chat_log_give_the_kind(line: dict[str, Any], kind: str, where: str) -> None:
+    incident = find_line_incident(line)
+    assert incident is not None
+    assert (incident.kind, incident.where) == (kind, where)
+
+
+WRITTEN_ERROR = json.dumps({"error": "Error code: 503", "error_message": "Traceback (most recent call last)"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"messages": [{"role": "assistant", "content": "Error: Connection error."}], "error": None},
+        {"messages": [{"role": "assistant", "content": WRITTEN_ERROR}]},
+        {"choices": [{"message": {"content": WRITTEN_ERROR}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": "The answer is"}, "finish_reason": "length"}]},
+        {"choices": [{"message": {"content": None, "refusal": "I cannot do that."}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}]},
+        {"messages": [{"role": "assistant", "content": ""}], "predicted": [{"name": "f"}]},
+        {"messages": [{"role": "user", "content": "Hello"}]},
+        {"messages": [{"role": "user", "content": "Hello"}], "response": {"status_code": 200}},
+        {"model_output": {"choices": [{"message": {"content": '{"error": "no such function"}'}}]}},
+        {"sample_score": {"score": {}}, "messages": [{"role": "assistant", "content": "Error code: 503"}]},
+    ],
+)
+def test_chat_logs_with_an_answer_have_no_incident(line: dict[str, Any]) -> None:
+    assert find_line_incident(line) is None
+
+
+def test_error_that_evalscope_writes_as_reply_is_found_only_in_its_own_lines() -> None:
+    reply = {"role": "assistant", "content": WRITTEN_ERROR}
+    prediction = {"model_output": {"choices": [{"message": reply, "stop_reason": "stop"}]}}
+    review = {"sample_score": {"score": {"value": {"acc": 1}}}, "messages": [reply]}
+    for line in (prediction, review):
+        incident = find_line_incident(line)
+        assert incident is not None
+        assert (incident.kind, incident.certainty, incident.text) == ("server", "rule", "Error code: 503")
+
+
+def test_incidents_of_evalscope_predictions_are_those_of_the_truth(bench: Path) -> None:
+    """The truth names the samples by index. A prediction file has them in the order in which they ended."""
+    truth = read_truth(bench, "evalscope")
+    for name in ("bfcl_v4", "bfcl_v4_api_errors", "general_fc_repeats2", "acebench"):
+        for category, rows in truth[name]["items"].items():
+            (path,) = (bench / "evalscope" / name / "predictions").rglob(f"{category}.jsonl")
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            found = {line["index"] for line in lines if (each := find_line_incident(line)) and each.counts}
+            assert found == {row["index"] for row in rows if row.get("infrastructure_error")}, (name, category)
+
+
+def test_generic_judge_without_a_verdict_has_failed(tmp_path: Path) -> None:
+    verdicts = [
+        {"source": "judge", "value": None, "by": "oak"},
+        {"source": "official", "value": None, "criterion": "style", "failure": "the scorer crashed"},
+        {"source": "official", "value": None, "criterion": "length"},
+        {"source": "rule", "value": True},
+    ]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    records = [{"id": "a", "category": "x", "messages": messages, "verdicts": verdicts}]
+    records.append({"id": "b", "category": "x", "messages": messages, "verdicts": verdicts[2:]})
+    (tmp_path / "made.jsonl").write_text("\n".join(map(json.dumps, records)))
+
+    first, second = read_bench_items(tmp_path)
+
+    assert [verdict.failure for verdict in first.verdicts] == [
+        "the judge gave no verdict", "the scorer crashed", None, None,
+    ]  # fmt: skip
+    assert (first.flags, second.flags) == (["judge_failed"], [])
+    assert (first.incident, first.rule) == (None, True)
+
+
+def copy_sample(samples: Path, name: str, place: Path) -> Path:
+    shutil.copytree(samples / name, place / name)
+    return place / name
+
+
+def change_json_lines(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        change(record)
+    path.write_text("\n".join(map(json.dumps, records)))
+
+
+def read_items_by_id(folder: Path) -> dict[str, Item]:
+    return {item.id: item for item in read_bench_items(folder)}
+
+
+def test_scores_of_complexfuncbench_judges_that_failed_are_no_scores(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "complexfuncbench", tmp_path)
+
+    def change(record: dict[str, Any]) -> None:
+        if record["id"] == "Hotels-0":
+            record["resp_eval"]["complete"] = {"score": -1, "reason": "Completeness Eval failed."}
+        if record["id"] == "Hotels-1":
+            score = {"score": -2, "reason": "Do not generate response successfully."}
+            record["resp_eval"] = {"complete": score, "correct": score}
+        if record["id"] == "Flights-0":
+            record["message"] = {"error_type": "unknown_error", "content": "Error code: 429"}
+
+    change_json_lines(folder / "result/maple-8b/sample.jsonl", change)
+    items = read_items_by_id(folder)
+
+    failed = [verdict for verdict in items["Hotels-0"].verdicts if verdict.failure]
+    assert [(verdict.criterion, verdict.value) for verdict in failed] == [("completeness", None)]
+    assert failed[0].failure == "the judge gave no usable reply in 10 attempts (Completeness Eval failed.)"
+    assert (items["Hotels-0"].flags, items["Hotels-0"].incident) == (["judge_failed"], None)
+    assert items["Hotels-1"].flags == ["judge_failed"]
+    assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == ("empty_reply", "weak")
+    assert (items["Flights-0"].incident, items["Flights-0"].official) == ("rate_limit", False)
+    assert items["Car-Rental-0"].flags == []
+
+
+def test_log_of_complexfuncbench_without_outcome_is_an_incident_only_without_a_record(
+    samples: Path, tmp_path: Path
+) -> None:
+    folder = copy_sample(samples, "complexfuncbench", tmp_path)
+    result = folder / "result/maple-8b/sample.jsonl"
+    kept = [line for line in result.read_text().splitlines() if '"Hotels-' not in line]
+    result.write_text("\n".join(kept))
+    log = folder / "result/maple-8b/sample/logs/Hotels-1.log"
+    log.write_text(log.read_text().partition("Message:")[0].rpartition("\n")[0])
+
+    items = read_items_by_id(folder)
+
+    assert items["Hotels-0"].incident is None  # The log has the outcome: only the record is missing.
+    assert (items["Hotels-1"].incident, items["Hotels-1"].incident_certainty) == ("unknown", "rule")
+
+
+def test_reply_of_hammerbench_judge_that_cannot_be_read_is_no_verdict(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "hammerbench", tmp_path)
+    judged = folder / "legacy/en/maple-8b/HammerBench_mQmA"
+    replies = json.loads((judged / "LLM_check_response.json").read_text())
+    replies[0] = "I would rather not say."
+    (judged / "LLM_check_response.json").write_text(json.dumps(replies))
+
+    items = [item for item in read_bench_items(judged) if item.judge is not None or item.flags]
+
+    assert [item.flags for item in items] == [["judge_failed"], [], [], []]
+    failed = [verdict for verdict in items[0].verdicts if verdict.failure]
+    assert {verdict.criterion for verdict in failed} == {"correct", "args_ok_llm", "equivalent"}
+    assert all(verdict.value is None for verdict in failed)
+    assert items[0].judge is None
+    assert items[0].official is not None
+
+
+def test_reply_of_confetti_judges_that_cannot_be_read_is_no_verdict(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "confetti", tmp_path)
+
+    def change(record: dict[str, Any]) -> None:
+        if record["id"].endswith("_0"):
+            record |= {"hallucinated_parameters": None, "predicted_dialog_acts": None, "response": "Sure!"}
+
+    for name in ("parameter_hallucination_judge.json", "dialog_act_judge.json"):
+        change_json_lines(folder / "score/maple-8b" / name, change)
+    items = read_items_by_id(folder)
+
+    for name in ("conversationsclean_0", "dialogacts_0"):
+        (failed,) = [verdict for verdict in items[name].verdicts if verdict.failure]
+        assert (failed.value, failed.failure) == (None, "the judge's reply cannot be read: Sure!")
+        assert items[name].flags == ["judge_failed"]
+    assert items["dialogacts_0"].rule is None
+    assert items["conversationsclean_1"].flags == items["dialogacts_1"].flags == []
+
+
+def test_failed_request_of_confetti_has_no_call(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "confetti", tmp_path)
+
+    def change(record: dict[str, Any]) -> None:
+        if record["id"] == "conversationsclean_0":
+            record["result"] = "Error during inference: Garden_find_plants: Request timed out."
+
+    change_json_lines(folder / "result/maple-8b/BFCL_v2_conversationsclean_result.json", change)
+    item = read_items_by_id(folder)["conversationsclean_0"]
+
+    assert (item.incident, item.predicted) == ("timeout", [])
+    assert {pair.state for pair in item.pairs} == {"-"}
+    assert (item.messages[-1].role, item.messages[-1].content) == ("log", item.incident_text)
+
+
+@pytest.mark.parametrize(
+    ("exception", "incident", "flags"),
+    [
+        ({"exception_type": "ReadTimeout", "exception_message": "no reply"}, ("timeout", "marked"), []),
+        ({"exception_type": "AgentTimeoutError", "exception_message": "900 s"}, ("limit", "marked"), []),
+        ({"exception_type": "VerifierTimeoutError", "exception_message": "60 s"}, (None, None), ["judge_failed"]),
+        (None, (None, None), []),
+    ],
+)
+def test_exception_of_a_harbor_trial_gives_the_kind(
+    samples: Path, tmp_path: Path, exception: Any, incident: Any, flags: list[str]
+) -> None:
+    folder = copy_sample(samples, "atif", tmp_path)
+    (path,) = folder.rglob("tidy-logs__bbbbbb2/result.json")
+    result = json.loads(path.read_text())
+    path.write_text(json.dumps({**result, "exception_info": exception}))
+
+    item = read_items_by_id(folder)["tidy-logs__bbbbbb2"]
+
+    assert ((item.incident, item.incident_certainty), item.flags) == (incident, flags)
+    failed = [verdict for verdict in item.verdicts if verdict.failure]
+    assert [(verdict.source, verdict.failure) for verdict in failed] == [
+        ("official", "VerifierTimeoutError: 60 s") for _ in flags
+    ]
+
+
+def test_empty_result_of_acebench_has_a_weak_mark(samples: Path, tmp_path: Path) -> None:
+    folder = copy_sample(samples, "acebench", tmp_path)
+    path = folder / "result_all/result_en/maple-8b/data_special_irrelevant_result.json"
+    first_id = json.loads(path.read_text().splitlines()[0])["id"]
+
+    def change(record: dict[str, Any]) -> None:
+        if record["id"] == first_id:
+            record["result"] = ""
+
+    change_json_lines(path, change)
+    marked = [item for item in read_bench_items(folder) if item.incident]
+    assert [(item.id, item.incident, item.incident_certainty) for item in marked] == [
+        (first_id, "empty_reply", "weak"),
+    ]

@@ -1,0 +1,125 @@
+"""Recognise failed requests in records of the generic format and in lines of chat logs.
+
+A line states a failure in fields of its own: `error` of a record or of an OpenAI response, the status of the response,
+or the reason with which the API ended the reply. The text of a reply alone proves nothing, except in EvalScope's lines,
+which have the field `model_output`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from fcreview.importers.common.incidents import (
+    find_empty_reply,
+    find_finish_reason_incident,
+    make_error_incident,
+)
+from fcreview.importers.common.records import as_list, as_object, is_integer, list_objects
+from fcreview.model.incident import Incident
+
+JsonObject = dict[str, Any]
+FIRST_ERROR_STATUS = 400
+EVALSCOPE_OUTPUT = "model_output"
+EVALSCOPE_SCORE = "sample_score"
+EVALSCOPE_ERROR_KEYS = {"error", "error_message"}
+"""Keys of the JSON text that EvalScope's adapter of BFCL V4 writes as the reply for an exception (EvalScope 1.14.1)."""
+EVALSCOPE_TAU_ERROR = "tau2 run_task error:"
+"""Beginning of the reply that EvalScope's adapter of tau2-bench writes for an exception."""
+
+
+def find_line_incident(line: JsonObject) -> Incident | None:
+    """Return why a line contains no answer, or the weak mark of an empty reply, or None."""
+    if line.get("error"):
+        return make_error_incident(line["error"], "error")
+
+    response = as_object(line.get("response"))
+    body = as_object(response.get("body", response))
+    failure = _find_response_error(response, body)
+    if failure is not None:
+        return failure
+
+    if isinstance(line.get(EVALSCOPE_OUTPUT), dict) or isinstance(line.get(EVALSCOPE_SCORE), dict):
+        return _find_evalscope_incident(line)
+
+    choices = list_objects(body.get("choices") or line.get("choices"))
+    message = as_object(choices[0].get("message")) if choices else _get_last_message(line)
+    reason = choices[0].get("finish_reason") if choices else line.get("finish_reason")
+    incident = find_finish_reason_incident(reason, message.get("content"), "finish_reason")
+    if incident is not None:
+        return incident
+    return _find_empty_message(line, message)
+
+
+def _find_response_error(response: JsonObject, body: JsonObject) -> Incident | None:
+    """Return the incident of an OpenAI response with an error object, or with a status that is an error."""
+    for owner, where in ((response, "response.error"), (body, "response.body.error")):
+        if owner.get("error"):
+            return make_error_incident(owner["error"], where)
+    status = response.get("status_code")
+    if is_integer(status) and status >= FIRST_ERROR_STATUS:
+        return make_error_incident(f"HTTP {status}", "response.status_code")
+    return None
+
+
+def _find_evalscope_incident(line: JsonObject) -> Incident | None:
+    """Return the incident of a prediction or a review of EvalScope, which writes some failures as the reply."""
+    output, sample = as_object(line.get(EVALSCOPE_OUTPUT)), as_object(line.get(EVALSCOPE_SCORE))
+    stated_errors = {
+        "model_output.error": output.get("error"),
+        "metadata.rollout_error": as_object(line.get("metadata")).get("rollout_error"),
+        "sample_metadata.rollout_error": as_object(sample.get("sample_metadata")).get("rollout_error"),
+        "task_result.error": _get_task_result(sample).get("error"),
+    }
+    for where, error in stated_errors.items():
+        if error:
+            return make_error_incident(error, where)
+
+    choice = next(iter(list_objects(output.get("choices"))), {})
+    message = as_object(choice.get("message")) or _get_last_message(line)
+    content = message.get("content")
+    incident = find_finish_reason_incident(choice.get("stop_reason"), content, "model_output.stop_reason")
+    if incident is not None:
+        return incident
+    if isinstance(content, str) and content.startswith(EVALSCOPE_TAU_ERROR):
+        return make_error_incident(content, "content", is_marked=False)
+    written_error = _parse_evalscope_error(content)
+    if written_error is not None:
+        return make_error_incident(written_error, "content", is_marked=False)
+    return _find_empty_message(line, message)
+
+
+def _get_task_result(sample: JsonObject) -> JsonObject:
+    """Return what tau-bench's program reported of a sample."""
+    score = as_object(sample.get("score"))
+    return as_object(as_object(score.get("metadata")).get("task_result"))
+
+
+def _parse_evalscope_error(content: Any) -> str | None:
+    """Return the error in a reply `{"error": ..., "error_message": TRACEBACK}`, or None for any other reply."""
+    if not isinstance(content, str) or not content.startswith("{"):
+        return None
+    try:
+        value = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(value, dict) or value.keys() != EVALSCOPE_ERROR_KEYS:
+        return None
+    return str(value["error"])
+
+
+def _get_last_message(line: JsonObject) -> JsonObject:
+    """Return the last message of a line if it is a reply of the model, or an empty object."""
+    messages = list_objects(line.get("messages"))
+    if not messages or messages[-1].get("role") != "assistant":
+        return {}
+    return messages[-1]
+
+
+def _find_empty_message(line: JsonObject, message: JsonObject) -> Incident | None:
+    """Return the weak mark if the last reply has neither text nor calls, and the record lists no predicted calls."""
+    has_calls = message.get("tool_calls") or message.get("function_call") or as_list(line.get("predicted"))
+    if not message or has_calls or message.get("refusal"):
+        return None
+    return find_empty_reply(message.get("content"), "messages")

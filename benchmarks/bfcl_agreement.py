@@ -16,6 +16,7 @@ from pathlib import Path
 
 from fcreview.importers.bfcl.items import DECODER_FIELD
 from fcreview.importers.registry import discover, read_items
+from fcreview.model.incident import is_counted_incident
 from fcreview.model.item import Item, Run
 
 
@@ -50,7 +51,10 @@ def measure_agreement(paths: list[Path], data: list[Path]) -> Iterator[Agreement
             found.items += 1
             found.decoder = str(item.extra.metadata.get(DECODER_FIELD, ""))
             found.verdict += item.official == item.rule
-            if (item.official, item.error_type) == (item.rule, item.rule_error_type):
+            # A failed request has no recomputed error type, because the model made no error.
+            is_failed_request = is_counted_incident(item.incident, item.incident_certainty)
+            recomputed_type = item.error_type if is_failed_request else item.rule_error_type
+            if (item.official, item.error_type) == (item.rule, recomputed_type):
                 found.error_type += 1
             else:
                 found.differing.append(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +25,8 @@ class SearchOptions:
     models differ."""
     language: str = ""
     """Language of the dataset, such as `zh`; empty to find it by folder names."""
+    remembered_scores: Mapping[Path, tuple[Path, ...]] = field(default_factory=dict)
+    """Folder of results -> score folders of --score in earlier commands. They may no longer exist."""
 
 
 @dataclass(slots=True)
@@ -45,6 +48,12 @@ class RunPlan:
     importer: str = ""
     needs_scores: bool = True
     """Whether fcreview warns if the score files are missing. False if the results contain the verdicts."""
+    results_folder: Path | None = None
+    """Folder of the results, for which fcreview remembers the folders of --score. None if --score has no effect."""
+    named_score_folder: Path | None = None
+    """Folder of --score that contains the run's score files."""
+    lost_score_folder: Path | None = None
+    """Folder of --score in an earlier command that contained the run's score files and is missing now."""
     options: dict[ImportOption, str] = field(default_factory=dict)
     """Import options of the run, from the command line, the configuration or an earlier import. An option that is
     missing has its default, which depends on the files."""

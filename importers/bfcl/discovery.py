@@ -33,7 +33,7 @@ from fcreview.importers.bfcl.dataset import (
     load_dataset,
     to_json_text,
 )
-from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind, read_first
+from fcreview.importers.bfcl.filenames import read_first
 from fcreview.importers.bfcl.joining import (
     find_items_with_question,
     has_function_name,
@@ -42,13 +42,18 @@ from fcreview.importers.bfcl.joining import (
     load_results,
     mask_api_keys,
 )
-from fcreview.importers.common.copies import (
-    find_original,
-    find_original_folder,
-    has_copy_folder,
-    report_copies,
+from fcreview.importers.bfcl.model_files import (
+    SUFFIXES,
+    FilesByRun,
+    RunKey,
+    drop_files_in_copy_folders,
+    list_folder,
+    merge_model_subfolders,
 )
-from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
+from fcreview.importers.bfcl.model_folder import describe_model_folder
+from fcreview.importers.bfcl.pairing import NamedFolder, Pairing, RunFiles
+from fcreview.importers.common.copies import report_copies
+from fcreview.importers.common.discovery import SKIPPED_FOLDERS, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan, SearchOptions
@@ -56,13 +61,6 @@ from fcreview.safe_files import open_file
 
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
 UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
-MAX_SUBFOLDERS = 500
-MAX_GROUP_DEPTH = 4
-_SUFFIXES = (".json", ".jsonl", ".csv")
-
-Files = list[ClassifiedFile]
-FilesByRun = dict[tuple[Path, str], Files]
-"""(model folder, BFCL version) -> files."""
 
 
 @dataclass(slots=True)
@@ -80,7 +78,7 @@ FilesByCategory = dict[str, CategoryFiles]
 def find_runs(
     files: Sequence[Path],
     dataset_folders: Sequence[Path],
-    search: SearchOptions,  # noqa: ARG001
+    search: SearchOptions,
 ) -> DiscoveredRuns:
     """Find the BFCL runs in `files`, with score files and datasets. Notices state the numbers of ignored files."""
     filenames.read_first.cache_clear()
@@ -90,7 +88,7 @@ def find_runs(
     question_folders: dict[Path, None] = {}
     ignored: Counter[tuple[Path, str]] = Counter()
     for path in files:
-        file = filenames.classify_file(path) if path.suffix in _SUFFIXES else None
+        file = filenames.classify_file(path) if path.suffix in SUFFIXES else None
         if file is None:
             continue
         found.claimed.add(path)
@@ -107,208 +105,67 @@ def find_runs(
         what = f"skipped {count} {'file' if count == 1 else 'files'}: {reason}"
         found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
     for files_by_run in (results, scores):
-        found.issues += report_copies(_drop_files_in_copy_folders(files_by_run))
+        found.issues += report_copies(drop_files_in_copy_folders(files_by_run))
     data_folders = [folder for root in dataset_folders for folder in walk_folders(root)]
-    for plan in _pair_results_with_scores(_merge_model_subfolders(results), _merge_model_subfolders(scores)):
+    merged_results = merge_model_subfolders(results)
+    pairing = Pairing(merged_results, merge_model_subfolders(scores))
+    for files_of_run in pairing.pair_files(_list_named_score_folders(merged_results, search)):
+        plan = _make_plan(files_of_run)
         attach_dataset(plan, data_folders, list(question_folders))
         categories: FilesByCategory = plan.importer_data
         unscored = [name for name, each in categories.items() if not each.scores and name not in UNSCORED_CATEGORIES]
         report_missing_scores(plan, categories, unscored)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
+    found.issues += _report_unused_score_folders(found.plans, search)
     return found
 
 
-def _merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
-    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
-    candidates: FilesByRun = {}
-    for (_, version), files in files_by_run.items():
-        outermost = filenames.find_run_folder(files[0].path, version)
-        candidates.setdefault((outermost, version), []).extend(files)
-    merged: FilesByRun = {}
-    for (outermost, version), files in candidates.items():
-        is_one_model = len({file.category for file in files}) == len(files)
-        for file in files:
-            folder = outermost if is_one_model else filenames.find_model_folder(file.path)
-            merged.setdefault((folder, version), []).append(file)
-    return merged
+def _list_named_score_folders(results: FilesByRun, search: SearchOptions) -> dict[RunKey, list[NamedFolder]]:
+    """Return the folders of --score, and those of earlier commands, for each run with results."""
+    named: dict[RunKey, list[NamedFolder]] = {}
+    for key in results:
+        remembered = search.remembered_scores.get(key[0], ())
+        folders = [NamedFolder(folder, is_for_run=True) for folder in remembered]
+        folders += [NamedFolder(folder) for folder in search.scores if folder not in remembered]
+        if folders:
+            named[key] = folders
+    return named
 
 
-def _drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
-    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind and category.
-
-    Return the removed files, each with the file that is kept.
-    """
-    originals: dict[tuple[Path, str, str], Path] = {}
-    copies: list[tuple[tuple[Path, str, str], ClassifiedFile]] = []
-    for (_, version), files in files_by_run.items():
-        for file in files:
-            outermost = filenames.find_run_folder(file.path, version)
-            key = outermost, version, file.category
-            folder_names = file.path.relative_to(outermost).parts[:-1]
-            if has_copy_folder(folder_names):
-                copies.append((key, file))
-            else:
-                originals.setdefault(key, file.path)
-    dropped = {file.path: originals[key] for key, file in copies if key in originals}
-    for run_key, files in list(files_by_run.items()):
-        files_by_run[run_key] = [file for file in files if file.path not in dropped]
-        if not files_by_run[run_key]:
-            del files_by_run[run_key]
-    return dropped
+def _report_unused_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> Iterator[ImportIssue]:
+    """Yield an error for each folder of --score whose files fit no run."""
+    for folder in search.scores:
+        if not any(path.is_relative_to(folder) for plan in plans for path in plan.scores):
+            what = "no score file in this folder of --score fits the results. fcreview joins files of the same BFCL"
+            what += " version and category whose entries quote the replies in the results"
+            yield ImportIssue(str(folder), None, what, severity="error")
 
 
-def _pair_results_with_scores(results: FilesByRun, scores: FilesByRun) -> Iterator[RunPlan]:
-    """Yield a plan for each model folder with results, then for each other model folder with scores."""
-    used: set[Path] = set()
-    folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
-    for (folder, version), files in results.items():
-        found, issues, has_all_files = _find_counterpart_files(folder, version, files)
-        used.update(file.path for file in found)
-        yield _make_plan(folder if has_all_files else _find_common_path(files), folder, version, files, found, issues)
-    for (folder, version), files in scores.items():
-        paths = {file.path for file in files}
-        if paths <= used:
-            continue
-        found, issues, has_all_files = _find_counterpart_files(folder, version, files)
-        is_outermost = folder == filenames.find_run_folder(files[0].path, version)
-        model_folder = filenames.find_run_folder if is_outermost else lambda path, _: filenames.find_model_folder(path)
-        model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
-        if found and (model, version) in results:
-            if used.isdisjoint(paths):
-                what = "these scores have no results: the result files in this folder belong to other score files"
-                yield _make_plan(folder, folder, version, [], files, [ImportIssue(str(folder), None, what)])
-            continue
-        yield _make_plan(
-            model if has_all_files else _find_common_path(found or files), model, version, found, files, issues
-        )
-
-
-def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
-    return files[0].path if len(files) == 1 else Path(os.path.commonpath([file.path for file in files]))
-
-
-def _make_plan(
-    shown_path: Path, model_folder: Path, version: str, results: Files, scores: Files, issues: list[ImportIssue]
-) -> RunPlan:
-    """Make the plan of a run. `shown_path` becomes `Run.path`."""
+def _make_plan(files: RunFiles) -> RunPlan:
     categories: FilesByCategory = {}
     order = filenames.CATEGORY_ORDER
-    for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
+    for file in sorted([*files.results, *files.scores], key=lambda file: order.get(file.category, len(order))):
         category = categories.setdefault(file.category, CategoryFiles())
         (category.results if file.kind == "result" else category.scores).append(file.path)
-    run = Run("bfcl", version, "en", filenames.get_model_name(model_folder), str(shown_path))
-    plan = RunPlan(run, [file.path for file in results], [file.path for file in scores], issues=issues)
+
+    model_folder = describe_model_folder(files.model_folder, files.version)
+    run = Run("bfcl", files.version, "en", model_folder.model, str(files.path))
+    run.name_parts = [name for name in (*model_folder.repetition, files.evaluation) if name]
+    plan = RunPlan(run, [file.path for file in files.results], [file.path for file in files.scores])
+    plan.issues = list(files.issues)
     plan.importer_data = categories
-    plan.reason = f"{len(results)} result files and {len(scores)} score files have names of BFCL {version}"
-    if not any(file.is_certain for file in [*results, *scores]):
+    plan.results_folder = files.results_folder
+    plan.named_score_folder = files.named_score_folder
+    plan.reason = f"{len(files.results)} result files and {len(files.scores)} score files have names of BFCL"
+    plan.reason += f" {files.version}"
+    if not any(file.is_certain for file in [*files.results, *files.scores]):
         plan.confidence = 0.6
         plan.reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
-    if version not in filenames.VERSIONS:
-        what = f"fcreview does not know BFCL {version}. The run is imported by the rules of V4"
-        plan.issues.append(ImportIssue(str(shown_path), None, what))
+    if files.version not in filenames.VERSIONS:
+        what = f"fcreview does not know BFCL {files.version}. The run is imported by the rules of V4"
+        plan.issues.append(ImportIssue(str(files.path), None, what))
     return plan
-
-
-class Counterpart(NamedTuple):
-    """The score files for a model's result files, or the result files for its score files."""
-
-    files: list[ClassifiedFile]
-    issues: list[ImportIssue]
-    has_all_files: bool
-    """Whether the user opened all result (or score) files of the model folder. If not, `files` has only files of the
-    opened categories."""
-
-
-def _find_counterpart_files(folder: Path, version: str, files: Sequence[ClassifiedFile]) -> Counterpart:
-    own_kind = files[0].kind
-    kind: FileKind = "score" if own_kind == "result" else "result"
-    categories = {file.category for file in files}
-    has_all_files = {file.path for file in files} >= {f.path for f in _find_files_of_kind(folder, version, own_kind)}
-    matches: list[tuple[tuple[int, int], Path, list[ClassifiedFile]]] = []
-    for rank, candidate in _rank_candidate_folders(folder, kind):
-        found = _find_files_of_kind(candidate, version, kind)
-        n_shared = len(categories & {file.category for file in found})
-        if n_shared:
-            matches.append(((rank, n_shared), candidate, found))
-    if not matches:
-        return Counterpart([], [], has_all_files)
-    highest = max(match[0] for match in matches)
-    (_, used, found), *others = [match for match in matches if match[0] == highest]
-    listed = ", ".join(str(match[1]) for match in others)
-    what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
-    issues = [ImportIssue(str(folder), None, what)] if others else []
-    needed = [file for file in found if has_all_files or file.category in categories]
-    return Counterpart(needed, issues, has_all_files)
-
-
-def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield (rank, folder) for folders that may contain a model's files of one kind. The highest rank is the best."""
-    yield 5, folder
-    if filenames.is_result_or_score_folder(folder):
-        for sibling in _list_subfolders(folder.parent):
-            is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
-            if sibling != folder and is_part and filenames.can_belong_to_same_run(folder, sibling):
-                yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
-    for inner in _list_subfolders(folder):
-        if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
-            yield 4, inner
-            yield 4, inner / folder.name
-    outer = folder.parent
-    if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
-        yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
-    for sibling in _list_subfolders(outer.parent):
-        if sibling != outer and filenames.can_belong_to_same_run(outer, sibling):
-            is_counterpart = _is_counterpart_name(outer.name, sibling.name, kind)
-            yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / folder.name
-
-
-def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -> bool:
-    """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and `score-BFCL` do."""
-    own_kind = "score" if sibling_kind == "result" else "result"
-    return name.lower().replace(own_kind, sibling_kind) == sibling_name.lower()
-
-
-def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
-    """Return (name, whether it is a folder) of each visible entry, sorted. Empty if the folder cannot be listed."""
-    try:
-        with os.scandir(folder) as entries:
-            visible = (entry for entry in entries if not entry.name.startswith(".") and is_utf8_name(entry.name))
-            return sorted((entry.name, entry.is_dir(follow_symlinks=follow_links)) for entry in visible)
-    except OSError:
-        return []
-
-
-def _list_subfolders(folder: Path) -> list[Path]:
-    """List the subfolders of a folder, without copies of others such as `score_backup`."""
-    subfolders = [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
-    return [subfolder for subfolder in subfolders if find_original_folder(subfolder) is None]
-
-
-def _find_files_of_kind(folder: Path, version: str, kind: FileKind) -> list[ClassifiedFile]:
-    """Find the result or score files of a model folder, without copies."""
-    found = _walk_model_folder(folder, version, kind)
-    files_by_run = {(folder, version): [file for file in found if find_original(file.path, folder) is None]}
-    _drop_files_in_copy_folders(files_by_run)
-    return files_by_run.get((folder, version), [])
-
-
-def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> list[ClassifiedFile]:
-    is_deep = version not in filenames.FLAT_VERSIONS and (
-        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
-    )
-    found = []
-    for name, is_folder in _list_folder(folder):
-        path = folder / name
-        if is_folder:
-            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
-            if is_part and depth < MAX_GROUP_DEPTH:
-                found += _walk_model_folder(path, version, kind, depth + 1)
-        elif path.suffix in _SUFFIXES:
-            file = filenames.classify_file(path)
-            if file is not None and file.kind == kind and file.version == version:
-                found.append(file)
-    return found
 
 
 MAX_PARENT_FOLDERS = 5
@@ -417,7 +274,7 @@ def walk_folders(root: Path, max_depth: int = 4) -> Iterator[Path]:
     """Yield a folder and its subfolders, because `--data` may name `data/` or a whole checkout of the repository."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
-    for name, is_folder in _list_folder(root, follow_links=False) if max_depth else ():
+    for name, is_folder in list_folder(root, follow_links=False) if max_depth else ():
         if is_folder and name not in SKIPPED_FOLDERS and name not in ("possible_answer", "result", "score"):
             yield from walk_folders(root / name, max_depth - 1)
 

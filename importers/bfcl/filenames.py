@@ -179,17 +179,9 @@ def find_model_folder(path: Path) -> Path:
     return folder
 
 
-def find_run_folder(path: Path, version: str) -> Path:
-    """Return the folder of a file's run. In V4, it is a folder in `result/` or `score/` that may have subfolders."""
-    nearest = find_model_folder(path)
-    if version in FLAT_VERSIONS:
-        return nearest
-    for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
-        if is_official_output_folder(folder):
-            break
-        if is_official_output_folder(folder.parent):
-            return nearest if _DATE.search(folder.name) else folder
-    return nearest
+def has_date(name: str) -> bool:
+    """Whether a name contains an ISO date."""
+    return _DATE.search(name) is not None
 
 
 def find_date_in_path(folder: Path) -> str | None:

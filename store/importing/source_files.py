@@ -125,7 +125,7 @@ class DatasetFolders:
         self._workspace = workspace
         self._path = workspace.root / "datasets.json"
         saved = workspace.files.read_json_object(self._path)
-        self._folders = {key: tuple(_parse_folders(value)) for key, value in saved.items()}
+        self._folders = {key: tuple(parse_folders(value)) for key, value in saved.items()}
         self._changed = False
 
     def get_dataset_folders(self, run: Run) -> tuple[Path, ...]:
@@ -142,7 +142,7 @@ class DatasetFolders:
     def remember_folders(self, run: Run, folders: Sequence[Path]) -> None:
         """Replace the remembered dataset folders of a run. An empty list forgets them."""
         key = build_run_key(self._workspace, run)
-        remembered = tuple(_RememberedFolder.from_path(path, self._workspace) for path in folders)
+        remembered = tuple(RememberedFolder.from_path(path, self._workspace) for path in folders)
         if self._folders.get(key, ()) != remembered:
             self._changed = True
             self._folders.pop(key, None)
@@ -157,14 +157,14 @@ class DatasetFolders:
 
 
 @dataclass(frozen=True, slots=True)
-class _RememberedFolder:
-    """A folder in `datasets.json`. The fields are the keys of its JSON object."""
+class RememberedFolder:
+    """A folder in `datasets.json` or `score_folders.json`. The fields are the keys of its JSON object."""
 
     beside: str  # path relative to the folder that contains `.fcreview/`
     at: str
 
     @classmethod
-    def from_path(cls, path: Path, workspace: Workspace) -> _RememberedFolder:
+    def from_path(cls, path: Path, workspace: Workspace) -> RememberedFolder:
         absolute = os.path.abspath(path)  # noqa: PTH100 - symbolic links stay unresolved
         return cls(os.path.relpath(absolute, workspace.parent_folder), absolute)
 
@@ -231,7 +231,8 @@ def _is_nonempty_folder(folder: Path) -> bool:
         return False
 
 
-def _parse_folders(value: Any) -> Iterator[_RememberedFolder]:
+def parse_folders(value: Any) -> Iterator[RememberedFolder]:
+    """Yield the valid folders in a list of a file with remembered folders."""
     for folder in value if isinstance(value, list) else ():
         if isinstance(folder, dict) and isinstance(folder.get("beside"), str) and isinstance(folder.get("at"), str):
-            yield _RememberedFolder(folder["beside"], folder["at"])
+            yield RememberedFolder(folder["beside"], folder["at"])

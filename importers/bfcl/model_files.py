@@ -1,0 +1,108 @@
+"""List the result and score files of model folders, without copies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
+from fcreview.importers.bfcl.model_folder import find_run_folder, is_repeat_name
+from fcreview.importers.common.copies import find_original, find_original_folder, has_copy_folder
+from fcreview.importers.common.discovery import is_utf8_name
+
+MAX_SUBFOLDERS = 500
+MAX_GROUP_DEPTH = 4
+SUFFIXES = (".json", ".jsonl", ".csv")
+
+Files = list[ClassifiedFile]
+RunKey = tuple[Path, str]
+"""Model folder and BFCL version."""
+FilesByRun = dict[RunKey, Files]
+
+
+def merge_model_subfolders(files_by_run: FilesByRun) -> FilesByRun:
+    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
+    candidates: FilesByRun = {}
+    for (_, version), files in files_by_run.items():
+        for file in files:
+            candidates.setdefault((find_run_folder(file.path, version), version), []).append(file)
+
+    merged: FilesByRun = {}
+    for (outermost, version), files in candidates.items():
+        is_one_model = len({file.category for file in files}) == len(files)
+        for file in files:
+            folder = outermost if is_one_model else filenames.find_model_folder(file.path)
+            merged.setdefault((folder, version), []).append(file)
+    return merged
+
+
+def drop_files_in_copy_folders(files_by_run: FilesByRun) -> dict[Path, Path]:
+    """Remove files in folders such as `MODEL/backup` if the model has another file of the same kind and category.
+
+    Return the removed files, each with the file that is kept.
+    """
+    originals: dict[tuple[Path, str, str], Path] = {}
+    copies: list[tuple[tuple[Path, str, str], ClassifiedFile]] = []
+    for (_, version), files in files_by_run.items():
+        for file in files:
+            outermost = find_run_folder(file.path, version)
+            key = outermost, version, file.category
+            folder_names = file.path.relative_to(outermost).parts[:-1]
+            if has_copy_folder(folder_names):
+                copies.append((key, file))
+            else:
+                originals.setdefault(key, file.path)
+
+    dropped = {file.path: originals[key] for key, file in copies if key in originals}
+    for run_key, files in list(files_by_run.items()):
+        files_by_run[run_key] = [file for file in files if file.path not in dropped]
+        if not files_by_run[run_key]:
+            del files_by_run[run_key]
+    return dropped
+
+
+def find_files_of_kind(folder: Path, version: str, kind: FileKind) -> Files:
+    """Find the result or score files of a model folder, without copies and without those of repetitions below it."""
+    found: Files = []
+    for file in _walk_model_folder(folder, version, kind):
+        folder_names = file.path.relative_to(folder).parts[:-1]
+        if find_original(file.path, folder) is None and not any(map(is_repeat_name, folder_names)):
+            found.append(file)
+    files_by_run = {(folder, version): found}
+    drop_files_in_copy_folders(files_by_run)
+    return files_by_run.get((folder, version), [])
+
+
+def _walk_model_folder(folder: Path, version: str, kind: FileKind, depth: int = 0) -> Files:
+    is_deep = version not in filenames.FLAT_VERSIONS and (
+        depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_official_output_folder(folder.parent)
+    )
+    found = []
+    for name, is_folder in list_folder(folder):
+        path = folder / name
+        if is_folder:
+            is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_result_or_score_folder(path))
+            if is_part and depth < MAX_GROUP_DEPTH:
+                found += _walk_model_folder(path, version, kind, depth + 1)
+        elif path.suffix in SUFFIXES:
+            file = filenames.classify_file(path)
+            if file is not None and file.kind == kind and file.version == version:
+                found.append(file)
+    return found
+
+
+def list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
+    """Return (name, whether it is a folder) of each visible entry, sorted. Empty if the folder cannot be listed."""
+    try:
+        with os.scandir(folder) as entries:
+            visible = (entry for entry in entries if not entry.name.startswith(".") and is_utf8_name(entry.name))
+            return sorted((entry.name, entry.is_dir(follow_symlinks=follow_links)) for entry in visible)
+    except OSError:
+        return []
+
+
+def list_subfolders(folder: Path) -> list[Path]:
+    """List the subfolders of a folder, without copies of others such as `score_backup`."""
+    subfolders = [folder / name for name, is_folder in list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
+    return [subfolder for subfolder in subfolders if find_original_folder(subfolder) is None]

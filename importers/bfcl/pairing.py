@@ -1,0 +1,436 @@
+"""Pair the result files of each model with its score files.
+
+Results can have several evaluations, such as `score/MODEL` and `score_v1/MODEL`. Each evaluation is a run. Scores in a
+folder of another suffix, or of another model name (`--score`), belong to results only if their entries quote the
+replies in the results.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.dataset import Dataset
+from fcreview.importers.bfcl.filenames import ClassifiedFile, FileKind
+from fcreview.importers.bfcl.joining import load_results
+from fcreview.importers.bfcl.model_files import (
+    SUFFIXES,
+    Files,
+    FilesByRun,
+    RunKey,
+    find_files_of_kind,
+    list_subfolders,
+    merge_model_subfolders,
+)
+from fcreview.importers.bfcl.model_folder import find_run_folder
+from fcreview.importers.bfcl.quoted_replies import QuotedReplies
+from fcreview.importers.bfcl.scores import load_score_file
+from fcreview.importers.common.discovery import gather_files
+from fcreview.importers.common.jsonl import is_large_file
+from fcreview.model.item import ImportIssue
+
+ENOUGH_COMPARED_REPLIES = 40
+MAX_SCORE_FILES = 20_000
+"""Maximum number of files in a folder of --score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """The score files for a model's result files, or the result files for its score files."""
+
+    folder: Path | None = None
+    """Model folder of the files; None if there are none."""
+    files: Files = field(default_factory=list)
+    other_folders: list[Path] = field(default_factory=list)
+    """Model folders that fit equally well."""
+    has_all_files: bool = False
+    """Whether the user opened all result (or score) files of the model folder. If not, `files` has only files of the
+    opened categories."""
+
+    def make_choice_issue(self, folder: Path, kind: FileKind, ignored_folders: Sequence[Path]) -> ImportIssue:
+        listed = ", ".join(map(str, ignored_folders))
+        what = f"several folders contain {kind} files of this model. Using {self.folder}; ignoring {listed}"
+        return ImportIssue(str(folder), None, what)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFolder:
+    """A folder of --score."""
+
+    path: Path
+    is_for_run: bool = False
+    """Whether the user named the folder for this run earlier. If not, its scores may belong to another run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Score files of a run's results."""
+
+    folder: Path
+    """Model folder of the score files."""
+    files: Files
+    named_folder: Path | None = None
+    """Folder of --score that contains the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFiles:
+    """The files of a run."""
+
+    path: Path
+    """Path that identifies the run: the results' folder or, for a further evaluation, that of its scores."""
+    model_folder: Path
+    version: str
+    results: Files
+    scores: Files
+    issues: list[ImportIssue] = field(default_factory=list)
+    evaluation: str = ""
+    """What distinguishes the score folder from those of other evaluations of the same results."""
+    named_score_folder: Path | None = None
+    results_folder: Path | None = None
+
+
+class Pairing:
+    """Pairs the result and score files in the opened paths."""
+
+    def __init__(self, results: FilesByRun, scores: FilesByRun) -> None:
+        self._results = results
+        self._scores = scores
+        self._run_of_result = {file.path: key for key, files in results.items() for file in files}
+        self._used: set[Path] = set()
+        self._counterparts: dict[RunKey, Counterpart] = {}
+        self._evaluations: dict[RunKey, list[Evaluation]] = {}
+        self._score_models: dict[Path, FilesByRun] = {}
+        """Folder of --score -> its score files."""
+
+    def pair_files(self, named_folders: Mapping[RunKey, Sequence[NamedFolder]]) -> Iterator[RunFiles]:
+        """Yield a run for each evaluation of results, then for scores without results.
+
+        `named_folders` are the folders of --score in which the scores of each run are searched as well.
+        """
+        for key in self._results:
+            self._find_own_evaluation(key)
+        for key in self._results:
+            self._find_evaluations_beside_own(key)
+        for key in self._scores:
+            self._assign_scores_to_results(key)
+        for key, folders in named_folders.items():
+            self._find_named_evaluations(key, folders)
+        for key in self._results:
+            yield from self._list_evaluated_runs(key)
+        for key in self._scores:
+            yield from self._list_runs_of_scores(key)
+
+    def _add_evaluation(self, key: RunKey, evaluation: Evaluation) -> None:
+        self._evaluations[key].append(evaluation)
+        self._used.update(file.path for file in evaluation.files)
+
+    def _find_own_evaluation(self, key: RunKey) -> None:
+        folder, version = key
+        found = _find_counterpart_files(folder, version, self._results[key])
+        self._counterparts[key] = found
+        self._evaluations[key] = []
+        if found.folder is not None:
+            self._add_evaluation(key, Evaluation(found.folder, found.files))
+
+    def _find_evaluations_beside_own(self, key: RunKey) -> None:
+        """Find other evaluations, such as `score_v1/MODEL` beside `score/MODEL`, if the user opened all results."""
+        folder, version = key
+        if not self._evaluations[key] or not self._counterparts[key].has_all_files:
+            return
+        for candidate in _list_other_score_folders(folder, version):
+            files = find_files_of_kind(candidate, version, "score")
+            is_new = bool(files) and self._used.isdisjoint(file.path for file in files)
+            if is_new and has_same_replies(self._results[key], files):
+                self._add_evaluation(key, Evaluation(candidate, files))
+
+    def _assign_scores_to_results(self, key: RunKey) -> None:
+        """Add opened scores that are left over to the opened results of their model, if they quote these results."""
+        folder, version = key
+        files = self._scores[key]
+        if self._is_used(files):
+            return
+        owner = self._find_opened_results(_find_counterpart_files(folder, version, files))
+        owner = owner or self._find_results_of_same_path(key)
+        if owner is not None and has_same_replies(self._results[owner], files):
+            self._add_evaluation(owner, Evaluation(folder, files))
+
+    def _find_named_evaluations(self, key: RunKey, named_folders: Sequence[NamedFolder]) -> None:
+        for named in named_folders:
+            if named.path not in self._score_models:
+                self._score_models[named.path] = list_score_models(named.path)
+            is_only_choice = named.is_for_run or len(self._results) == 1
+            chosen = _choose_named_scores(
+                key, self._results[key], self._score_models[named.path], is_only_run=is_only_choice
+            )
+            if chosen is not None and self._used.isdisjoint(file.path for file in chosen.files):
+                self._add_evaluation(key, replace(chosen, named_folder=named.path))
+
+    def _list_evaluated_runs(self, key: RunKey) -> Iterator[RunFiles]:
+        """Yield a run for each evaluation of results, or one without scores."""
+        folder, version = key
+        results = self._results[key]
+        path = folder if self._counterparts[key].has_all_files else _find_common_path(results)
+        evaluations = self._evaluations[key]
+        if not evaluations:
+            yield RunFiles(path, folder, version, results, scores=[], results_folder=folder)
+
+        issues = self._report_ignored_scores(key)
+        names = _name_evaluations(evaluations)
+        for number, evaluation in enumerate(evaluations):
+            is_first = number == 0
+            yield RunFiles(
+                path=path if is_first else evaluation.folder,
+                model_folder=folder,
+                version=version,
+                results=results,
+                scores=evaluation.files,
+                issues=issues if is_first else [],
+                evaluation=names[number],
+                named_score_folder=evaluation.named_folder,
+                results_folder=folder,
+            )
+
+    def _report_ignored_scores(self, key: RunKey) -> list[ImportIssue]:
+        found = self._counterparts[key]
+        used_folders = {evaluation.folder for evaluation in self._evaluations[key]}
+        ignored = [folder for folder in found.other_folders if folder not in used_folders]
+        return [found.make_choice_issue(key[0], "score", ignored)] if ignored else []
+
+    def _list_runs_of_scores(self, key: RunKey) -> Iterator[RunFiles]:
+        """Yield a run for scores whose results were not opened or do not exist."""
+        folder, version = key
+        files = self._scores[key]
+        if self._is_used(files):
+            return
+        found = _find_counterpart_files(folder, version, files)
+        if self._find_opened_results(found) is not None:
+            if self._used.isdisjoint(file.path for file in files):
+                what = "these scores have no results: the result files in this folder belong to other score files"
+                issue = ImportIssue(str(folder), None, what)
+                yield RunFiles(folder, folder, version, results=[], scores=files, issues=[issue])
+            return
+
+        model_folder = folder
+        if found.files:
+            is_outermost = folder == find_run_folder(files[0].path, version)
+            path = found.files[0].path
+            model_folder = find_run_folder(path, version) if is_outermost else filenames.find_model_folder(path)
+        shown_path = model_folder if found.has_all_files else _find_common_path(found.files or files)
+        issues = [found.make_choice_issue(folder, "result", found.other_folders)] if found.other_folders else []
+        yield RunFiles(shown_path, model_folder, version, results=found.files, scores=files, issues=issues)
+
+    def _find_opened_results(self, found: Counterpart) -> RunKey | None:
+        """Return the opened results that contain the result files of scores."""
+        return self._run_of_result.get(found.files[0].path) if found.files else None
+
+    def _find_results_of_same_path(self, scores_key: RunKey) -> RunKey | None:
+        """Return the opened results with the same path in an output folder beside that of the scores, if they have an
+        evaluation. Otherwise, the names of the folders decide."""
+        scores_folder, version = scores_key
+        for key, evaluations in self._evaluations.items():
+            if key[1] == version and evaluations and _are_in_same_place(key[0], scores_folder):
+                return key
+        return None
+
+    def _is_used(self, files: Files) -> bool:
+        return {file.path for file in files} <= self._used
+
+
+def has_same_replies(results: Files, scores: Files) -> bool:
+    """Whether score entries quote the replies in the result files. True if no entry can be compared."""
+    return _compare_replies(results, scores).are_of_results
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparedReplies:
+    n_equal: int
+    n_compared: int
+
+    @property
+    def are_of_results(self) -> bool:
+        return self.n_equal * 2 >= self.n_compared
+
+
+def _compare_replies(results: Files, scores: Files) -> _ComparedReplies:
+    """Compare the replies in score entries with the results, category by category, until enough are compared."""
+    quoted = QuotedReplies()
+    for score_file in scores:
+        paths = [file.path for file in results if file.category == score_file.category]
+        if not paths or any(map(is_large_file, (*paths, score_file.path))):
+            continue
+        found = load_results(paths, score_file.category)
+        quoted.add_category(
+            score_file.category, found, load_score_file(score_file.path, score_file.category, found, Dataset())
+        )
+        if quoted.n_compared >= ENOUGH_COMPARED_REPLIES:
+            break
+    return _ComparedReplies(quoted.n_compared - quoted.n_others, quoted.n_compared)
+
+
+def _choose_named_scores(
+    key: RunKey, results: Files, score_models: FilesByRun, *, is_only_run: bool
+) -> Evaluation | None:
+    """Choose the scores of a run in a folder of --score.
+
+    The folder of the run's model comes first, then the one whose entries quote most of the replies. Scores whose
+    entries cannot be compared with the results, or quote others, are used only if there is no other choice.
+    """
+    results_folder, version = key
+    categories = {file.category for file in results}
+    candidates: dict[Path, Files] = {}
+    for (folder, file_version), files in score_models.items():
+        needed = [file for file in files if file.category in categories]
+        if file_version == version and needed:
+            candidates[folder] = needed
+    for folder, files in candidates.items():
+        if folder.name == results_folder.name:
+            return Evaluation(folder, files)
+
+    compared = {folder: _compare_replies(results, files) for folder, files in candidates.items()}
+    best = max(candidates, key=lambda folder: compared[folder].n_equal, default=None)
+    if best is None:
+        return None
+    is_proven = compared[best].n_equal > 0 and compared[best].are_of_results
+    if is_proven or (is_only_run and len(candidates) == 1):
+        return Evaluation(best, candidates[best])
+    return None
+
+
+def list_score_models(folder: Path) -> FilesByRun:
+    """Return the score files at and below a folder by model folder."""
+    scores: FilesByRun = {}
+    for path in gather_files([folder], max_files=MAX_SCORE_FILES).files:
+        file = filenames.classify_file(path) if path.suffix in SUFFIXES else None
+        if file is not None and file.kind == "score":
+            scores.setdefault((filenames.find_model_folder(path), file.version), []).append(file)
+    return merge_model_subfolders(scores)
+
+
+def _list_other_score_folders(results_folder: Path, version: str) -> Iterator[Path]:
+    """Yield the folders of the same model in other score folders of the program, such as `score_v1/MODEL` for
+    `result/MODEL`.
+
+    A score folder with results of its own, such as `score_v1` beside `result_v1`, belongs to these results.
+    """
+    output_folder = _find_output_folder(results_folder)
+    if output_folder is None:
+        return
+    inside = results_folder.relative_to(output_folder)
+    siblings = [each for each in list_subfolders(output_folder.parent) if filenames.is_result_or_score_folder(each)]
+    others = [each for each in siblings if each != output_folder]
+    for score_folder in others:
+        if not filenames.is_official_output_folder(score_folder) or "score" not in score_folder.name.lower():
+            continue
+        own_results = [
+            each / inside
+            for each in others
+            if "result" in each.name.lower() and filenames.can_belong_to_same_run(each, score_folder)
+        ]
+        if not any(find_files_of_kind(folder, version, "result") for folder in own_results):
+            yield score_folder / inside
+
+
+def _find_output_folder(folder: Path) -> Path | None:
+    """Return the nearest folder above a model folder that is named like the program's `result` or `score`; None without
+    one. Other folders, such as `my_results`, count only directly above the model."""
+    if filenames.is_result_or_score_folder(folder.parent):
+        return folder.parent
+    parents = list(folder.parents)[: filenames.MAX_MODEL_DEPTH]
+    return next((parent for parent in parents if filenames.is_official_output_folder(parent)), None)
+
+
+def _are_in_same_place(folder: Path, other: Path) -> bool:
+    """Whether two model folders have the same path in output folders of the same parent folder."""
+    output_folders = _find_output_folder(folder), _find_output_folder(other)
+    if output_folders[0] is None or output_folders[1] is None:
+        return False
+    is_beside = output_folders[0].parent == output_folders[1].parent
+    return is_beside and folder.relative_to(output_folders[0]) == other.relative_to(output_folders[1])
+
+
+def _name_evaluations(evaluations: Sequence[Evaluation]) -> list[str]:
+    """Return what distinguishes the score folders of several evaluations: `score` and `score_v1`. Empty for one."""
+    if len(evaluations) < 2:
+        return [""] * len(evaluations)
+    parts = [list(evaluation.folder.parts) for evaluation in evaluations]
+    while all(len(each) > 1 for each in parts) and len({each[0] for each in parts}) == 1:
+        for each in parts:
+            del each[0]
+    while all(len(each) > 1 for each in parts) and len({each[-1] for each in parts}) == 1:
+        for each in parts:
+            del each[-1]
+    return ["/".join(each) for each in parts]
+
+
+def _find_common_path(files: Sequence[ClassifiedFile]) -> Path:
+    return files[0].path if len(files) == 1 else Path(os.path.commonpath([file.path for file in files]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    rank: int
+    n_shared_categories: int
+    folder: Path
+    files: Files
+
+
+def _find_counterpart_files(folder: Path, version: str, files: Sequence[ClassifiedFile]) -> Counterpart:
+    own_kind = files[0].kind
+    kind: FileKind = "score" if own_kind == "result" else "result"
+    categories = {file.category for file in files}
+    opened = {file.path for file in files}
+    has_all_files = opened >= {file.path for file in find_files_of_kind(folder, version, own_kind)}
+
+    matches: list[_Match] = []
+    for rank, candidate in _rank_candidate_folders(folder, kind):
+        found = find_files_of_kind(candidate, version, kind)
+        n_shared = len(categories & {file.category for file in found})
+        if n_shared:
+            matches.append(_Match(rank, n_shared, candidate, found))
+    if not matches:
+        return Counterpart(has_all_files=has_all_files)
+
+    best, *others = _list_best_matches(matches)
+    needed = [file for file in best.files if has_all_files or file.category in categories]
+    return Counterpart(best.folder, needed, [match.folder for match in others], has_all_files)
+
+
+def _list_best_matches(matches: Sequence[_Match]) -> list[_Match]:
+    """Return the matches with the highest rank and, among them, the most categories. A folder is listed once."""
+    highest = max((match.rank, match.n_shared_categories) for match in matches)
+    best = {match.folder: match for match in matches if (match.rank, match.n_shared_categories) == highest}
+    return list(best.values())
+
+
+def _rank_candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
+    """Yield (rank, folder) for folders that may contain a model's files of one kind. The highest rank is the best."""
+    yield 5, folder
+    if filenames.is_result_or_score_folder(folder):
+        for sibling in list_subfolders(folder.parent):
+            is_part = filenames.is_result_or_score_folder(sibling) and kind in sibling.name.lower()
+            if sibling != folder and is_part and filenames.can_belong_to_same_run(folder, sibling):
+                yield 4 if _is_counterpart_name(folder.name, sibling.name, kind) else 3, sibling
+    for inner in list_subfolders(folder):
+        if filenames.is_result_or_score_folder(inner) and kind in inner.name.lower():
+            yield 4, inner
+            yield 4, inner / folder.name
+    outer = folder.parent
+    if filenames.is_result_or_score_folder(outer) and kind not in outer.name.lower():
+        yield 2, outer.parent  # RUN/score/MODEL with RUN/*.json
+    # The same path in another output folder: result/MODEL and score/MODEL, result/MODEL/run1 and score/MODEL/run1.
+    output_folder = _find_output_folder(folder) or outer
+    inside = folder.relative_to(output_folder)
+    for sibling in list_subfolders(output_folder.parent):
+        if sibling != output_folder and filenames.can_belong_to_same_run(output_folder, sibling):
+            is_counterpart = _is_counterpart_name(output_folder.name, sibling.name, kind)
+            yield 4 if is_counterpart else 3 if kind in sibling.name.lower() else 1, sibling / inside
+
+
+def _is_counterpart_name(name: str, sibling_name: str, sibling_kind: FileKind) -> bool:
+    """Whether two folder names differ only in `result` and `score`, as `result-BFCL` and `score-BFCL` do."""
+    own_kind = "score" if sibling_kind == "result" else "result"
+    return name.lower().replace(own_kind, sibling_kind) == sibling_name.lower()

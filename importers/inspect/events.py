@@ -15,6 +15,8 @@ from fcreview.importers.common.records import as_list, as_object, list_objects
 MAX_NESTED_EVENTS = 5
 """Maximum depth of events in the field `events` of tool events, in which old logs contain a sub-agent's events."""
 MAX_SPAN_DEPTH = 50
+SCORER_SPANS = ("scorers", "scorer")
+"""Types of the spans of scoring: of all scorers together, and of each one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,8 @@ class EventData:
     """Name of a scorer -> model that it calls."""
     replies: list[EventReply] = field(default_factory=list)
     """Replies of the models that solve the sample, without those of graders, in order."""
+    has_scorer_error: bool = False
+    """Whether the error of the sample was raised by a scorer, after the model had answered."""
 
 
 def collect_event_data(events: Any) -> EventData:
@@ -67,6 +71,7 @@ class _EventCollector:
         self._scorers: dict[str, str] = {}
         self._agents: dict[str, str] = {}
         self._n_open_scorer_steps = 0
+        self._last_span_type: Any = None
 
     def add(self, event: dict[str, Any]) -> None:
         kind = event.get("event")
@@ -77,10 +82,15 @@ class _EventCollector:
             self._n_open_scorer_steps += 1 if event.get("action") == "begin" else -1
         elif kind == "model":
             self._add_model_event(event)
+        elif kind == "error":
+            # Inspect closes all spans before it writes the error, so the last one that was opened tells.
+            is_in_scorer = self._n_open_scorer_steps > 0 or self._last_span_type in SCORER_SPANS
+            self.data.has_scorer_error = self.data.has_scorer_error or is_in_scorer
 
     def _open_span(self, event: dict[str, Any]) -> None:
         span_id, name = str(event.get("id")), str(event.get("name"))
         self._parents[span_id] = event.get("parent_id")
+        self._last_span_type = event.get("type")
         if event.get("type") == "scorer":
             self._scorers[span_id] = name
         elif event.get("type") == "agent":

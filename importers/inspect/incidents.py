@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from fcreview.importers.common.incidents import (
+    add_failed_verdict,
+    apply_incident,
     find_finish_reason_incident,
+    flag_judge_failure,
     make_empty_reply_incident,
     make_error_incident,
     make_incident,
@@ -18,15 +21,30 @@ from fcreview.importers.common.incidents import (
 from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.inspect.content import get_text_without_reasoning
 from fcreview.model.incident import Incident
+from fcreview.model.item import Item
 
 OUTPUT_ERROR = "output.error"
 STOP_REASON = "output.stop_reason"
+SCORERS = "scorers"
+"""Name of the origin of the verdict that is missing because a scorer raised an exception."""
 
 
-def find_incident(sample: dict[str, Any]) -> Incident | None:
-    """Return why a sample has no answer, or a limit that it used up, or the weak mark of an empty reply."""
+def apply_sample_incident(item: Item, sample: dict[str, Any], *, has_scorer_error: bool) -> None:
+    """Record why a sample has no answer, and which of its scores are missing because a scorer failed."""
+    apply_incident(item, find_incident(sample, has_scorer_error=has_scorer_error))
     error = sample.get("error")
-    if isinstance(error, dict):
+    if isinstance(error, dict) and has_scorer_error:
+        add_failed_verdict(item, "official", failure=_describe_error(error), by=SCORERS)
+    _mark_scores_without_value(item, as_object(sample.get("scores")))
+
+
+def find_incident(sample: dict[str, Any], *, has_scorer_error: bool = False) -> Incident | None:
+    """Return why a sample has no answer, or a limit that it used up, or the weak mark of an empty reply.
+
+    If a scorer raised the error of the sample, the model had answered before.
+    """
+    error = sample.get("error")
+    if isinstance(error, dict) and not has_scorer_error:
         return make_error_incident(_describe_error(error), "error")
 
     output = as_object(sample.get("output"))
@@ -45,6 +63,22 @@ def find_incident(sample: dict[str, Any]) -> Incident | None:
     if _is_empty_reply(output, choice, text):
         return make_empty_reply_incident("output")
     return None
+
+
+def _mark_scores_without_value(item: Item, scores: dict[str, Any]) -> None:
+    """Mark the verdicts of scores that have no value. In logs, it is NaN or null, and means that nothing was scored."""
+    for verdict in item.verdicts:
+        score = as_object(scores.get(verdict.criterion.partition(".")[0]))
+        if verdict.value is None and verdict.failure is None and score:
+            verdict.failure = _describe_missing_value(score)
+            flag_judge_failure(item)
+
+
+def _describe_missing_value(score: dict[str, Any]) -> str:
+    """Return why a score has no value. Before 0.3.200, the reason is in the metadata."""
+    reason = score.get("reason") or as_object(score.get("metadata")).get("unscored_reason")
+    texts = [text for text in (reason, score.get("explanation")) if isinstance(text, str) and text]
+    return ": ".join(["the score has no value", *texts])
 
 
 def _describe_error(error: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.incidents import apply_incident
 from fcreview.importers.common.records import (
     add_issue,
     as_list,
@@ -21,7 +20,7 @@ from fcreview.importers.common.records import (
 from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL, LogSources
-from fcreview.importers.inspect.incidents import find_incident
+from fcreview.importers.inspect.incidents import apply_sample_incident
 from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import build_conversation
@@ -267,7 +266,7 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
         tasks.set_bfcl_error_type(item, explanation)
     elif tasks.is_tau2_sample(value):
         tasks.set_tau2_error_type(item, explanation)
-    apply_incident(item, find_incident(value))
+    apply_sample_incident(item, value, has_scorer_error=sample.event_data.has_scorer_error)
 
 
 def _input_to_messages(sample_input: Any) -> list[Any]:

@@ -505,3 +505,56 @@ def test_empty_result_of_acebench_has_a_weak_mark(samples: Path, tmp_path: Path)
     assert [(item.id, item.incident, item.incident_certainty) for item in marked] == [
         (first_id, "empty_reply", "weak"),
     ]
+
+
+def write_inspect_log(folder: Path, samples: list[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    fields = {"task": "made", "task_id": "t1", "model": "mock/model", "scorers": [{"name": "match"}]}
+    log = {"version": 2, "status": "success", "eval": fields, "results": {"scores": []}, "samples": samples}
+    path = folder / "2026-01-01T00-00-00-00-00_made_t1.json"
+    path.write_text(json.dumps(log))
+    return path
+
+
+def span(name: str) -> dict[str, Any]:
+    return {"event": "span_begin", "id": name, "type": name, "name": name}
+
+
+def test_inspect_scorer_that_failed_leaves_the_answer_without_an_incident(tmp_path: Path) -> None:
+    error = {"message": "RuntimeError('the grader answered 500')", "traceback": ""}
+    ended = [{"event": "span_end", "id": "scorers"}, {"event": "error", "error": error}]
+    answered = make_sample("stop", "Turku", epoch=1, input="Where?", target="Turku", scores={}, error=error)
+    samples = [
+        {**answered, "id": "in scorer", "events": [span("solvers"), span("scorers"), span("scorer"), *ended]},
+        {**answered, "id": "in solver", "events": [span("solvers"), span("solver"), *ended]},
+        # With `score_on_error`, the scorers run after the error.
+        {**answered, "id": "scored later", "events": [span("solvers"), *ended, span("scorers"), span("scorer")]},
+        {**answered, "id": "without events"},
+    ]
+    write_inspect_log(tmp_path / "logs", samples)
+    items = read_items_by_id(tmp_path)
+
+    assert {name: item.incident for name, item in items.items()} == {
+        "in scorer": None, "in solver": "server", "scored later": "server", "without events": "server",
+    }  # fmt: skip
+    assert [item.flags for item in items.values()] == [["judge_failed"], [], [], []]
+    (failed,) = [verdict for verdict in items["in scorer"].verdicts if verdict.failure]
+    assert (failed.value, failed.failure) == (None, "RuntimeError('the grader answered 500')")
+
+
+def test_inspect_score_without_a_value_is_a_failure_of_the_scorer(tmp_path: Path) -> None:
+    answered = make_sample("stop", "Turku", epoch=1, input="Where?", target="Turku")
+    scores = [
+        {"match": {"value": None, "explanation": "no grade found"}},
+        {"match": {"value": "C"}, "style": {"value": None, "reason": "parse_error"}},
+        {"match": {"value": "I"}, "style": {"value": 0.0}},
+    ]
+    samples = [{**answered, "id": f"s{number}", "scores": each} for number, each in enumerate(scores)]
+    path = write_inspect_log(tmp_path / "logs", samples)
+    path.write_text(path.read_text().replace('"value": null', '"value": NaN'))
+    items = read_bench_items(tmp_path)
+
+    assert [item.flags for item in items] == [["judge_failed"], ["judge_failed"], []]
+    assert [item.official for item in items] == [None, True, False]
+    failures = [verdict.failure for item in items for verdict in item.verdicts if verdict.failure]
+    assert failures == ["the score has no value: no grade found", "the score has no value: parse_error"]

@@ -237,6 +237,9 @@ def check_single_call(
     if len(calls) != 1:
         message = f"{_describe_call_count(len(calls))}, but 1 was expected"
         return CallFailure(f"{error_prefix}:wrong_count", golden[0].name, None, message)
+    if not golden[0].has_function_doc:
+        return _make_missing_doc_failure(golden[0], number=1, checker=error_prefix)
+    _require_known_form(golden[0])
     return check_call(golden[0], *calls[0], spelling)
 
 
@@ -248,8 +251,8 @@ def check_unordered_calls(golden: list[ExpectedCall], calls: Calls, spelling: Na
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):
         if not expected.has_function_doc:
-            message = f"golden call {number} calls {expected.name}, which is not an available function"
-            return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_description", expected.name, None, message)
+            return _make_missing_doc_failure(expected, number=number, checker=PARALLEL_CHECKER)
+        _require_known_form(expected)
         nearest: CallFailure | None = None
         for position, (name, arguments) in enumerate(remaining):
             failure = check_call(expected, name, arguments, spelling)
@@ -264,6 +267,21 @@ def check_unordered_calls(golden: list[ExpectedCall], calls: Calls, spelling: Na
                 message, argument = f"{message}; nearest call: {nearest.message}", nearest.argument
             return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_match", expected.name, argument, message)
     return None
+
+
+def _make_missing_doc_failure(expected: ExpectedCall, *, number: int, checker: str) -> CallFailure:
+    """Return the failure of a reply to an item whose golden call is not an available function: no call can match.
+
+    The error type is that of V1. Later official programs stop with an error, and write no scores at all.
+    """
+    message = f"golden call {number} calls {expected.name}, which is not an available function"
+    return CallFailure(f"{checker}:cannot_find_description", expected.name, argument=None, message=message)
+
+
+def _require_known_form(expected: ExpectedCall) -> None:
+    """Raise UncheckableItem if calls cannot be compared with a golden call."""
+    if expected.problem is not None:
+        raise UncheckableItem(expected.problem)
 
 
 def _describe_call_count(number: int) -> str:
@@ -286,7 +304,7 @@ def pair_calls(
         if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
             continue
         golden, call = expected[pair.golden], predicted[pair.predicted]
-        if (arguments := call.arguments) is None or not golden.has_function_doc:
+        if (arguments := call.arguments) is None or not golden.is_checkable:
             continue
         _align_diff_with_checker(pair, golden, call, converted[pair.predicted].arguments or {})
         if with_schema_violations:

@@ -109,6 +109,11 @@ LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., 
 text)."""
 
 
+UNKNOWN_FORM = "the golden answer or the function doc has an unexpected format"
+UNKNOWN_FORM_ERRORS = (AttributeError, TypeError, KeyError, IndexError, ValueError)
+"""Errors of compiling a golden answer or a function doc of unknown form."""
+
+
 class UncheckableItem(ValueError):
     """Raised if the rules cannot be applied to a golden answer or a function doc because of its form."""
 
@@ -165,7 +170,13 @@ class ExpectedCall:
     undeclared: tuple[str, ...] = ()
     """Parameters in the golden answer that the function doc does not declare."""
     has_function_doc: bool = True
-    """Whether the function has a doc. Without one, V1 fails every reply."""
+    """Whether the function has a doc. Without one, no call can match."""
+    problem: str | None = None
+    """Why no call can be checked against this golden call, if its own form or that of its function doc is unknown."""
+
+    @property
+    def is_checkable(self) -> bool:
+        return self.has_function_doc and self.problem is None
 
 
 def language_of_category(category: str) -> str:
@@ -183,8 +194,8 @@ def compile_expected_calls(item: DatasetItem, category: str, is_v1: bool) -> lis
             compiled = _compile_uncached_calls(item, category, is_v1)
         except UncheckableItem as error:
             compiled = error
-        except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
-            compiled = UncheckableItem(f"the golden answer or the function doc has an unexpected format ({error})")
+        except UNKNOWN_FORM_ERRORS as error:
+            compiled = UncheckableItem(f"{UNKNOWN_FORM} ({error})")
         item.expected_calls_cache[key] = compiled
     if isinstance(compiled, UncheckableItem):
         raise compiled
@@ -202,24 +213,38 @@ def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any
 
 def _compile_uncached_calls(item: DatasetItem, category: str, is_v1: bool) -> list[ExpectedCall]:
     golden = _parse_ground_truth(item.ground_truth)
-    if not golden or not item.functions:
-        raise UncheckableItem("the item has no golden call or no function doc")
-    language = language_of_category(category)
+    if not golden:
+        raise UncheckableItem("the item has no golden call")
     has_several = "parallel" in category or "multiple" in category
+    golden = golden if has_several else golden[:1]
+    language = language_of_category(category)
     compiled = []
-    for name, parameters in golden if has_several else golden[:1]:
-        function_doc: dict[str, Any] | None = item.functions[0]
-        if has_several and not (is_v1 and "multiple" not in category):
-            # In V1, the name in the function doc only has to be part of the golden name.
-            docs = (doc for doc in item.functions if doc["name"] == name or (is_v1 and doc["name"] in name))
-            function_doc = next(docs, None)
-        if function_doc is not None:
-            compiled.append(_compile_expected_call(function_doc, parameters, language, item.equivalence_rules, is_v1))
-        elif is_v1:
+    for name, parameters in golden:
+        function_doc = _find_function_doc(item, name, category, is_v1=is_v1)
+        if function_doc is None:
             compiled.append(ExpectedCall(name, name, (), {}, (), has_function_doc=False))
-        else:
-            raise UncheckableItem(f"the item has no function doc for {name}")
+            continue
+        # The number of calls is compared first, so a golden call of unknown form matters only if it is reached.
+        try:
+            call = _compile_expected_call(function_doc, parameters, language, item.equivalence_rules, is_v1)
+        except UncheckableItem as error:
+            call = ExpectedCall(name, name, (), {}, (), problem=str(error))
+        except UNKNOWN_FORM_ERRORS as error:
+            call = ExpectedCall(name, name, (), {}, (), problem=f"{UNKNOWN_FORM} ({error})")
+        compiled.append(call)
     return compiled
+
+
+def _find_function_doc(item: DatasetItem, name: str, category: str, *, is_v1: bool) -> dict[str, Any] | None:
+    """Return the doc of a golden call: the only doc in categories with one function, otherwise the one of its name."""
+    has_several_docs = "multiple" in category or ("parallel" in category and not is_v1)
+    if not has_several_docs:
+        return item.functions[0] if item.functions else None
+    for doc in item.functions:
+        # In V1, the name in the function doc only has to be part of the golden name.
+        if doc["name"] == name or (is_v1 and doc["name"] in name):
+            return doc
+    return None
 
 
 def _compile_expected_call(

@@ -57,9 +57,9 @@ def decode_list(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_strict_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_list`, but raise Undecodable if an element is not an object."""
+    """Decode like `decode_list`, but treat a list with an element that is not an object like text."""
     if type(result) is list and any(type(call) is not dict for call in result):
-        raise Undecodable(NOT_A_LIST)
+        return decode_list(None, context)
     return decode_list(result, context)
 
 

@@ -80,7 +80,8 @@ V3_MODELS: ModelRows = (
     ("Salesforce_xLAM-*", "NAMEARG"),
     ("NousResearch_Hermes-2-*", "HERMES"),
     ("MadeAgents_Hammer2*", "HAMMER"),
-    ("meta-llama_*-FC", "LLAMAFC"),
+    ("meta-llama_Llama-3.1-*-FC", "LLAMAFC"),
+    ("meta-llama_*-FC", "PROMPT"),
     ("deepseek-ai_DeepSeek-V2-*", "PHI"),
 )
 V4_MODELS: ModelRows = (

@@ -77,7 +77,7 @@ def test_table_names_decoder_of_model(rules: str, model: str, decoder: str) -> N
         ("V4", "gpt-5.9-2027-01-01-FC", "FC"),
         ("V4", "nobody_maple-7b-FC", "FC"),
         ("V4", "nobody_maple-7b", "AUTO"),
-        ("V3", "meta-llama_Llama-3.3-70B-Instruct-FC", "LLAMAFC"),  # its handler changed in 2025
+        ("V3", "meta-llama_Llama-3.3-70B-Instruct-FC", "PROMPT"),  # its handler changed in 2025
         ("V2", "gpt-4o-2024-05-13-FC", "FC"),
         ("V1", "gpt-4o-2024-08-06_copy", "BARE"),
     ],

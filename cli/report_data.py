@@ -352,6 +352,7 @@ def _count_passes(session: WorkspaceSession, row: RunRow, *, has_queues: bool) -
         is_unfinished=row.is_unfinished,
         incidents=row.incidents,
         without_incidents=row.without_incidents_text,
+        lacks_dataset=row.info.lacks_dataset,
     )
     if not has_queues:
         return counts

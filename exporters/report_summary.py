@@ -40,6 +40,7 @@ from fcreview.model.wording import (
     format_official_rate,
     format_recomputed_rate,
     get_source_name,
+    is_nearly_complete,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ class RunPassCounts:
     """Number of items of the dataset in the run's categories. None if it is unknown or all of them have a result."""
     is_unfinished: bool = False
     incidents: int = 0
+    lacks_dataset: bool = False
+    """Whether only failed items can be recomputed, because there is no dataset."""
     without_incidents: str = ""
     """Pass rate without incidents, such as `46.9 % (211)`. Empty if the run has no incident."""
 
@@ -276,7 +279,7 @@ def _build_score_row(run: RunPassCounts, *, has_estimates: bool, has_incidents: 
         run.items_text,
         format_official_rate(*run.official, run.items, stated_pass=passed, stated_of=of),
         *([run.without_incidents] if has_incidents else []),
-        format_recomputed_rate(*run.rule, run.items, NO_VALUE),
+        format_recomputed_rate(*run.rule, run.items, NO_VALUE, lacks_dataset=run.lacks_dataset),
         format_corrected_rate(*run.corrected, run.items, run.disputed),
     ]
     if has_estimates:
@@ -408,10 +411,15 @@ def select_metric_sources(rows: Sequence[MetricRow]) -> tuple[MetricSource, ...]
 
 
 def get_displayed_value(row: MetricRow, source: MetricSource) -> float | None:
-    """Return the value of a source. None if only some items, which may not represent all, have recomputed verdicts."""
+    """Return the value of a source. None if too few items have recomputed verdicts, because they may not represent all.
+
+    The denominator of a value of some items is in `format_denominator`.
+    """
     n = row.n.get(source)
-    partial = source in ("rule", "errata") and n is not None and row.of is not None and n < row.of
-    return None if partial else row.values.get(source)
+    is_recomputed = source in ("rule", "errata") and n is not None and row.of is not None
+    if is_recomputed and not is_nearly_complete(n or 0, row.of or 0):
+        return None
+    return row.values.get(source)
 
 
 def format_denominator(row: MetricRow) -> str:

@@ -141,7 +141,8 @@ def _format_cells_without_incidents(row: RunRow) -> list[list[str]]:
         official_text = format_rate_with_count(*official, row.n_answered)
     return [
         [
-            "", "", title, f"{row.n_answered:,}", official_text, format_recomputed_rate(*rule, row.n_answered),
+            "", "", title, f"{row.n_answered:,}", official_text,
+            format_recomputed_rate(*rule, row.n_answered, lacks_dataset=row.info.lacks_dataset),
             format_rate_with_count(*effective, row.n_answered), "", "", "",
         ]
     ]  # fmt: skip
@@ -152,7 +153,7 @@ def _format_run_cells(row: RunRow) -> list[str]:
     return [
         str(row.run), format_cell(format_dataset_name(info.benchmark, info.generation, info.language)),
         row.run_name, row.items_text, row.official_rate_text,
-        format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items),
+        format_recomputed_rate(row.rule_pass, row.rule_known, row.n_items, lacks_dataset=info.lacks_dataset),
         format_corrected_rate(row.effective_pass, row.effective_known, row.n_items, row.disputed),
         f"{row.reviewed:,}", f"{row.in_part:,}", f"{row.n_issues:,}",
     ]  # fmt: skip

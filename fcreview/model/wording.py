@@ -286,12 +286,29 @@ def format_corrected_rate(n_passed: int, n_verdicts: int, n_items: int, n_disput
     return f"{rate} · {format_count(n_disputed, 'open disagreement')}" if n_disputed else rate
 
 
-def format_recomputed_rate(n_passed: int, n_verdicts: int, n_items: int, placeholder: str = NO_VALUE) -> str:
-    """Format the pass rate of recomputed verdicts, or their number if some items have none: `– (61 of 1,000)`. Without
-    a dataset, only failed items can be recomputed, so their pass rate would mislead."""
+NEARLY_COMPLETE = 0.9
+"""Share of the items that must have a recomputed verdict, so that their rate represents all items of a metric."""
+
+
+def is_nearly_complete(n_verdicts: int, n_items: int) -> bool:
+    """Whether all items, all but one, or at least `NEARLY_COMPLETE` of them have a verdict."""
+    return n_items - n_verdicts <= 1 or n_verdicts >= NEARLY_COMPLETE * n_items
+
+
+def format_recomputed_rate(
+    n_passed: int, n_verdicts: int, n_items: int, placeholder: str = NO_VALUE, *, lacks_dataset: bool = False
+) -> str:
+    """Format the pass rate of recomputed verdicts, with their number if some items have none: `71.3 % of 998`.
+
+    If only failed items can be recomputed, their pass rate would mislead, and only the number is shown:
+    `– (61 of 1,000)`. That is so without a dataset. With a dataset of another version, fewer than half of the items
+    have a verdict.
+    """
     if n_verdicts in (0, n_items):
         return format_rate(n_passed, n_verdicts)
-    return f"{placeholder} ({n_verdicts:,} of {n_items:,})"
+    if lacks_dataset or n_verdicts * 2 < n_items:
+        return f"{placeholder} ({n_verdicts:,} of {n_items:,})"
+    return format_rate_with_count(n_passed, n_verdicts, n_items)
 
 
 def format_official_rate(

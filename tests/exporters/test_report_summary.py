@@ -15,6 +15,8 @@ from fcreview.exporters.report_summary import (
     build_score_section,
     build_summary_cards,
     collect_metric_rows,
+    format_denominator,
+    get_displayed_value,
 )
 from fcreview.matching.clusters import Cluster
 from fcreview.model.metric import Metric, MetricSource
@@ -45,7 +47,7 @@ def test_partial_rate_has_its_denominator() -> None:
         list_tables(build_score_section(RUNS))[0].rows[0],
         list_tables(build_score_section(RUNS))[1].rows,
     )
-    assert maple.cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
+    assert maple.cells[2:] == ["70.0 %", "44.4 % of 90", "75.0 % of 60"]
     assert oak.cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
     assert elm.cells[2:] == ["86.0 % stated", "–", "–"]
 
@@ -93,7 +95,7 @@ def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
 
 def compute_metrics(source: MetricSource) -> list[Metric]:
     value = {"official": 0.7, "rule": 0.72, "corrected": 0.75}[source]
-    known = 90 if source == "rule" else 100
+    known = 80 if source == "rule" else 100
     return [
         Metric("accuracy", "overall", value, n=100, total=100),
         Metric("accuracy", "live", 100 * value, "percent", level=1, n=known, total=100, note="a note"),
@@ -110,8 +112,15 @@ def test_table_has_three_sources_and_denominators() -> None:
 
 def test_partly_recomputed_metric_has_no_value() -> None:
     row = build_metric_table("accuracy", collect_metric_rows(compute_metrics)[:2], {}).rows[1]
-    assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
+    assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 80); a note"]
     assert row.level == 1
+
+
+def test_nearly_completely_recomputed_metric_has_a_value() -> None:
+    row = collect_metric_rows(compute_metrics)[1]
+    row.n["rule"] = 99
+    assert get_displayed_value(row, "rule") == row.values["rule"]
+    assert format_denominator(row) == "100 items (recomputed 99)"
 
 
 def make_estimate(value: float, low: float, high: float, n_random: int) -> MetricEstimate:

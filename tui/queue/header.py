@@ -233,7 +233,9 @@ def rates_line(
             "disagreements",
             "repeated",
         )
-        rates = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
+        rates = [
+            _format_rates(total, estimate, steps[:at], lacks_dataset=lacks_dataset) for at in range(len(steps) + 1)
+        ]
         disagreements = _format_disagreement_variants(total.disputed, adjudicate_key)
         lefts = [(*line, *disagreements["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
@@ -242,13 +244,19 @@ def rates_line(
     return justify_line(left, ((warning + " ", style),) if warning else (), width)
 
 
-def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shortening_steps: Sequence[str]) -> Line:
+def _format_rates(
+    totals: RunTotals,
+    estimate: PassRateEstimate | None,
+    shortening_steps: Sequence[str],
+    *,
+    lacks_dataset: bool,
+) -> Line:
     """Format the rates.
 
     Args:
         shortening_steps: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`.
-            `incidents`: shorten the rate without incidents. `details`: replace a recomputed rate that does not cover
-            all items by a dash. `corrected`: omit the corrected rate. `interval`: shorten the estimate. `repeated`:
+            `incidents`: shorten the rate without incidents. `details`: omit the number of recomputed verdicts behind a
+            dash. `corrected`: omit the corrected rate. `interval`: shorten the estimate. `repeated`:
             omit the recomputed rate, or the corrected rate if only the recomputed rate differs from the official rate.
     """
     covers_all = totals.rule.n_with_verdict == totals.items
@@ -265,7 +273,9 @@ def _format_rates(totals: RunTotals, estimate: PassRateEstimate | None, shorteni
         )
     if totals.rule.n_with_verdict and "recomputed" not in omitted:
         is_short = "details" in shortening_steps and not covers_all
-        rate = symbols().none if is_short else format_recomputed_pass_rate(*totals.rule, totals.items)
+        rate = format_recomputed_pass_rate(*totals.rule, totals.items, lacks_dataset=lacks_dataset)
+        if is_short:
+            rate = rate.partition(" (")[0]
         title = "recomp. " if "word" in shortening_steps else "recomputed "
         parts += [COLUMN_GAP, (title, "dim"), (rate, "strong" if covers_all else "dim")]
     if "corrected" not in omitted:

@@ -253,7 +253,8 @@ def _rate_column(title: str, source: str, priority: int, format_run: Callable[[R
 
 
 def _recomputed_cell(run: RunRow) -> StyledText:
-    return format_recomputed_pass_rate(run.rule_pass, run.rule_known, run.n_items), ""
+    counts = run.rule_pass, run.rule_known, run.n_items
+    return format_recomputed_pass_rate(*counts, lacks_dataset=run.info.lacks_dataset), ""
 
 
 def _corrected_cell(run: RunRow) -> StyledText:

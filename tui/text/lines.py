@@ -275,9 +275,11 @@ def format_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
     return wording.format_rate_with_count(n_passing, n_with_verdict, n_items) if n_with_verdict else symbols().none
 
 
-def format_recomputed_pass_rate(n_passing: int, n_with_verdict: int, n_items: int) -> str:
+def format_recomputed_pass_rate(n_passing: int, n_with_verdict: int, n_items: int, *, lacks_dataset: bool) -> str:
     """Format the rate of recomputed verdicts as `wording.format_recomputed_rate` does, with the active symbol set."""
-    return wording.format_recomputed_rate(n_passing, n_with_verdict, n_items, symbols().none)
+    return wording.format_recomputed_rate(
+        n_passing, n_with_verdict, n_items, symbols().none, lacks_dataset=lacks_dataset
+    )
 
 
 def key_hints_line(hints: Sequence[KeyHint], cells: int, n_always_shown: int = 2) -> Line:

@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_rate_with_count, format_recomputed_rate
+from fcreview.model.wording import (
+    NO_DATASET_MESSAGE,
+    format_rate_with_count,
+    format_recomputed_rate,
+    is_nearly_complete,
+)
 
 Cli = Callable[..., Any]
 
@@ -33,6 +38,14 @@ def test_rate_formats() -> None:
         "75.0 % of 4",
         "–",
     )
+
+
+def test_recomputed_rate_of_most_items_has_its_denominator() -> None:
+    assert format_recomputed_rate(1, 2, 3) == "50.0 % of 2"
+    assert format_recomputed_rate(300, 399, 400) == "75.2 % of 399"
+    assert format_recomputed_rate(0, 399, 400, lacks_dataset=True) == "– (399 of 400)"
+    assert [is_nearly_complete(n, 30) for n in (26, 27, 29)] == [False, True, True]
+    assert is_nearly_complete(2, 3)
 
 
 def test_runs_without_dataset_show_no_rate(cli: Cli, runs_without_dataset: Path) -> None:

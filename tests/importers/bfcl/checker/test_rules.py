@@ -90,6 +90,33 @@ def test_v1_fails_golden_call_without_document() -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "category", "error"),
+    [
+        (1, "parallel", P + "wrong_count"),
+        (2, "parallel", P + "cannot_find_description"),
+        (2, "live_parallel_multiple", P + "cannot_find_description"),
+        (0, "multiple", "multiple_function_checker:wrong_count"),
+        (1, "multiple", "multiple_function_checker:cannot_find_description"),
+    ],
+)
+def test_count_is_compared_before_a_golden_call_without_document(count: int, category: str, error: str) -> None:
+    """The golden call may also have another form, because it is broken."""
+    answer: list[Any] = [{"deck": [[], ""]}]
+    if category != "multiple":
+        answer.insert(0, {"g": {"x": [1]}})
+    case = DatasetItem("p", category, functions=[G], ground_truth=answer)
+    found = evaluate([{"g": '{"x": 1}'}] * count, case, version="V4", category=category)
+    assert (found.valid, found.error_type, found.note) == (False, error, None)
+
+
+def test_golden_call_of_unknown_form_matters_only_if_it_is_reached() -> None:
+    case = DatasetItem("p", "parallel", functions=[G], ground_truth=[{"g": {"x": [1]}}, {"g": ["x"]}])
+    call = {"g": '{"x": 1}'}
+    assert evaluate([call], case, version="V4", category="parallel").error_type == P + "wrong_count"
+    assert evaluate([call, call], case, version="V4", category="parallel").valid is None
+
+
+@pytest.mark.parametrize(
     ("result", "category", "generation", "error"),
     [
         ("I cannot.", "irrelevance", "V4", None),

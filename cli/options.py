@@ -31,6 +31,7 @@ DEFAULT_OPTION_VALUES: dict[ImportOption, str] = {
 }
 """Values that restore the default of an import option, which depends on the files."""
 EVALUATORS = ("2025-08", "2025-10")
+NO_SCORES = "none"  # value of --score that forgets the score folders of the runs
 NO_ERRATA = "none"  # value of --errata that removes the errata from the workspace
 
 
@@ -127,7 +128,10 @@ VERDICT_FROM_HELP = (
     "Scorer of an Inspect log, or a key of its score, whose value is the verdict (docs/inspect.md). fcreview remembers"
     " it for the run; `default` restores the default."
 )
-SCORE_HELP = "Score folder of results that have another model name. fcreview remembers it. You can repeat the option."
+SCORE_HELP = (
+    "Score folder of results that have another model name. fcreview remembers it; `none` forgets it. You can repeat the"
+    " option."
+)
 LANGUAGE_HELP = "Language of the dataset, such as zh, if no folder name tells it."
 POLICY_HELP = f"Rule for items on which annotators disagree: {', '.join(POLICIES)}."
 DATA_HELP = "Dataset folder. fcreview remembers it for the run. You can repeat the option."

@@ -14,7 +14,7 @@ command searches for their dataset. If the file is lost or damaged, fcreview sea
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import cache
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.options import WorkspaceOptions
+from fcreview.cli.options import NO_SCORES, WorkspaceOptions
 from fcreview.cli.output import Progress, check_choice, print_limited_messages, print_message
 from fcreview.cli.run_options import set_options_and_errata
 from fcreview.cli.workspace import (
@@ -106,9 +106,15 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     if not usable and (summary.runs or not is_whole_workspace(workspace, options.paths)):
         raise CommandError(explain_no_runs(options, summary))
     scope = () if is_whole_workspace(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
-    if all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs):
+    if all(map(_is_up_to_date, summary.runs)):
         cache.save_run_numbers(workspace, scope)  # the store has the current results of every run
     return workspace, scope
+
+
+def _is_up_to_date(row: Mapping[str, Any]) -> bool:
+    """Whether a run was imported with all its files."""
+    has_all_folders = row["missing_dataset"] is None and row["missing_scores"] is None
+    return row["status"] in ("imported", "unchanged") and has_all_folders
 
 
 class ImportCache:
@@ -185,7 +191,9 @@ def discover_runs(options: WorkspaceOptions, config: Config) -> DiscoveredRuns:
         check_choice(sorted(IMPORTERS), options.format, "format")
     paths, permanent = resolve_run_paths(options), list_data_folders(replace(options, data=None), config)
 
-    search_options = SearchOptions(resolve_score_option(options), options.language or "")
+    search_options = SearchOptions(
+        resolve_score_option(options), options.language or "", load_remembered_scores(options)
+    )
 
     def search_runs(folders: Folders) -> DiscoveredRuns:
         return discover(paths, data=[*folders, *permanent], format=options.format, search=search_options)
@@ -214,14 +222,51 @@ def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.abspath(each)) for each in options.data or ()))  # noqa: PTH100 - keep symbolic links
 
 
+def forgets_scores(options: WorkspaceOptions) -> bool:
+    """Whether the command has `--score none`, and no folder has this name."""
+    return list(options.score or ()) == [Path(NO_SCORES)] and not Path(NO_SCORES).is_dir()
+
+
 def resolve_score_option(options: WorkspaceOptions) -> tuple[Path, ...]:
     """Return the folders of --score as absolute paths. Raises CommandError if a folder does not exist."""
+    if forgets_scores(options):
+        return ()
     folders = []
     for folder in options.score or ():
-        if not folder.is_dir():
+        if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises OSError for a name that is too long
             raise CommandError(f"the folder of --score {folder} does not exist. Pass a folder with score files")
-        folders.append(folder.resolve())
+        folders.append(Path(os.path.abspath(folder)))  # noqa: PTH100 - keep symbolic links
     return tuple(dict.fromkeys(folders))
+
+
+def load_remembered_scores(options: WorkspaceOptions) -> Mapping[Path, tuple[Path, ...]]:
+    """Load the score folders that earlier commands named, by folder of results."""
+    from fcreview.store.importing.score_folders import ScoreFolders
+    from fcreview.store.workspace import WorkspaceError
+
+    if forgets_scores(options):
+        return {}
+    try:
+        return ScoreFolders(locate_workspace(options, create=False)).get_folders()
+    except WorkspaceError:
+        return {}
+
+
+def remember_score_folders(plans: Sequence[RunPlan], options: WorkspaceOptions, workspace: Workspace) -> None:
+    """Remember the folders of --score that contain scores of the runs. A place that cannot be written is ignored."""
+    from fcreview.store.importing.score_folders import ScoreFolders
+
+    score_folders = ScoreFolders(workspace)
+    named = resolve_score_option(options)
+    for plan in plans:
+        if plan.results_folder is None:
+            continue
+        if forgets_scores(options):
+            score_folders.forget_folders(plan.results_folder)
+        elif plan.named_score_folder in named:
+            score_folders.add_folders(plan.results_folder, [plan.named_score_folder])
+    with suppress(OSError):
+        score_folders.save()
 
 
 def list_data_folders(options: WorkspaceOptions, config: Config) -> list[Path]:
@@ -290,6 +335,7 @@ def import_discovered_runs(
             raise CommandError(explain_no_runs(options, summary)) from None
     workspace = locate_workspace(options)
     set_options_and_errata(discovered.plans, options, config, workspace)
+    remember_score_folders(discovered.plans, options, workspace)
     datasets = DatasetOptions(resolve_data_option(options), options.forget_data)
     with Progress() as progress:
         progress.show_first_line()
@@ -307,25 +353,31 @@ def import_discovered_runs(
     return workspace, summary
 
 
+_SCORES_ADVICE = "Pass --score DIR, or forget the folder with --score none"
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
-_MISSING_DATASET_EFFECTS = {
+_MISSING_FOLDER_EFFECTS = {
     "kept": "fcreview uses the last import",
     "outdated": "fcreview uses the last import and did not import results that changed since then",
 }
 
 
 def print_missing_datasets(summary: ImportSummary) -> None:
-    """Print a line for each missing dataset folder with the affected runs, the effect and the remedy."""
+    """Print a line for each missing folder of datasets or scores with the affected runs, the effect and the remedy."""
+    _print_missing_folders(summary, "missing_dataset", "the dataset is", _DATASET_ADVICE, "the dataset")
+    _print_missing_folders(summary, "missing_scores", "the scores are", _SCORES_ADVICE, "the scores")
+
+
+def _print_missing_folders(summary: ImportSummary, field: str, subject: str, advice: str, noun: str) -> None:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in summary.runs:
-        if row["missing_dataset"] is not None:
-            effect = _MISSING_DATASET_EFFECTS.get(row["status"], "fcreview imported the results without the dataset")
-            alike.setdefault((row["missing_dataset"], effect), []).append(row)
+        if row[field] is not None:
+            effect = _MISSING_FOLDER_EFFECTS.get(row["status"], f"fcreview imported the results without {noun}")
+            alike.setdefault((row[field], effect), []).append(row)
     for (folder, effect), rows in alike.items():
-        names = ", ".join(row["run_name"] for row in rows[:MAX_MESSAGES])
+        names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
         if len(rows) > 1:
             names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
-        print_message(f"fcreview: {names}: the dataset is no longer in {folder}. {effect}. {_DATASET_ADVICE}")
+        print_message(f"fcreview: {names}: {subject} no longer in {folder}. {effect}. {advice}")
 
 
 def _print_failed_imports(summary: ImportSummary) -> None:

@@ -362,11 +362,12 @@ class ItemDetail:
 class ImportSummary:
     runs: list[dict[str, Any]] = field(default_factory=list)
     """One object for each run: run, run_name, benchmark, generation, language, model, path, items, status, seconds,
-    dataset, missing_dataset and issues.
+    dataset, missing_dataset, missing_scores and issues.
 
-    `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset is
-    missing, and the last import is kept) or `outdated` (like `kept`, but result files have changed). `missing_dataset`
-    is the folder that a user named for the dataset, if the dataset is no longer in this folder; else null.
+    `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset or the
+    scores are missing, and the last import is kept) or `outdated` (like `kept`, but result files have changed).
+    `missing_dataset` is the folder that a user named for the dataset, if the dataset is no longer in this folder; else
+    null. `missing_scores` is the folder of --score, if the scores are no longer in it; else null.
     """
     issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity
     seconds: float = 0.0

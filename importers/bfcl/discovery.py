@@ -117,6 +117,7 @@ def find_runs(
         report_missing_scores(plan, categories, unscored)
         found.claimed.update(plan.results, plan.scores)
         found.plans.append(plan)
+    _report_lost_score_folders(found.plans, search)
     found.issues += _report_unused_score_folders(found.plans, search)
     return found
 
@@ -140,6 +141,22 @@ def _report_unused_score_folders(plans: Sequence[RunPlan], search: SearchOptions
             what = "no score file in this folder of --score fits the results. fcreview joins files of the same BFCL"
             what += " version and category whose entries quote the replies in the results"
             yield ImportIssue(str(folder), None, what, severity="error")
+
+
+def _report_lost_score_folders(plans: Sequence[RunPlan], search: SearchOptions) -> None:
+    """Set `lost_score_folder` of runs whose scores an earlier command named, and that are missing now."""
+    for results_folder, score_folders in search.remembered_scores.items():
+        plans_of_results = [plan for plan in plans if plan.results_folder == results_folder]
+        found = {plan.named_score_folder for plan in plans_of_results}
+        lost = [folder for folder in score_folders if folder not in found]
+        has_new_folder = not found.isdisjoint(search.scores)
+        if not plans_of_results or not lost or has_new_folder:
+            continue
+        first = plans_of_results[0]
+        what = f"the scores are no longer in {lost[0]}, which --score of an earlier command named"
+        first.issues.append(ImportIssue(first.run.path, None, what))
+        if not first.scores:
+            first.lost_score_folder = lost[0]
 
 
 def _make_plan(files: RunFiles) -> RunPlan:

@@ -142,9 +142,11 @@ class ImportPlanner:
             lost = find_folder_of_lost_dataset(self._workspace, plan, stored_run, remembered)
         missing = lost or find_folder_without_dataset(plan, remembered)
         row["missing_dataset"] = str(missing) if missing else None
-        if stored_run and lost:
-            now, before = ([s for s in sources if s.kind != "data"] for sources in (job.sources, stored_run.sources))
-            row["status"] = "kept" if is_content_unchanged(self._workspace, now, before) else "outdated"
+        row["missing_scores"] = str(plan.lost_score_folder) if plan.lost_score_folder else None
+        if stored_run and (lost or plan.lost_score_folder):
+            lost_kinds = [kind for kind, folder in (("data", lost), ("score", plan.lost_score_folder)) if folder]
+            is_unchanged = self._has_same_sources(job, stored_run, lost_kinds)
+            row["status"] = "kept" if is_unchanged else "outdated"
             import_plan.skipped_plans.append(plan)
         elif (
             stored_run
@@ -161,6 +163,12 @@ class ImportPlanner:
         row |= {"items": stored_run.n_items, "issues": stored_run.n_issues, "dataset": stored_run.info.dataset}
         if _has_new_name(plan.run, stored_run.info):
             import_plan.renamed[job.run_number] = plan.run
+
+    def _has_same_sources(self, job: ReadJob, stored_run: StoredRun, lost_kinds: Sequence[str]) -> bool:
+        """Whether all files are unchanged, apart from those of the kinds whose folder is missing."""
+        now = [source for source in job.sources if source.kind not in lost_kinds]
+        before = [source for source in stored_run.sources if source.kind not in lost_kinds]
+        return is_content_unchanged(self._workspace, now, before)
 
 
 def _copy_hashes_if_mtimes_changed(job: ReadJob, stored: StoredRun) -> bool:
@@ -182,8 +190,9 @@ def _has_new_name(run: Run, stored: Run) -> bool:
 def _make_summary_row(run_number: int, run: Run) -> dict[str, Any]:
     identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
     counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
+    missing = {"missing_dataset": None, "missing_scores": None}
     names = {"run": run_number, "run_name": run.model}  # `_name_runs` replaces the name
-    return {**names, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
+    return {**names, **identity, **counts, "dataset": run.dataset, **missing, "issues": 0}
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)

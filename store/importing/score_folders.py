@@ -33,10 +33,11 @@ class ScoreFolders:
         }
 
     def add_folders(self, results_folder: Path, folders: Sequence[Path]) -> None:
-        """Remember score folders for the results, in addition to earlier ones."""
+        """Remember score folders for the results, in addition to earlier ones that still exist."""
         key = self._workspace.to_stored_path(results_folder)
-        named = (RememberedFolder.from_path(path, self._workspace) for path in folders)
-        self._folders[key] = tuple(dict.fromkeys((*self._folders.get(key, ()), *named)))
+        earlier = [each for each in self._folders.get(key, ()) if each.find_current_path(self._workspace).is_dir()]
+        named = [RememberedFolder.from_path(path, self._workspace) for path in folders]
+        self._folders[key] = tuple(dict.fromkeys(earlier + named))
 
     def forget_folders(self, results_folder: Path) -> None:
         self._folders.pop(self._workspace.to_stored_path(results_folder), None)

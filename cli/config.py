@@ -13,6 +13,9 @@ reasons = ["too strict", "misread"]   # reasons for an override, at most 9
 "item.pass" = "p,y"
 [decoders]                            # decoders for BFCL responses by model folder, as --decoder
 "my-model-*" = "HERMES"
+[scorers.attack_success]              # scorers of Inspect logs with low values that are good
+better = "lower"
+pass_at = 0.0                         # the value from which a score passes
 [run_names]                           # names of runs by path or model, as import --name
 "runs/2025-11-20/*" = "baseline"
 ```
@@ -27,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +48,7 @@ MAX_TEAMS_BYTES = 1_000_000  # size limit of `teams.json`, in bytes
 MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
 DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
+SCORERS_ERROR = '[scorers.NAME] must have the lines better = "lower" (or "higher") and pass_at = 0.0, or one of them'
 
 
 def _check_string_list(error_text: str, value: Any) -> list[str]:
@@ -118,6 +123,23 @@ def _check_run_names(value: Any) -> dict[str, str]:
     return _check_string_table("run_names", '"runs/2025-11-20/*" = "baseline"', value)
 
 
+def _check_scorers(value: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(value, dict):
+        raise ValueError(SCORERS_ERROR)
+    return {name: _check_scorer(setting) for name, setting in value.items()}
+
+
+def _check_scorer(setting: Any) -> dict[str, Any]:
+    if not isinstance(setting, dict) or not setting or setting.keys() - {"better", "pass_at"}:
+        raise ValueError(SCORERS_ERROR)
+    if setting.get("better", "higher") not in ("higher", "lower"):
+        raise ValueError('better must be "higher" or "lower" in [scorers.NAME]')
+    pass_at = setting.get("pass_at", 0.0)
+    if isinstance(pass_at, bool) or not isinstance(pass_at, int | float) or not isfinite(pass_at):
+        raise ValueError("pass_at must be a number in [scorers.NAME]")
+    return setting
+
+
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "annotator": _check_annotator,
     "data": partial(_check_string_list, "data must be a list of folder names"),
@@ -128,6 +150,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "reasons": _check_reasons,
     "keys": _check_keys,
     "decoders": _check_decoders,
+    "scorers": _check_scorers,
     "run_names": _check_run_names,
 }
 """Functions by setting. A function checks and normalizes the value, or raises ValueError. pydantic is not used here,
@@ -147,6 +170,7 @@ class Config:
     decoders: Mapping[str, str] = field(
         default_factory=dict
     )  # by name of the model folder, in which `*` matches any text
+    scorers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by scorer, or SCORER.KEY, of Inspect logs
     run_names: Mapping[str, str] = field(default_factory=dict)  # by path or model, in which `*` matches any text
 
     @property

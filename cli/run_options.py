@@ -5,6 +5,7 @@ fcreview saves them in the workspace, so that they are not lost when the store i
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.options import DEFAULT_OPTION_VALUES, WorkspaceOptions
 from fcreview.cli.workspace import set_and_save_errata
+from fcreview.errors import UsageError
+from fcreview.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from fcreview.cli.config import Config
     from fcreview.model.item import Run
     from fcreview.run_plan import ImportOption, RunPlan
     from fcreview.store.workspace import Workspace
+
+MAX_LISTED_CHOICES = 30
 
 
 def set_options_and_errata(
@@ -29,8 +34,12 @@ def set_options_and_errata(
     """Set the import options, the name and the errata of each run, and save the values of this command for later
     commands."""
     saved = SavedRunOptions(workspace)
+    unsuitable = find_runs_without_score(plans, options.verdict_from)
     for plan in plans:
-        saved.update_run(plan, options.import_options)
+        given = dict(options.import_options)
+        if plan.run.path in unsuitable:
+            del given["verdict_from"]
+        saved.update_run(plan, given)
         if options.name is not None:
             saved.set_name(plan, options.name)
         plan.run.name = saved.get_name(plan) or find_configured_name(plan.run, config)
@@ -54,13 +63,41 @@ def find_configured_name(run: Run, config: Config) -> str:
     return ""
 
 
+def find_runs_without_score(plans: Sequence[RunPlan], verdict_from: str | None) -> set[str]:
+    """Return the paths of the runs that lack the score of --verdict-from. They keep their verdicts.
+
+    Raises UsageError if no run has the score.
+    """
+    if verdict_from is None or verdict_from == DEFAULT_OPTION_VALUES["verdict_from"]:
+        return set()
+    from fcreview.importers.registry import list_verdict_choices
+
+    choices_by_path: dict[str, list[str]] = {}
+    for plan in plans:
+        if "verdict_from" in _get_importer_options(plan):
+            choices_by_path[plan.run.path] = list_verdict_choices(plan)
+    unsuitable = {path for path, choices in choices_by_path.items() if verdict_from not in choices}
+    if len(unsuitable) < len(choices_by_path):
+        return unsuitable
+
+    all_choices = dict.fromkeys(choice for choices in choices_by_path.values() for choice in choices)
+    if not all_choices:
+        raise UsageError("--verdict-from needs an Inspect log with scores")
+    listed = ", ".join(sanitize(choice) for choice in list(all_choices)[:MAX_LISTED_CHOICES])
+    raise UsageError(f"no log has the score {sanitize(verdict_from)!r}. Choose one of {listed}")
+
+
 def _list_configured_options(plan: RunPlan, config: Config) -> dict[ImportOption, str]:
-    if "decoder" not in _get_importer_options(plan):
-        return {}
-    for model, decoder in config.decoders.items():
-        if fnmatchcase(plan.run.model, model):
-            return {"decoder": decoder}
-    return {}
+    names = _get_importer_options(plan)
+    options: dict[ImportOption, str] = {}
+    if "scorers" in names and config.scorers:
+        options["scorers"] = json.dumps(config.scorers, sort_keys=True)
+    if "decoder" in names:
+        for model, decoder in config.decoders.items():
+            if fnmatchcase(plan.run.model, model):
+                options["decoder"] = decoder
+                break
+    return options
 
 
 def _get_importer_options(plan: RunPlan) -> tuple[ImportOption, ...]:

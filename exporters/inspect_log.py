@@ -20,6 +20,8 @@ from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
+KEPT_METRIC = "fcreview_not_recomputed"
+"""Key in the metadata of a metric that fcreview did not recompute after a review."""
 CHECK_TOLERANCE = 1e-9
 """Maximum difference, due to rounding, between a result in a copy and the result that `inspect_ai` computes."""
 
@@ -98,12 +100,17 @@ def check_and_count_log_copies(folder: Path) -> int:
         try:
             log = read_eval_log(str(path))
             written = _get_metric_values(log)
+            kept = _list_kept_metrics(log)
             if log.samples and log.results and log.results.scores:
                 recompute_metrics(log)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
         found = _get_metric_values(log)
-        wrong = [name for name, value in found.items() if not _is_equal_metric_value(value, written.get(name, value))]
+        wrong = [
+            name
+            for name, value in found.items()
+            if name not in kept and not _is_equal_metric_value(value, written.get(name, value))
+        ]
         if wrong:
             raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
     return len(paths)
@@ -111,8 +118,21 @@ def check_and_count_log_copies(folder: Path) -> int:
 
 def _get_metric_values(log: Any) -> dict[str, Any]:
     scores = log.results.scores if log.results is not None else ()
-    metrics = [(score, key, metric) for score in scores for key, metric in score.metrics.items()]
-    return {f"{score.name} {score.reducer or ''} {key}": metric.value for score, key, metric in metrics}
+    values: dict[str, Any] = {}
+    for score in scores:
+        for key, metric in score.metrics.items():
+            values[f"{score.name} {score.reducer or ''} {key}"] = metric.value
+    return values
+
+
+def _list_kept_metrics(log: Any) -> set[str]:
+    """Return the metrics that keep their values because fcreview cannot recompute them, such as random ones."""
+    kept: set[str] = set()
+    for score in log.results.scores if log.results is not None else ():
+        for key, metric in score.metrics.items():
+            if (metric.metadata or {}).get(KEPT_METRIC):
+                kept.add(f"{score.name} {score.reducer or ''} {key}")
+    return kept
 
 
 def _is_equal_metric_value(first: Any, second: Any) -> bool:

@@ -11,9 +11,10 @@ from zlib import crc32
 from fcreview.errata import Errata
 from fcreview.model.item import ImportIssue, Run
 
-ImportOption = Literal["decoder", "evaluator", "verdict_from"]
+ImportOption = Literal["decoder", "evaluator", "verdict_from", "scorers"]
 """Option that changes how an importer reads a run: `decoder` for BFCL replies, `evaluator` for the version of
-ACEBench's rules, `verdict_from` for the scorer of an Inspect log."""
+ACEBench's rules, `verdict_from` for the scorer of an Inspect log, `scorers` for which of its values pass. `scorers` is
+JSON, and only the configuration sets it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "inspect", "Inspect", "Inspect logs, .eval or .json",
-        version=7, needs_part_verdicts=True, options=("verdict_from",),
+        version=7, needs_part_verdicts=True, options=("verdict_from", "scorers"),
         why_no_golden_fix="an Inspect log has no dataset whose golden answers can be corrected",
     ),
     Importer(
@@ -283,6 +283,14 @@ def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> Non
     what = f"JSON files skipped because no importer recognizes them: {len(unclaimed)} ({names}{more})"
     folder = os.path.commonpath([str(path.parent) for path in unclaimed])
     found.issues.append(ImportIssue(folder, None, what, severity="notice"))
+
+
+def list_verdict_choices(plan: RunPlan) -> list[str]:
+    """Return the names that the option `verdict_from` accepts for a run. Empty if its importer has no such option."""
+    importer = IMPORTERS[plan.importer]
+    if "verdict_from" not in importer.options:
+        return []
+    return cast("list[str]", importer.load_module("read").list_choices(plan))
 
 
 def importer_for(run: Run) -> Importer:

@@ -174,12 +174,21 @@ def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> st
         judged = count_items(f"{only_judge} judge:pass"), count_items(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
     known = [f"{source} {format_rate_with_count(p, p + f, total)}" for source, p, f in rates if p + f]
+    missing = _explain_missing_verdicts(session, view)
+    if not known and missing:
+        return " · ".join([*parts, missing])
     parts += known or ["no official verdicts"]
     parts += [f"{n_failing:,} failing"]
     if any(rule is not None for _, rule in verdicts):
         differing = f"official and recomputed verdicts differ on {differ:,}"
         parts += [differing if differ else "official and recomputed verdicts agree"]
     return " · ".join(parts)
+
+
+def _explain_missing_verdicts(session: WorkspaceSession, view: View) -> str:
+    """Return why the runs of a view have no verdicts, such as `no verdicts: choose one of ...`, or an empty text."""
+    reasons = {row.info.missing_verdict_reason for row in session.runs if not view.runs or row.run in view.runs}
+    return sanitize(reasons.pop()) if len(reasons) == 1 else ""
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:

@@ -472,6 +472,13 @@ class Run:
         return self.needs_dataset and self.dataset is None
 
     @property
+    def missing_verdict_reason(self) -> str:
+        """Why no item has an official verdict, such as `no verdicts: choose one of ...`. Empty if items may have
+        one."""
+        fact = self.facts.get("verdict_from")
+        return fact.reason if fact is not None and fact.value is None else ""
+
+    @property
     def full_title(self) -> str:
         """Title, version and language of the benchmark: `BFCL V4`, `ACEBench v1 zh`. English is omitted."""
         title = self.title or self.benchmark

@@ -16,12 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.inspect.log import SAMPLE_FOLDER, InspectLog, LogSample, UnreadableLog, open_log
+from fcreview.importers.inspect.log import (
+    SAMPLE_FOLDER,
+    SUMMARIES,
+    InspectLog,
+    LogSample,
+    UnreadableLog,
+    open_log,
+)
 from fcreview.importers.inspect.scores import to_json_value
 from fcreview.model.json_value import to_json_text
 from fcreview.safe_files import SIGNATURE, ArchiveError, open_archive, open_file, open_member, read_file
 
-SUMMARIES = "summaries.json"
 MAX_SUMMARY_BYTES = 64 << 20
 MAX_COMPARED_BYTES = 64 << 20
 """Maximum size, in bytes, of a `.json` log whose samples are read to compare it with another copy."""

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.records import as_list, as_object, is_integer, is_number, list_objects
 from fcreview.importers.inspect.metrics import (
     SPREAD_METRICS,
+    ComputedMetric,
     EpochValue,
     MetricSpec,
     NotRecomputable,
+    ReducedScore,
     ScoreColumn,
     expand_column_pattern,
     expand_grouped_metrics,
@@ -26,7 +28,8 @@ from fcreview.importers.inspect.metrics import (
     select_scores_of_metric,
     try_compute_metric,
 )
-from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, convert_verdict_to_value, to_verdict
+from fcreview.importers.inspect.scales import DEFAULT_SCALE, Scale
+from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, parse_number, to_json_value
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, build_category_metrics, build_pass_rate_metric
@@ -35,6 +38,8 @@ from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 LOG_KEY = "inspect"
 AS_RECORDED = "imported from the log, not recomputed"
+UNCHANGED_BY_REVIEWS = "imported from the log, unchanged by reviews"
+TOLERANCE = 1e-9
 MISSING = object()
 """Value that `_derive_primary_value` returns if the item has no verdict."""
 RECOMPUTED_TABLE = "recomputed verdicts"
@@ -47,11 +52,24 @@ class LogMetrics:
 
     primary: str | None
     """Name of the score that gives the item verdicts."""
+    primary_key: str | None
+    """Key of the primary score that gives the verdicts, if the score is an object."""
     is_judged: bool
     """Whether a language model gives the primary score."""
     columns: Sequence[ScoreColumn] = ()
     is_complete: bool = True
     """Whether the run finished, so that the recorded metrics cover all samples."""
+    n_items: int | None = None
+    """Number of items of the run."""
+    scales: Mapping[str, Scale] = field(default_factory=dict)
+    """`SCORER` or `SCORER.KEY` -> which values pass, for scores with another scale than 0 to 1."""
+
+    def get_scale(self, name: str) -> Scale:
+        return self.scales.get(name, DEFAULT_SCALE)
+
+    def is_whole_run(self, items: Sequence[ScoredItem]) -> bool:
+        """Whether items are all items of the run, so that the recorded metrics are about them."""
+        return self.n_items == len(items) and len({item.id for item in items}) == len(items)
 
 
 def read_score_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -60,11 +78,22 @@ def read_score_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     recorded = results.get("scores")
     if recorded is None and "scorer" in results:  # Logs before format 2 have one scorer.
         recorded = [{"name": _get_scorer_name(results["scorer"]), "metrics": results.get("metrics")}]
-    columns = [each for score in list_objects(recorded) if (each := _read_recorded_column(score)) is not None]
+    n_samples = _count_recorded_samples(header, results)
+    found = [_read_recorded_column(score, n_samples) for score in list_objects(recorded)]
+    columns = [column for column in found if column is not None]
     return columns or list(_list_declared_columns(header))
 
 
-def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
+def _count_recorded_samples(header: Mapping[str, Any], results: Mapping[str, Any]) -> int | None:
+    """Return how many samples the results cover, in logs whose score columns do not tell it."""
+    epochs = as_object(as_object(header.get("eval")).get("config")).get("epochs")
+    total = results.get("completed_samples", results.get("total_samples"))
+    if not is_integer(total):
+        return None
+    return total // epochs if is_integer(epochs) and epochs > 0 else total
+
+
+def _read_recorded_column(score: Mapping[str, Any], n_samples: int | None) -> dict[str, Any] | None:
     name = str(score.get("name") or _get_scorer_name(score.get("scorer")))
     if not name:
         return None
@@ -72,12 +101,19 @@ def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
     for key, metric in as_object(score.get("metrics")).items():
         found = metric if isinstance(metric, dict) else {"value": metric}
         value, params = found.get("value"), to_plain_json(as_object(found.get("params", found.get("options"))))
-        number = float(value) if isinstance(value, (int, float)) and value == value and abs(value) < 1e300 else None
+        number = to_json_value(float(value)) if is_number(value) else None
         spec = {"key": key, "name": str(found.get("name") or key), "params": params}
         metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
     reducer = score.get("reducer") if isinstance(score.get("reducer"), str) else None
     scorer = _get_scorer_name(score.get("scorer")) or name
-    return {"name": name, "scorer": scorer, "reducer": reducer, "metrics": metrics}
+    n_scored = score.get("scored_samples", n_samples)
+    return {
+        "name": name,
+        "scorer": scorer,
+        "reducer": reducer,
+        "metrics": metrics,
+        "n_scored": n_scored if is_integer(n_scored) else None,
+    }
 
 
 def _list_declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -116,14 +152,38 @@ def load_log_metrics(run: Run) -> LogMetrics:
         specs = [_parse_metric_spec(metric) for metric in list_objects(each.get("metrics"))]
         name, scorer, reducer = str(each.get("name")), str(each.get("scorer")), each.get("reducer")
         is_unreduced = reducer is None and (scorer, name) in seen
-        columns.append(ScoreColumn(name, scorer, reducer if isinstance(reducer, str) else None, specs, is_unreduced))
-    primary = stored.get("primary") if isinstance(stored.get("primary"), str) else None
-    return LogMetrics(primary, stored.get("is_judged") is True, columns, stored.get("is_complete") is True)
+        columns.append(
+            ScoreColumn(
+                name,
+                scorer,
+                reducer=reducer if isinstance(reducer, str) else None,
+                metrics=specs,
+                is_unreduced=is_unreduced,
+                n_recorded=each.get("n_scored"),
+                n_in_file=each.get("n_scored_in_file"),
+            )
+        )
+    primary, key = stored.get("primary"), stored.get("primary_key")
+    return LogMetrics(
+        primary=primary if isinstance(primary, str) else None,
+        primary_key=key if isinstance(key, str) else None,
+        is_judged=stored.get("is_judged") is True,
+        columns=columns,
+        is_complete=stored.get("is_complete") is True,
+        n_items=stored.get("n_items"),
+        scales={name: Scale.from_json(scale) for name, scale in as_object(stored.get("scales")).items()},
+    )
 
 
 def _parse_metric_spec(stored: Mapping[str, Any]) -> MetricSpec:
-    key, name, params = str(stored.get("key")), str(stored.get("name")), as_object(stored.get("params"))
-    return MetricSpec(key, name, params, stored.get("is_grouped") is True, stored.get("recorded"))
+    return MetricSpec(
+        key=str(stored.get("key")),
+        name=str(stored.get("name")),
+        params=as_object(stored.get("params")),
+        is_grouped=stored.get("is_grouped") is True,
+        recorded=parse_number(stored.get("recorded")),
+        is_reproduced=stored.get("is_reproduced") is True,
+    )
 
 
 def _get_scorer_name(scorer: Any) -> str:
@@ -166,49 +226,122 @@ def _compute_recomputed_verdict_metrics(items: Sequence[ScoredItem]) -> Iterator
 def _compute_column_metrics(
     items: Sequence[ScoredItem], log_metrics: LogMetrics, *, is_edited: bool
 ) -> Iterator[Metric]:
+    is_whole = log_metrics.is_whole_run(items)
     for column in log_metrics.columns:
+        has_edits = any(column.scorer in as_object(item.metadata.get("edited")) for item in items)
         if not is_edited:
             values = compute_column_values(items, column.scorer, log_metrics)
-        elif any(column.scorer in as_object(item.metadata.get("edited")) for item in items):
+        elif has_edits:
             edited = list(read_edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
         else:
             continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
         for each in expand_column_pattern(column, values.complete):
-            yield from _compute_metrics_of_column(each, values, table)
+            figures = _ColumnFigures(
+                column=each,
+                values=values,
+                is_recorded_valid=is_whole and _covers_all_samples(each, log_metrics),
+                is_about_recorded=is_edited or not has_edits,
+                has_bounded_values=log_metrics.get_scale(_get_scale_name(each)).is_bounded,
+            )
+            yield from figures.compute(table)
 
 
-def _compute_metrics_of_column(column: ScoreColumn, values: ColumnValues, table: str) -> Iterator[Metric]:
-    try:
-        reduced, complete = (reduce_column(column, each) for each in (values.known, values.complete))
-        is_known = True
-    except NotRecomputable:
-        reduced, complete, is_known = [], [], False
-    for spec in expand_grouped_metrics(column, complete):
-        value, has_rule = try_compute_metric(spec, reduced) if is_known else (None, False)
-        note = ""
-        if values.is_recorded and (not has_rule or not values.known):
-            value, note = spec.recorded, AS_RECORDED
-        scores = (select_scores_of_metric(spec, each) for each in (reduced, complete))
-        n, total = (sum(score.value is not None for score in each) for each in scores)
-        unit, level = _choose_metric_unit(spec), int(spec.is_grouped)
-        yield Metric(
-            table,
-            spec.key,
-            value,
-            unit,
-            level,
-            note,
-            n=n,
-            total=total or None,
-            counted_noun="samples",
-            measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
-        )
+def _get_scale_name(column: ScoreColumn) -> str:
+    return column.scorer if column.name == column.scorer else f"{column.scorer}.{column.name}"
 
 
-def _choose_metric_unit(spec: MetricSpec) -> MetricUnit:
-    return "share" if _get_metric_name(spec) == "accuracy" else "score"
+def _covers_all_samples(column: ScoreColumn, log_metrics: LogMetrics) -> bool:
+    """Whether the recorded metrics cover all samples in the file.
+
+    A run that did not finish may have recorded metrics of fewer samples than it wrote. Recomputed metrics then say
+    more.
+    """
+    if log_metrics.is_complete:
+        return True
+    return column.has_fewer_samples_than_recorded
+
+
+@dataclass(frozen=True, slots=True)
+class _ColumnFigures:
+    """Computes the metrics of a score column.
+
+    The log's own metric is the official one, even if the file holds fewer samples. A review changes no metric that
+    fcreview cannot compute, or that covers more samples than the file.
+    """
+
+    column: ScoreColumn
+    values: ColumnValues
+    is_recorded_valid: bool
+    """Whether the recorded metrics are about all items."""
+    is_about_recorded: bool
+    """Whether the recorded metrics are about the values in the log, rather than about those after its edits."""
+    has_bounded_values: bool
+    """Whether all values are between 0 and 1."""
+
+    def compute(self, table: str) -> Iterator[Metric]:
+        try:
+            reduced = reduce_column(self.column, self.values.known)
+            complete = reduce_column(self.column, self.values.complete)
+            is_known = True
+        except NotRecomputable:
+            reduced, complete, is_known = [], [], False
+        for spec in expand_grouped_metrics(self.column, complete):
+            computed = try_compute_metric(spec, reduced) if is_known else ComputedMetric(None, False)
+            value, note = self._choose_value(spec, computed)
+            n_values = _count_values(spec, reduced)
+            n_all = _count_values(spec, complete)
+            if note and value is not None and self.column.has_fewer_samples_than_recorded and not spec.is_grouped:
+                n_values = n_all = self.column.n_recorded or n_all
+            yield Metric(
+                table,
+                spec.key,
+                value,
+                unit=self._choose_unit(spec),
+                level=int(spec.is_grouped),
+                note=note,
+                n=n_values,
+                total=n_all or None,
+                counted_noun="samples",
+                measures_spread=_get_metric_name(spec) in SPREAD_METRICS,
+            )
+
+    def _choose_value(self, spec: MetricSpec, computed: ComputedMetric) -> tuple[float | None, str]:
+        """Return the value of a metric, and a remark if it is not computed from the verdicts."""
+        values = self.values
+        if values.is_recorded and (not computed.is_recomputable or not values.known):
+            return spec.recorded, f"{AS_RECORDED}{self._explain_difference()}"
+        if spec.recorded is None or not self.is_recorded_valid or spec.is_reproduced:
+            return computed.value, ""
+        if values.is_recorded and self.is_about_recorded:
+            return spec.recorded, f"{AS_RECORDED}{self._explain_difference()}"
+        if not values.known or (computed.is_recomputable and not self.column.has_fewer_samples_than_recorded):
+            return computed.value, ""
+        return spec.recorded, f"{UNCHANGED_BY_REVIEWS}{self._explain_difference()}"
+
+    def _explain_difference(self) -> str:
+        if not self.column.has_fewer_samples_than_recorded:
+            return ""
+        return f": the file has {self.column.n_in_file:,} of {self.column.n_recorded:,}"
+
+    def _choose_unit(self, spec: MetricSpec) -> MetricUnit:
+        """Return `share`, which is shown in percent, for an accuracy between 0 and 1."""
+        is_share = _get_metric_name(spec) == "accuracy" and self.has_bounded_values
+        if spec.recorded is not None and not 0 <= spec.recorded <= 1:
+            is_share = False
+        return "share" if is_share else "score"
+
+
+def _count_values(spec: MetricSpec, scores: Sequence[ReducedScore]) -> int:
+    return sum(score.value is not None for score in select_scores_of_metric(spec, scores))
+
+
+def is_same_number(first: float, second: float) -> bool:
+    """Whether two numbers are equal apart from rounding. NaN equals NaN, as in the metrics of infinite scores."""
+    if first == second or (first != first and second != second):
+        return True
+    return abs(first - second) <= TOLERANCE
 
 
 def _get_metric_name(spec: MetricSpec) -> str:
@@ -231,8 +364,10 @@ def compute_column_values(items: Sequence[ScoredItem], scorer: str, log_metrics:
     scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
     recorded = [_make_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
     if scorer != log_metrics.primary:
-        reviewed = ((each, _apply_criterion_reviews(each, scorer, each.metadata["scores"][scorer])) for each in scored)
-        values = [_make_epoch_value(each, value) for each, value in reviewed]
+        values = []
+        for item in scored:
+            value = _apply_criterion_reviews(item, scorer, item.metadata["scores"][scorer], log_metrics)
+            values.append(_make_epoch_value(item, value))
         return ColumnValues(values, values, values == recorded)
     values, unknown = [], set[str]()
     for item in items:
@@ -252,44 +387,75 @@ def compute_column_values(items: Sequence[ScoredItem], scorer: str, log_metrics:
 def _derive_primary_value(item: ScoredItem, recorded: Any, log_metrics: LogMetrics) -> Any:
     """Return the value of the primary score that follows from the item's verdict, or MISSING.
 
-    If the recorded value is an object, reviews of its keys change it instead.
+    A verdict on the item changes the key of an object score that gives the verdicts. If there is no such key, reviews
+    of the keys change them instead.
     """
+    primary = log_metrics.primary or ""
+    if isinstance(recorded, dict) and log_metrics.primary_key is not None:
+        key = log_metrics.primary_key
+        reviewed = _apply_criterion_reviews(item, primary, recorded, log_metrics)
+        value = _derive_value(item, recorded.get(key), f"{primary}.{key}", log_metrics)
+        if value is MISSING:
+            return MISSING
+        # A verdict on the item has precedence over a review of the key as a criterion.
+        is_changed = value != recorded.get(key)
+        return reviewed | {key: value} if is_changed else reviewed
     if isinstance(recorded, (dict, list)):
-        return _apply_criterion_reviews(item, log_metrics.primary or "", recorded)
+        return _apply_criterion_reviews(item, primary, recorded, log_metrics)
+    return _derive_value(item, recorded, primary, log_metrics)
+
+
+def _derive_value(item: ScoredItem, recorded: Any, name: str, log_metrics: LogMetrics) -> Any:
+    """Return the value of a score that is no object, or of a key, that follows from the item's verdict, or MISSING."""
+    scale = log_metrics.get_scale(name)
     override = item.overrides.get(ITEM_CORRECT)
-    verdict = override if isinstance(override, bool) else None if log_metrics.is_judged else item.valid
-    expected = to_verdict(recorded)
+    verdict = override if isinstance(override, bool) else None
+    if verdict is None and not log_metrics.is_judged:
+        verdict = item.valid
+    expected = scale.to_verdict(recorded)
     if verdict is None and expected is not None and not log_metrics.is_judged:
         return MISSING
     if verdict is not None and verdict is not expected and (expected is not None or override is not None):
-        return convert_verdict_to_value(recorded, verdict)
-    return _apply_criterion_reviews(item, log_metrics.primary or "", recorded)
+        return _convert_verdict(recorded, verdict, scale)
+    return _apply_override_to_value(item, name, recorded, scale)
+
+
+def _convert_verdict(recorded: Any, verdict: bool, scale: Scale) -> Any:
+    """Return the value for a verdict. On a scale without a best value, the recorded value stays."""
+    try:
+        return scale.to_value(recorded, verdict)
+    except ValueError:
+        return recorded
 
 
 def get_reviewed_value(item: ScoredItem, scorer: str, log_metrics: LogMetrics) -> Any:
     """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
     recorded = as_object(item.metadata.get("scores")).get(scorer)
     if scorer != log_metrics.primary:
-        return _apply_criterion_reviews(item, scorer, recorded)
+        return _apply_criterion_reviews(item, scorer, recorded, log_metrics)
     value = _derive_primary_value(item, recorded, log_metrics)
     return recorded if value is MISSING else value
 
 
-def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any) -> Any:
+def _apply_criterion_reviews(item: ScoredItem, scorer: str, recorded: Any, log_metrics: LogMetrics) -> Any:
     """Return a recorded value, changed by reviews of its criterion, which is `SCORER` or `SCORER.KEY`."""
     if not item.overrides:
         return recorded
-    if isinstance(recorded, dict):
-        return {key: _apply_override_to_value(item, f"{scorer}.{key}", value) for key, value in recorded.items()}
-    return recorded if scorer == CORRECT else _apply_override_to_value(item, scorer, recorded)
+    if not isinstance(recorded, dict):
+        return _apply_override_to_value(item, scorer, recorded, log_metrics.get_scale(scorer))
+    reviewed: dict[str, Any] = {}
+    for key, value in recorded.items():
+        name = f"{scorer}.{key}"
+        reviewed[key] = _apply_override_to_value(item, name, value, log_metrics.get_scale(name))
+    return reviewed
 
 
-def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any) -> Any:
-    if isinstance(recorded, list):
+def _apply_override_to_value(item: ScoredItem, criterion: str, recorded: Any, scale: Scale) -> Any:
+    if criterion == CORRECT or isinstance(recorded, (dict, list)):
         return recorded
     new = item.overrides.get(("item", criterion))
     if isinstance(new, bool):
-        return convert_verdict_to_value(recorded, new)
+        return _convert_verdict(recorded, new, scale)
     if not isinstance(new, (int, float)):
         return recorded
     return LETTER_OF_NUMBER.get(new, new) if isinstance(recorded, str) and recorded in LETTERS else new

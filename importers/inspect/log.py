@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
-from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.events import EventData, EventReply, collect_event_data
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from fcreview.model.item import ImportIssue
@@ -32,7 +32,11 @@ from fcreview.safe_files import (
     read_first_member,
 )
 
+if TYPE_CHECKING:
+    from zipfile import ZipFile
+
 HEADER, START = "header.json", "_journal/start.json"
+SUMMARIES, JOURNAL_SUMMARIES = "summaries.json", "_journal/summaries/"
 SAMPLE_FOLDER = "samples/"
 LOG_FIELDS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"})
 MAX_WHOLE_BYTES = 4 << 20
@@ -80,7 +84,9 @@ class InspectLog:
     has_header: bool
     """Whether the log has a final header. It is missing in an `.eval` log whose run is active or has crashed."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
-    n_samples: int = 0
+    n_samples: int
+    read_scores: Callable[[], Iterator[dict[str, Any]]]
+    """Yields the field `scores` of each sample: from the summaries of the log or, without them, from the samples."""
 
 
 def is_log(path: Path) -> bool:
@@ -190,7 +196,46 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
                 what = f"the member {member.filename} was skipped: {error}"
                 yield ImportIssue(str(path), line, what, item=member.filename, severity="error")
 
-    return InspectLog(path, header, name == HEADER, read_samples, len(names))
+    def read_scores() -> Iterator[dict[str, Any]]:
+        summaries = list(_read_archived_summaries(archive))
+        if len(summaries) >= len(names):
+            yield from map(get_scores, summaries)
+            return
+        for sample_name in names:
+            with contextlib.suppress(ArchiveError, JsonStreamError):
+                yield _read_scores_from_stream(JsonStream(open_member(archive, members[sample_name]).read))
+
+    return InspectLog(path, header, name == HEADER, read_samples, len(names), read_scores)
+
+
+def get_scores(sample: dict[str, Any]) -> dict[str, Any]:
+    return as_object(sample.get("scores"))
+
+
+def _read_archived_summaries(archive: ZipFile) -> Iterator[dict[str, Any]]:
+    """Yield the summaries of the samples. A log whose run is active or has crashed has them in its journal."""
+    members = archive.NameToInfo
+    names = [SUMMARIES] if SUMMARIES in members else [each for each in members if each.startswith(JOURNAL_SUMMARIES)]
+    for name in names:
+        if members[name].file_size > MAX_HEADER_BYTES:
+            return
+        try:
+            yield from list_objects(json.loads(open_member(archive, members[name]).read(MAX_HEADER_BYTES)))
+        except (ArchiveError, ValueError, RecursionError):
+            continue
+
+
+def _read_scores_from_stream(stream: JsonStream) -> dict[str, Any]:
+    """Read the field `scores` of a sample, and skip all others."""
+    scores: dict[str, Any] = {}
+    for key in stream.iterate_keys():
+        if key != "scores":
+            stream.skip_value()
+            continue
+        text = stream.read_value(MAX_FIELD_BYTES)
+        with contextlib.suppress(ValueError, RecursionError):
+            scores = as_object(json.loads(text or b"null"))
+    return scores
 
 
 def is_sample_file(name: str) -> bool:
@@ -237,7 +282,12 @@ def _open_unpacked_log(folder: Path) -> InspectLog:
             except (OSError, JsonStreamError) as error:
                 yield ImportIssue(str(path), None, f"the sample was skipped: {error}", severity="error")
 
-    return InspectLog(folder, header, has_header, read_samples, len(paths))
+    def read_scores() -> Iterator[dict[str, Any]]:
+        for path in paths.values():
+            with contextlib.suppress(OSError, JsonStreamError), open_file(path) as file:
+                yield _read_scores_from_stream(_make_json_stream(file))
+
+    return InspectLog(folder, header, has_header, read_samples, len(paths), read_scores)
 
 
 def list_unpacked_samples(folder: Path) -> list[Path]:
@@ -290,7 +340,23 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
             yield from _read_json_sample(file, path, stream, place)
 
     read_samples = read_in_file_order if ordered == places else read_in_dataset_order
-    return InspectLog(path, header, True, read_samples, len(places))
+
+    return InspectLog(path, header, True, read_samples, len(places), lambda: _iterate_json_scores(file))
+
+
+def _iterate_json_scores(file: BinaryIO) -> Iterator[dict[str, Any]]:
+    file.seek(0)
+    stream = _make_json_stream(file)
+    with contextlib.suppress(JsonStreamError):
+        for key in stream.iterate_keys():
+            if key != "samples" or stream.peek_after_space() != b"[":
+                stream.skip_value()
+                continue
+            for _ in stream.iterate_elements():
+                if stream.peek_after_space() == b"{":
+                    yield _read_scores_from_stream(stream)
+                else:
+                    stream.skip_value()
 
 
 def _read_json_header(file: BinaryIO, path: Path) -> tuple[dict[str, Any], list[_JsonSamplePlace]]:

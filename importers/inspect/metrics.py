@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -46,6 +46,8 @@ class MetricSpec:
     is_grouped: bool = False
     recorded: float | None = None
     """Value of the metric in the log."""
+    is_reproduced: bool = False
+    """Whether fcreview computes the recorded value from the scores in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,15 @@ class ScoreColumn:
     metrics: Sequence[MetricSpec]
     is_unreduced: bool = False
     """Whether the metrics use the single epochs as values."""
+    n_recorded: int | None = None
+    """Number of scored samples that the recorded metrics cover."""
+    n_in_file: int | None = None
+    """Number of scored samples in the file."""
+
+    @property
+    def has_fewer_samples_than_recorded(self) -> bool:
+        """Whether the recorded metrics cover more samples than the file."""
+        return self.n_recorded is not None and self.n_in_file is not None and self.n_in_file < self.n_recorded
 
     @property
     def title(self) -> str:
@@ -103,7 +114,7 @@ def expand_column_pattern(column: ScoreColumn, values: Sequence[EpochValue]) -> 
     names = [column.name]
     if first is not None and column.name not in first and column.name != column.scorer:
         names = [key for key in first if fnmatch.fnmatch(key, column.name)] or names
-    return [ScoreColumn(name, column.scorer, column.reducer, column.metrics, column.is_unreduced) for name in names]
+    return [replace(column, name=name) for name in names]
 
 
 def expand_grouped_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list[MetricSpec]:
@@ -184,6 +195,9 @@ def _reduce_values(values: Sequence[Any], reducer: str, reducer_number: int, n_v
 
 
 def compute_mean(numbers: Sequence[float]) -> float:
+    """Return the mean. It is infinite, or not a number, if some of the numbers are infinite."""
+    if any(math.isinf(number) for number in numbers):
+        return sum(numbers)
     return math.fsum(numbers) / len(numbers)
 
 
@@ -294,6 +308,8 @@ def _compute_simple_metric(
     if len(numbers) < 2:
         return 0.0
     center = compute_mean(numbers)
+    if not math.isfinite(center):
+        return math.nan
     variance = math.fsum((number - center) ** 2 for number in numbers) / (len(numbers) - 1)
     if name == "var":
         return variance
@@ -308,6 +324,8 @@ SPREAD_METRICS = ("stderr", "std", "var", "bootstrap_stderr", "bootstrap_std")
 
 def _compute_clustered_error(numbers: list[float], scored: Sequence[ReducedScore], cluster_key: str) -> float:
     center = compute_mean(numbers)
+    if not math.isfinite(center):
+        return math.nan
     clusters: defaultdict[str, list[float]] = defaultdict(list)
     for number, score in zip(numbers, scored, strict=True):
         if cluster_key not in score.metadata:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.records import (
@@ -21,21 +22,36 @@ from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.content import list_answers_to_hash
 from fcreview.importers.inspect.discovery import BFCL, LogSources
 from fcreview.importers.inspect.incidents import apply_sample_incident
-from fcreview.importers.inspect.leaderboard import LOG_KEY, load_log_metrics, read_score_columns
+from fcreview.importers.inspect.leaderboard import LOG_KEY, is_same_number, load_log_metrics, read_score_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import build_conversation
-from fcreview.importers.inspect.metrics import recompute_metrics_of_column
+from fcreview.importers.inspect.metrics import (
+    EpochValue,
+    NotRecomputable,
+    ScoreColumn,
+    recompute_metrics_of_column,
+    reduce_column,
+)
+from fcreview.importers.inspect.scales import (
+    DEFAULT_SCALE,
+    LogStatistics,
+    Scale,
+    VerdictSource,
+    build_scales,
+    format_choices,
+    list_verdict_choices,
+)
 from fcreview.importers.inspect.scores import LogScores, add_score_verdicts, is_graded_by_model, read_scores
 from fcreview.importers.inspect.tasks import BfclTask
-from fcreview.model.item import ImportIssue, Item, Message, Run
+from fcreview.model.item import ImportIssue, Item, Message, ReadRecord, Run, RunFact
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
+from fcreview.model.wording import format_count
 from fcreview.run_plan import RunPlan
 
 CATEGORY_FIELDS = ("category_name", "category", "subject")
 """Fields of a sample's metadata that may contain its category. The first field with text is used."""
 SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
-TOLERANCE = 1e-9
 MAX_REPORTED_METRICS = 3
 MAX_RESERVED_IDS = 1_000_000
 
@@ -98,6 +114,11 @@ class RunContext:
     """Data that all items of a run share."""
 
     run: Run
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Import options of the run."""
+    statistics: LogStatistics = field(default_factory=LogStatistics)
+    scales: dict[str, Scale] = field(default_factory=dict)
+    """`SCORER` or `SCORER.KEY` -> which values pass."""
     scores: LogScores = field(default_factory=LogScores)
     bfcl: BfclTask | None = None
     """Dataset of the task `bfcl`, or None for other tasks."""
@@ -107,21 +128,48 @@ class RunContext:
     """The items with their scores, for the comparison of recomputed and recorded metrics."""
 
 
-def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run, and set its settings and recorded metrics."""
-    context = RunContext(plan.run)
+def read_items(plan: RunPlan) -> Iterator[ReadRecord]:
+    """Yield the items, issues and facts of a run, and set its settings and recorded metrics."""
+    context = RunContext(plan.run, {str(name): value for name, value in plan.options.items()})
     sources: LogSources = plan.importer_data or LogSources()
     if plan.run.generation == BFCL:
         context.bfcl = BfclTask(dict(sources.datasets))
-    for path in plan.results if sources.unpacked is None else [sources.unpacked]:
+    paths = list_log_paths(plan)
+    context.statistics = collect_statistics(paths)
+    for path in paths:
         try:
             with open_log(path) as log:
                 yield from _read_log(log, context)
         except UnreadableLog as error:
             yield ImportIssue(str(path), None, f"the log cannot be read: {error}", severity="error")
+    yield from _report_values(plan.run.path, context.statistics)
 
 
-def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIssue]:
+def list_log_paths(plan: RunPlan) -> list[Path]:
+    """Return the files of a run's log, or the folder of an unpacked log."""
+    sources: LogSources = plan.importer_data or LogSources()
+    return plan.results if sources.unpacked is None else [sources.unpacked]
+
+
+def list_choices(plan: RunPlan) -> list[str]:
+    """Return the scores, and the keys of object scores, whose values can be the verdict."""
+    return list_verdict_choices(collect_statistics(list_log_paths(plan)))
+
+
+def collect_statistics(paths: Sequence[Path]) -> LogStatistics:
+    """Collect the values of all scores, because one value outside of 0 to 1 shows that a scorer gives no verdicts."""
+    statistics = LogStatistics()
+    for path in paths:
+        try:
+            with open_log(path) as log:
+                for scores in log.read_scores():
+                    statistics.add_sample(scores)
+        except UnreadableLog:
+            continue  # `read_items` reports it
+    return statistics
+
+
+def _read_log(log: InspectLog, context: RunContext) -> Iterator[ReadRecord]:
     header = log.header
     yield from _report_run_status(log)
     samples = log.read_samples()
@@ -131,8 +179,10 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
         if isinstance(each, LogSample) and each.value.get("scores"):
             break
     scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
-    context.scores = _classify_scores(header, scored)
+    context.scores = _classify_scores(header, scored, context)
     _store_header_data(context, header, is_complete=log.has_header and header.get("status") == "success")
+    yield _make_verdict_fact(context)
+
     has_samples = False
     for each in itertools.chain(first, samples):
         if isinstance(each, ImportIssue):
@@ -144,6 +194,46 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
     if not has_samples:
         yield ImportIssue(str(log.path), None, "the log has no samples", severity="warning")
     yield from _report_different_metrics(log, context)
+    n_expected = _count_expected_samples(header)
+    if n_expected:
+        yield RunFact("expected_items", n_expected, "samples of the log in all epochs")
+
+
+def _make_verdict_fact(context: RunContext) -> RunFact:
+    """Say which score gives the verdicts. Without verdicts, the reason lists the scores to choose from."""
+    scores = context.scores
+    name = VerdictSource(scores.primary or "", scores.primary_key).name
+    if _gives_verdicts(name, context):
+        is_chosen = context.options.get("verdict_from") == name
+        return RunFact("verdict_from", name, "chosen with --verdict-from" if is_chosen else "main score of the log")
+
+    choices = [choice for choice in list_verdict_choices(context.statistics) if _gives_verdicts(choice, context)]
+    reasons: list[str] = []
+    if choices:
+        reasons.append(f"choose one of {format_choices(choices)} with --verdict-from")
+    values = context.statistics.by_name.get(name)
+    if values is not None and values.n_numbers:
+        scale = f"{name} has scores from {values.lowest:g} to {values.highest:g}"
+        reasons.append(f"{scale}: set pass_at in the configuration to say from where it passes")
+    return RunFact("verdict_from", None, f"no verdicts: {'; '.join(reasons) or 'no score of the log is a verdict'}")
+
+
+def _gives_verdicts(name: str, context: RunContext) -> bool:
+    """Whether some value of a score, or of a key of an object score, is a verdict."""
+    values = context.statistics.by_name.get(name)
+    return values is not None and values.n_numbers > 0 and context.scales[name].gives_verdicts
+
+
+def _report_values(path: str, statistics: LogStatistics) -> Iterator[ImportIssue]:
+    """Report scores that are no ordinary numbers. They count as in Inspect."""
+    for name, values in statistics.by_name.items():
+        if values.n_nan:
+            n_scores = format_count(values.n_nan, f"score of {name} is", f"scores of {name} are")
+            what = f"{n_scores} not a number. As in Inspect, such a sample is not scored"
+            yield ImportIssue(path, None, what, severity="notice")
+        if values.n_infinite:
+            n_scores = format_count(values.n_infinite, f"score of {name} is", f"scores of {name} are")
+            yield ImportIssue(path, None, f"{n_scores} infinite. As in Inspect, so are the means over it")
 
 
 def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
@@ -163,10 +253,11 @@ def _report_run_status(log: InspectLog) -> Iterator[ImportIssue]:
         yield ImportIssue(path, None, f"the run has an unknown status: {str(status)[:80]}")
 
 
-def _classify_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
+def _classify_scores(header: dict[str, Any], sample: LogSample | None, context: RunContext) -> LogScores:
     """Choose the primary score, which gives the item verdicts, and find the scores that a model gives.
 
-    The primary score is the one in the log's headline or, without a headline, the first score that no model gives.
+    The primary score is the one that the user chose, else the one in the log's headline or, without a headline, the
+    first score that no model gives.
     """
     declared = [str(each["scorer"]) for each in read_score_columns(header)]
     scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
@@ -175,10 +266,24 @@ def _classify_scores(header: dict[str, Any], sample: LogSample | None) -> LogSco
     judges = [name for name in names if name in graders or is_graded_by_model(name, scores.get(name))]
     preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
     candidates = [name for name in names if name not in judges] or judges
-    primary = preferred if preferred in candidates else next(iter(candidates), None)
+    primary = VerdictSource(preferred) if preferred in candidates else None
+    if primary is None and candidates:
+        primary = VerdictSource(candidates[0])
+    chosen = VerdictSource.parse(context.options.get("verdict_from", ""), context.statistics)
+    if chosen is not None:
+        primary = chosen
+
     grader = as_object(as_object(header.get("eval")).get("model_roles")).get("grader")
     name = grader.get("model") if isinstance(grader, dict) else grader
-    return LogScores(primary, frozenset(judges), graders, name if isinstance(name, str) else None)
+    context.scales = build_scales(context.statistics, context.options.get("scorers", ""))
+    return LogScores(
+        primary=None if primary is None else primary.scorer,
+        primary_key=None if primary is None else primary.key,
+        judges=frozenset(judges),
+        graders=graders,
+        grader=name if isinstance(name, str) else None,
+        scales=context.scales,
+    )
 
 
 def _store_header_data(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
@@ -194,9 +299,14 @@ def _store_header_data(context: RunContext, header: dict[str, Any], *, is_comple
     context.item_ids.reserve(as_list(as_object(fields.get("dataset")).get("sample_ids")), n_epochs)
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
-        "primary": scores.primary, "is_judged": scores.primary in scores.judges, "judges": sorted(scores.judges),
-        "is_complete": is_complete, "columns": read_score_columns(header),
-    }  # fmt: skip
+        "primary": scores.primary,
+        "primary_key": scores.primary_key,
+        "is_judged": scores.primary in scores.judges,
+        "judges": sorted(scores.judges),
+        "is_complete": is_complete,
+        "columns": read_score_columns(header),
+        "scales": {name: scale.to_json() for name, scale in context.scales.items() if scale != DEFAULT_SCALE},
+    }
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
@@ -333,16 +443,59 @@ def _add_log_remarks(item: Item, sample_value: dict[str, Any]) -> None:
         item.extra.metadata["error_retries"] = len(retries)
 
 
-def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
-    """Yield an issue if recomputed metrics differ from those in the log. Both are computed from the edited scores."""
-    stored = load_log_metrics(context.run)
-    wrong: list[str] = []
-    for column in stored.columns:
+def _compare_metrics(context: RunContext) -> list[str]:
+    """Compare the recorded metrics with recomputed ones, both from the edited scores.
+
+    Return a text for each metric that differs, and store which metrics are equal: only these can be recomputed after a
+    review.
+    """
+    stored = context.run.official_metrics[LOG_KEY]
+    stored["n_items"] = len(context.scored)
+    different: list[str] = []
+    columns = load_log_metrics(context.run).columns
+    for column, stored_column in zip(columns, stored["columns"], strict=True):
         values = list(leaderboard.read_edited_values(context.scored, column.scorer))
+        stored_column["n_scored_in_file"] = _count_scored(column, values)
+        metrics_by_key = {metric["key"]: metric for metric in stored_column["metrics"]}
         for spec, value in recompute_metrics_of_column(column, values):
-            if value is not None and spec.recorded is not None and abs(value - spec.recorded) > TOLERANCE:
-                wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
-    if wrong:
-        more = f" and {len(wrong) - MAX_REPORTED_METRICS} more" if len(wrong) > MAX_REPORTED_METRICS else ""
-        what = f"recorded metrics differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_METRICS])}{more}"
-        yield ImportIssue(str(log.path), None, what, severity="warning" if stored.is_complete else "notice")
+            if value is None or spec.recorded is None or spec.key not in metrics_by_key:
+                continue
+            is_equal = is_same_number(value, spec.recorded)
+            metrics_by_key[spec.key]["is_reproduced"] = is_equal
+            if not is_equal:
+                different.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
+    return different
+
+
+def _count_scored(column: ScoreColumn, values: Sequence[EpochValue]) -> int | None:
+    """Return the number of scored samples in the file, or None for a reducer that fcreview does not know."""
+    try:
+        return sum(score.value is not None for score in reduce_column(column, values))
+    except NotRecomputable:
+        return None
+
+
+def _report_different_metrics(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
+    """Yield an issue if recomputed metrics differ from those in the log."""
+    different = _compare_metrics(context)
+    if not different:
+        return
+    n_expected = _count_expected_samples(log.header)
+    n_others = len(different) - MAX_REPORTED_METRICS
+    more = f" and {n_others} more" if n_others > 0 else ""
+    what = f"recorded metrics differ from the recomputed ones: {', '.join(different[:MAX_REPORTED_METRICS])}{more}"
+    if n_expected > len(context.scored):
+        what += f". The recorded metrics cover {n_expected:,} samples, of which the file has {len(context.scored):,}"
+    is_complete = load_log_metrics(context.run).is_complete and n_expected <= len(context.scored)
+    yield ImportIssue(str(log.path), None, what, severity="warning" if is_complete else "notice")
+
+
+def _count_expected_samples(header: dict[str, Any]) -> int:
+    """Return the number of samples, in all epochs, that the results of a log cover. 0 if it is unknown."""
+    total = as_object(header.get("results")).get("total_samples")
+    if is_integer(total):
+        return total
+    fields = as_object(header.get("eval"))
+    epochs = as_object(fields.get("config")).get("epochs")
+    n_samples = len(as_list(as_object(fields.get("dataset")).get("sample_ids")))
+    return n_samples * (epochs if is_integer(epochs) and epochs > 0 else 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.messages import Conversation
@@ -141,9 +141,16 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
     return ScoreState(value, answer, get_new_or_old_text("explanation", before.explanation), reason, metadata)
 
 
+INFINITE_VALUES = {"Infinity": math.inf, "-Infinity": -math.inf}
+"""Texts that stand for infinite scores, because JSON has no such numbers."""
+
+
 def to_json_value(value: Any) -> Any:
-    """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists."""
+    """Return the value of a score as a JSON value. NaN becomes None, also inside objects and lists, and infinity a
+    text."""
     if isinstance(value, float):
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
         return value if math.isfinite(value) else None
     if isinstance(value, list):
         return [to_json_value(part) for part in value]
@@ -152,19 +159,36 @@ def to_json_value(value: Any) -> Any:
     return to_plain_json(value)
 
 
+def to_log_value(value: Any) -> Any:
+    """Return the value of a score as a log contains it: NaN for None, and infinite numbers."""
+    if value is None:
+        return math.nan
+    if isinstance(value, dict):
+        return {key: to_log_value(part) for key, part in value.items()}
+    return INFINITE_VALUES.get(value, value) if isinstance(value, str) else value
+
+
 def has_same_type_and_value(first: Any, second: Any) -> bool:
     return type(first) is type(second) and bool(first == second)
 
 
 def to_metric_number(value: Any) -> float:
     """Return the number for a score value, as in Inspect's `value_to_float`. Unknown texts, lists and objects are 0."""
+    number = parse_number(value)
+    return 0.0 if number is None else number
+
+
+def parse_number(value: Any) -> float | None:
+    """Return the number for a score value, or None for a value from which no number follows."""
     if isinstance(value, str):
-        value = _parse_text_value(value)
-        return value if value is not None and math.isfinite(value) else 0.0
+        if value in INFINITE_VALUES:
+            return INFINITE_VALUES[value]
+        number = _parse_text_value(value)
+        return number if number is not None and math.isfinite(number) else None
     try:
-        return float(value) if isinstance(value, (bool, int, float)) else 0.0
+        return float(value) if isinstance(value, (bool, int, float)) else None
     except OverflowError:
-        return 0.0
+        return None
 
 
 def _parse_text_value(text: str) -> float | None:
@@ -178,10 +202,9 @@ def _parse_text_value(text: str) -> float | None:
 
 def to_verdict(value: Any) -> bool | None:
     """Return whether a score value means a pass, or None if it is not between 0 and 1. Partial credit is a fail."""
-    if isinstance(value, str):
-        value = _parse_text_value(value)
-    if isinstance(value, (int, float)) and 0 <= value <= 1:
-        return bool(value == 1)
+    number = parse_number(value)
+    if number is not None and 0 <= number <= 1:
+        return number == 1
     return None
 
 
@@ -209,21 +232,46 @@ def is_graded_by_model(scorer_name: str, score: SampleScore | None) -> bool:
     return has_grading or scorer_name.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
 
+class VerdictScale(Protocol):
+    """Which values of a score pass. See `Scale`."""
+
+    def to_verdict(self, value: Any) -> bool | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class LogScores:
     """The roles of a log's scores: which score gives the verdict on the item, and which ones come from a judge."""
 
     primary: str | None = None
     """Name of the score that gives the verdict on the item."""
+    primary_key: str | None = None
+    """Key of the primary score that gives the verdict, if the score is an object."""
     judges: frozenset[str] = frozenset()
     graders: Mapping[str, str] = field(default_factory=dict)
     """Name of a score -> model that gives it."""
     grader: str | None = None
     """Model that gives all other judge scores."""
+    scales: Mapping[str, VerdictScale] = field(default_factory=dict)
+    """`SCORER` or `SCORER.KEY` -> which values pass. A missing scale is that of values between 0 and 1."""
 
     def get_score_author(self, name: str) -> str:
         """Return the name of the model or the scorer that gives a score."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
+
+    def get_deciding_value(self, scorer: str, value: Any) -> Any:
+        """Return the part of a score's value that is the verdict: a key of an object score, or the whole value."""
+        if scorer == self.primary and self.primary_key is not None:
+            return as_object(value).get(self.primary_key)
+        return value
+
+    def to_verdict(self, scorer: str, value: Any) -> bool | None:
+        """Return the verdict that follows from the value of a score, or None."""
+        name = scorer
+        if scorer == self.primary and self.primary_key is not None:
+            name = f"{scorer}.{self.primary_key}"
+        scale = self.scales.get(name)
+        deciding = self.get_deciding_value(scorer, value)
+        return to_verdict(deciding) if scale is None else scale.to_verdict(deciding)
 
 
 def add_score_verdicts(
@@ -239,7 +287,7 @@ def add_score_verdicts(
         metadata["answers"] = answers
     for name, state in official.items():
         _add_verdicts_of_score(item, name, state, log_scores)
-    _set_error_type_and_difference(item, sample, official.get(log_scores.primary or ""), conversation)
+    _set_error_type_and_difference(item, sample, official.get(log_scores.primary or ""), log_scores, conversation)
     for name, score in scores.items():
         reviews = (_convert_edit_to_review(name, edit, log_scores, score.official) for edit in score.edits)
         item.extra.recorded_reviews += reviews
@@ -248,22 +296,40 @@ def add_score_verdicts(
 
 
 def _add_verdicts_of_score(item: Item, name: str, state: ScoreState, log_scores: LogScores) -> None:
+    """Add the verdict on the item, if the score decides, and a verdict on each criterion of the score."""
     source: SourceName = "judge" if name in log_scores.judges else "official"
-    by, rationale = log_scores.get_score_author(name), _make_rationale(state)
-    verdict = to_verdict(state.value)
-    decides = name == log_scores.primary or (source == "judge" and item.judge is None)
-    if decides and verdict is not None:
-        item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=by))
+    author = log_scores.get_score_author(name)
+    rationale = _make_rationale(state)
+    verdict = log_scores.to_verdict(name, state.value)
+    decides = verdict is not None and (name == log_scores.primary or (source == "judge" and item.judge is None))
+    if decides:
+        item.verdicts.append(Verdict(source, verdict, rationale=rationale, by=author))
         if source == "judge":
             item.judge = verdict
         else:
             item.official = verdict
-    is_fraction = _is_partial_credit(state.value)
-    values = {f"{name}.{key}": part for key, part in as_object(state.value).items()}
-    if not isinstance(state.value, dict) and (not decides or verdict is None or is_fraction):
-        values = {name: _to_verdict_value(state.value if is_fraction or verdict is None else verdict)}
-    for criterion, value in values.items():
-        item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=by))
+
+    for criterion, value in _list_criteria(name, state.value, log_scores, decides=decides).items():
+        item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=author))
+
+
+def _list_criteria(name: str, value: Any, log_scores: LogScores, *, decides: bool) -> dict[str, Any]:
+    """Return the verdicts on the criterion `SCORER`, or on `SCORER.KEY` for each key of an object score.
+
+    A score that decides on the item has no criterion of its own, unless its value says more than pass and fail.
+    """
+    if isinstance(value, dict):
+        return {f"{name}.{key}": part for key, part in value.items()}
+    verdict = log_scores.to_verdict(name, value)
+    if verdict is None or _is_partial_credit(value) or (decides and _is_other_number(value)):
+        return {name: _to_verdict_value(value)}
+    return {} if decides else {name: verdict}
+
+
+def _is_other_number(value: Any) -> bool:
+    """Whether a value is a number other than 0 and 1, such as 7 on a scale from 0 to 10."""
+    number = parse_number(value)
+    return number is not None and number not in (0.0, 1.0)
 
 
 def _is_partial_credit(value: Any) -> bool:
@@ -287,13 +353,18 @@ def _make_rationale(state: ScoreState) -> str | None:
 
 
 def _set_error_type_and_difference(
-    item: Item, sample: Mapping[str, Any], primary_state: ScoreState | None, conversation: Conversation
+    item: Item,
+    sample: Mapping[str, Any],
+    primary_state: ScoreState | None,
+    log_scores: LogScores,
+    conversation: Conversation,
 ) -> None:
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return
     state = primary_state or ScoreState()
-    item.error_type = _choose_error_type(sample, state.value, conversation)
+    value = log_scores.get_deciding_value(log_scores.primary or "", state.value)
+    item.error_type = _choose_error_type(sample, value, conversation)
     source = "official" if item.official is not None else "judge"
     for verdict in item.verdicts:
         if (verdict.source, verdict.target, verdict.criterion) == (source, ITEM, CORRECT):
@@ -302,7 +373,7 @@ def _set_error_type_and_difference(
         return
     answer = item.extra.final_answer if state.answer is None else state.answer
     accepted = item.extra.accepted_answers
-    if accepted and answer is not None:
+    if accepted and answer is not None and str(answer) not in map(str, accepted):
         item.diff_golden, item.diff_predicted = abbreviate(accepted[0]), abbreviate(answer)
         item.first_difference = f"the answer is {item.diff_predicted} instead of {item.diff_golden}"
     elif state.explanation:
@@ -333,7 +404,7 @@ def _convert_edit_to_review(
 ) -> RecordedReview:
     """Convert an edit of a score to a review. An edit of the primary score is a verdict on the item."""
     events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
-    verdict = to_verdict(edit.state.value)
+    verdict = log_scores.to_verdict(score_name, edit.state.value)
     is_item = score_name == log_scores.primary and verdict is not None
     target, criterion = parse_part_score_name(score_name) or (ITEM, CORRECT if is_item else score_name)
     value = edit.state.value if edit.changes_value else None

@@ -4,7 +4,9 @@ A verdict on the item edits the primary score, and a verdict on `SCORER` or `SCO
 a part of the item, such as a call, becomes a new score, whose name `make_part_score_name` returns.
 
 The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history and adds an event,
-and all metrics are recomputed. All other members of an archive keep their bytes. Without edits, the copy is identical.
+and the metrics of changed scores are recomputed. A metric that fcreview cannot compute from the scores in the file
+keeps its value, and its metadata says so. All other members of an archive keep their bytes. Without edits, the copy is
+identical.
 """
 
 from __future__ import annotations
@@ -13,29 +15,32 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.leaderboard import LogMetrics
-from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
+from fcreview.importers.inspect.log import HEADER, SUMMARIES, is_sample_file
 from fcreview.importers.inspect.metrics import (
     EpochValue,
     MetricSpec,
+    NotRecomputable,
     ScoreColumn,
     reduce_column,
     reduce_epochs,
     try_compute_metric,
 )
+from fcreview.importers.inspect.read import list_log_paths
 from fcreview.importers.inspect.scores import (
     UNCHANGED,
     has_same_type_and_value,
     make_part_score_name,
     parse_part_score_name,
     to_json_value,
+    to_log_value,
 )
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
@@ -43,7 +48,9 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import SIGNATURE, ArchiveError, import_zipfile, open_member, read_file
 
-SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
+REDUCTIONS = "reductions.json"
+NOT_RECOMPUTED = "fcreview_not_recomputed"
+"""Key in the metadata of a metric that keeps its value although a review changed the scores."""
 MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
 """Maximum size, in bytes, of a sample that can be edited, because samples are parsed as a whole for editing."""
@@ -69,81 +76,147 @@ class LogEditError(ValueError):
     """Raised for a log that cannot be edited. The message is the reason."""
 
 
-def make_edited_log(path: Path, find_edits: FindEdits) -> bytes:
-    """Return the content of a log with edited scores. Raises LogEditError."""
-    content = read_file(path, MAX_LOG_BYTES)
-    try:
-        if content.startswith(SIGNATURE):
-            return _edit_archive_log(content, find_edits)
-        return _edit_json_log(content, find_edits)
-    except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise LogEditError(f"{path.name}: {error}") from error
+@dataclass(slots=True)
+class LogEditor:
+    """Makes copies of logs with edited scores."""
+
+    find_edits: FindEdits
+    metrics: LogMetrics
+    """The score columns of the run, with the metrics that fcreview can compute."""
+    n_kept_metrics: int = 0
+    """Number of metrics of changed scores that could not be recomputed."""
+
+    def make_edited_log(self, path: Path) -> bytes:
+        """Return the content of a log with edited scores. Raises LogEditError."""
+        if path.is_dir():
+            raise LogEditError(f"{path.name}: an unpacked log cannot be edited. Pack it to an archive first")
+        content = read_file(path, MAX_LOG_BYTES)
+        try:
+            if content.startswith(SIGNATURE):
+                return self._edit_archive_log(content)
+            return self._edit_json_log(content)
+        except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
+            raise LogEditError(f"{path.name}: {error}") from error
+
+    def _edit_json_log(self, content: bytes) -> bytes:
+        log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
+        edited = EditedSamples()
+        for number, sample in enumerate(log["samples"]):
+            edited.add(str(number), sample, _apply_edits(sample, self.find_edits(sample)))
+        if not edited.changed_members:
+            return content
+        if edited.changed_scorers:
+            self._recompute_metrics(log, edited, log.get("reductions"))
+        return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    def _edit_archive_log(self, content: bytes) -> bytes:
+        buffer = io.BytesIO(content)
+        archive: ZipFile = import_zipfile().ZipFile(buffer, "a")
+        members = dict(archive.NameToInfo)
+        edited = self._edit_sample_members(archive)
+        if not edited.changed_members:
+            return content
+        if HEADER not in members:
+            raise LogEditError("the log has no header, so it cannot be edited")
+
+        replaced: dict[str, Any] = dict(edited.changed_members)
+        if SUMMARIES in members:
+            replaced[SUMMARIES] = _update_summaries(_parse_member(archive, SUMMARIES), edited.summaries)
+        if edited.changed_scorers:
+            header = _parse_member(archive, HEADER)
+            reductions = _parse_member(archive, REDUCTIONS) if REDUCTIONS in members else None
+            self._recompute_metrics(header, edited, reductions)
+            replaced[HEADER] = header
+            if reductions is not None:
+                replaced[REDUCTIONS] = reductions
+        for name, value in replaced.items():
+            _replace_member(archive, members[name], value)
+        archive.close()
+        return buffer.getvalue()
+
+    def _edit_sample_members(self, archive: ZipFile) -> EditedSamples:
+        edited = EditedSamples()
+        for name, member in archive.NameToInfo.items():
+            if not is_sample_file(name):
+                continue
+            if member.file_size > MAX_SAMPLE_BYTES:
+                raise LogEditError(f"the sample {name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
+            sample = _parse_member(archive, name)
+            edited.add(name, sample, _apply_edits(sample, self.find_edits(sample)))
+        return edited
+
+    def _recompute_metrics(self, log: JsonObject, edited: EditedSamples, reductions: Any) -> None:
+        """Recompute the metrics and the reduced scores of the changed scores."""
+        results = log.get("results") or {}
+        recorded = results.get("scores") or []
+        named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
+        for entry in recorded:
+            scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
+            if scorer not in edited.changed_scorers:
+                continue
+            column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
+            self._recompute_column(entry, column, edited)
+        for entry in reductions or ():
+            if str(entry.get("scorer")) in edited.changed_scorers:
+                _update_reduced_values(entry, list(_collect_epoch_values(edited.summaries, str(entry.get("scorer")))))
+
+    def _recompute_column(self, entry: JsonObject, column: ScoreColumn, edited: EditedSamples) -> None:
+        stored = self._find_stored_column(column)
+        has_all_samples = stored is None or not stored.has_fewer_samples_than_recorded
+        try:
+            reduced = reduce_column(column, list(_collect_epoch_values(edited.summaries, column.scorer)))
+        except NotRecomputable:
+            reduced = None
+        if reduced is not None and has_all_samples:
+            entry["scored_samples"] = sum(each.value is not None for each in reduced)
+            entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
+
+        for key, metric in entry.get("metrics", {}).items():
+            own_name, params = str(metric.get("name") or key), metric.get("params") or {}
+            spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
+            computed = None if reduced is None or not has_all_samples else try_compute_metric(spec, reduced)
+            if computed is None or not computed.is_recomputable:
+                self.n_kept_metrics += 1
+                metric["metadata"] = as_object(metric.get("metadata")) | {NOT_RECOMPUTED: True}
+            else:
+                metric["value"] = float("nan") if computed.value is None else computed.value
+
+    def _find_stored_column(self, column: ScoreColumn) -> ScoreColumn | None:
+        wanted = (column.scorer, column.name, column.reducer)
+        columns = self.metrics.columns
+        return next((each for each in columns if (each.scorer, each.name, each.reducer) == wanted), None)
 
 
-def _edit_json_log(content: bytes, find_edits: FindEdits) -> bytes:
-    log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
-    edited = [changed for sample in log["samples"] for changed in _apply_edits(sample, find_edits(sample))]
-    if not edited:
-        return content
-    if any(edited):
-        reductions = log.get("reductions")
-        _recompute_metrics(log, [_make_sample_summary(sample) for sample in log["samples"]], reductions)
-    return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
+@dataclass(slots=True)
+class EditedSamples:
+    """The samples of a log after the edits."""
 
-
-def _edit_archive_log(content: bytes, find_edits: FindEdits) -> bytes:
-    buffer = io.BytesIO(content)
-    archive: ZipFile = import_zipfile().ZipFile(buffer, "a")
-    members = dict(archive.NameToInfo)
-    samples, changed, is_changed = _edit_sample_members(archive, find_edits)
-    if not changed:
-        return content
-    if HEADER not in members:
-        raise LogEditError("the log has no header, so it cannot be edited")
-    replaced: dict[str, Any] = dict(changed)
-    if SUMMARIES in members:
-        replaced[SUMMARIES] = _update_summaries(_parse_member(archive, SUMMARIES), samples)
-    if is_changed:
-        header = _parse_member(archive, HEADER)
-        reductions = _parse_member(archive, REDUCTIONS) if REDUCTIONS in members else None
-        _recompute_metrics(header, samples, reductions)
-        replaced[HEADER] = header
-        if reductions is not None:
-            replaced[REDUCTIONS] = reductions
-    for name, value in replaced.items():
-        member = members[name]
-        archive.filelist.remove(member)
-        del archive.NameToInfo[name]
-        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        archive.writestr(name, text, compress_type=member.compress_type)
-    archive.close()
-    return buffer.getvalue()
-
-
-class EditedSamples(NamedTuple):
-    summaries: list[JsonObject]
+    summaries: list[JsonObject] = field(default_factory=list)
     """Scores of all samples."""
-    changed_members: dict[str, JsonObject]
+    changed_members: dict[str, JsonObject] = field(default_factory=dict)
     """Name of a member -> edited sample."""
+    changed_scorers: set[str] = field(default_factory=set)
+    """Names of the scores whose value an edit changed."""
+
+    def add(self, name: str, sample: JsonObject, changes: Sequence[ScoreChange]) -> None:
+        self.summaries.append(_make_sample_summary(sample))
+        if changes:
+            self.changed_members[name] = sample
+        self.changed_scorers |= {change.scorer for change in changes if change.is_value_changed}
+
+
+class ScoreChange(NamedTuple):
+    """An edit that was made."""
+
+    scorer: str
     is_value_changed: bool
-    """Whether an edit changed the value of a score."""
 
 
-def _edit_sample_members(archive: ZipFile, find_edits: FindEdits) -> EditedSamples:
-    samples: list[JsonObject] = []
-    changed: dict[str, JsonObject] = {}
-    is_changed = False
-    for name, member in archive.NameToInfo.items():
-        if not name.startswith(SAMPLE_FOLDER) or not name.endswith(".json"):
-            continue
-        if member.file_size > MAX_SAMPLE_BYTES:
-            raise LogEditError(f"the sample {name} is larger than {MAX_SAMPLE_BYTES >> 20} MB")
-        sample = _parse_member(archive, name)
-        if edited := _apply_edits(sample, find_edits(sample)):
-            is_changed = is_changed or any(edited)
-            changed[name] = sample
-        samples.append(_make_sample_summary(sample))
-    return EditedSamples(samples, changed, is_changed)
+def _replace_member(archive: ZipFile, member: ZipInfo, value: Any) -> None:
+    archive.filelist.remove(member)
+    del archive.NameToInfo[member.filename]
+    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    archive.writestr(member.filename, text, compress_type=member.compress_type)
 
 
 def _parse_member(archive: ZipFile, name: str) -> Any:
@@ -155,18 +228,15 @@ def _make_sample_summary(sample: JsonObject) -> JsonObject:
     return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
 
 
-ValueChanges = list[bool]
-"""For each edit of a sample, whether it changes the value of the score."""
-
-
-def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> ValueChanges:
+def _apply_edits(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[ScoreChange]:
     """Make the edits that the sample does not contain yet."""
     scores = sample.get("scores")
     if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}
     if scores is None:
         return []
-    return [_edit_score(sample, scores, each) for each in edits if not _is_already_exported(scores, each)]
+    new = [each for each in edits if not _is_already_exported(scores, each)]
+    return [ScoreChange(each.score, _edit_score(sample, scores, each)) for each in new]
 
 
 def _is_already_exported(scores: JsonObject, planned: PlannedEdit) -> bool:
@@ -181,19 +251,20 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
     """Add an edit to a score, or add the score if it is missing. Return whether its value changed."""
     score, verdict = scores.get(planned.score), planned.verdict
     old = to_json_value(score.get("value")) if score is not None else None
+    value = to_log_value(planned.value)
     provenance: JsonObject = {"timestamp": verdict.time, "author": verdict.author, "reason": verdict.reason}
     provenance["metadata"] = {"fcreview": verdict.details}
     edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
-    edit |= {"value": planned.value, "provenance": provenance}
+    edit |= {"value": value, "provenance": provenance}
     if score is None:
         edit |= {"answer": None, "explanation": None, "reason": None}
-        scores[planned.score] = {"value": planned.value, "history": [edit]}
+        scores[planned.score] = {"value": value, "history": [edit]}
     else:
         if not score.get("history"):
             original = {key: score.get(key) for key in ("value", "answer", "explanation", "reason")}
             score["history"] = [original | {"metadata": score.get("metadata") or {}}]
         score["history"].append(edit)
-        score["value"] = planned.value
+        score["value"] = value
     _insert_edit_event(sample, planned.score, edit)
     return not has_same_type_and_value(planned.value, old)
 
@@ -221,29 +292,6 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
         if own:
             summary["scores"] = own
     return summaries
-
-
-def _recompute_metrics(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
-    """Recompute the metrics and the reduced scores of a log. Remove metrics that fcreview cannot compute."""
-    results = log.get("results") or {}
-    recorded = results.get("scores") or []
-    named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
-    for entry in recorded:
-        scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
-        values = list(_collect_epoch_values(samples, scorer))
-        column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
-        reduced = reduce_column(column, values)
-        entry["scored_samples"] = sum(each.value is not None for each in reduced)
-        entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
-        for key, metric in list(entry.get("metrics", {}).items()):
-            own_name, params = str(metric.get("name") or key), metric.get("params") or {}
-            spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            value, is_known = try_compute_metric(spec, reduced)
-            metric["value"] = float("nan") if value is None else value
-            if not is_known:
-                del entry["metrics"][key]
-    for entry in reductions or ():
-        _update_reduced_values(entry, list(_collect_epoch_values(samples, str(entry.get("scorer")))))
 
 
 def _collect_epoch_values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
@@ -300,11 +348,16 @@ def write_reviewed_logs(
     def find_edits(sample: Mapping[str, Any]) -> Sequence[PlannedEdit]:
         return edits.get((str(sample.get("id")), type(sample.get("id")), sample.get("epoch", 1)), ())
 
-    for path in plan.results:
+    editor = LogEditor(find_edits, log_metrics)
+    for path in list_log_paths(plan):
         try:
-            yield RewrittenFile(path, make_edited_log(path, find_edits))
+            yield RewrittenFile(path, editor.make_edited_log(path))
         except LogEditError as error:
             yield Unrepresentable(f"verdicts on samples of {error}", len(verdicts))
+    if editor.n_kept_metrics:
+        yield Unrepresentable(
+            "metrics that fcreview cannot recompute, and that keep their values", editor.n_kept_metrics
+        )
 
 
 def _plan_edits(

@@ -87,6 +87,17 @@ class Overview:
         return None if self.reasons is None else sum(group.count for group in self.reasons)
 
     @property
+    def missing_verdict_reason(self) -> str:
+        """Why no item of any run has a verdict, such as `no verdicts: choose one of ...`. Empty if some may have one.
+
+        For several runs with different reasons, it is only `no verdicts`.
+        """
+        reasons = {run.info.missing_verdict_reason for run in self.runs}
+        if not reasons or "" in reasons or self.n_failures:
+            return ""
+        return reasons.pop() if len(reasons) == 1 else "no verdicts"
+
+    @property
     def own_unfinished_queue(self) -> QueueProgress | None:
         """The first queue file in which the annotator has items left, or None."""
         own = (each for each in self.queues or () if each.share.annotator == self.annotator)
@@ -329,6 +340,8 @@ def format_failure_facts(overview: Overview) -> str:
     """Return `all runs · 312 failures · 14 error types`."""
     if overview.reasons is None:
         return "reading"
+    if overview.missing_verdict_reason:
+        return "no verdicts"
     failures = format_count(overview.n_failures or 0, "failure")
     scope = f"all runs {symbols().separator} " if len(overview.runs) > 1 else ""
     return f"{scope}{failures} {symbols().separator} {format_count(len(overview.reasons), 'error type')}"
@@ -409,6 +422,8 @@ def list_next_actions(overview: Overview) -> list[NextAction]:
         actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
     count = overview.n_failures
     failures = "items" if overview.blind else "failures" if count is None else format_count(count, "failure")
+    if overview.missing_verdict_reason:
+        failures = "items"
     actions.append(NextAction("overview.failures", f"Review {failures}"))
     if overview.queues is not None and not overview.blind:
         actions.append(_suggest_estimate_action(overview))

@@ -304,7 +304,12 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     def _draw_reasons(self) -> None:
         reasons = self._get_list("reasons")
-        reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
+        empty = "no failures"
+        if self._overview.reasons is None:
+            empty = "reading"
+        elif self._overview.missing_verdict_reason:
+            empty = sanitize(self._overview.missing_verdict_reason)
+        reasons.empty_line = make_line(f" {empty}", "dim")
         reasons.set_lines(failure_reason_lines(self._overview.reasons or (), self._list_width("reasons")))
         self.query_one("#reasons-panel", Panel).set_title(
             "2 Why items fail", format_failure_facts(self._overview), flat_facts=True

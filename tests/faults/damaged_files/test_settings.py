@@ -21,7 +21,7 @@ VALUES = [
     str(10**400), "1979-05-27", "{ a = 1 }", json.dumps("x" * 900_000), json.dumps(["../../x", "/dev/zero", ""]),
     json.dumps(["e" + "\u0301" * 5_000]), "[" * 900 + "]" * 900, "[" * 100_000, '"""', "inf",
 ]  # fmt: skip
-NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders", json.dumps(SUFFIX)]
+NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "decoders", "scorers", json.dumps(SUFFIX)]
 
 
 @pytest.fixture

@@ -130,8 +130,11 @@ def check(path: Path, *, n_samples: int = 3) -> list[Item]:
     items: list[Item] = []
     for plan in found.plans:
         for each in read_items(plan):
-            items += [each] if isinstance(each, Item) else []
-            issues += [each] if isinstance(each, ImportIssue) else each.issues
+            if isinstance(each, Item):
+                items.append(each)
+                issues += each.issues
+            elif isinstance(each, ImportIssue):
+                issues.append(each)
         rows = [ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items]
         for metric in compute_metrics(rows, plan.run):
             assert metric.value is None or isinstance(metric.value, (int, float))
